@@ -7,10 +7,26 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cargo::{cargo, say, target_folder};
 
-/// The package and the binary of each of the three. They are built one by one: together, cargo would give them the
-/// sum of their features, and the binary would not be the one that ships.
-const BINARIES: &[(&str, &str); 3] =
-    &[("windlass-cli", "windlass"), ("windlass-bare", "windlass-bare"), ("windlass-bench", "windlass-bench")];
+/// The three programs. They are built one by one: together, cargo would give them the sum of their features, and the binary
+/// would not be the one that ships.
+const BINARIES: &[Program; 3] = &[SHIPPED, lab("windlass-bare", "bare"), lab("windlass-bench", "bench")];
+
+/// A program to be built.
+#[derive(Debug)]
+pub(crate) struct Program {
+    binary: &'static str,
+    package: &'static str,
+    /// All features it is built with; those by default if none is named.
+    features: Option<&'static str>,
+}
+
+/// The binary that ships.
+pub(crate) const SHIPPED: Program = Program { binary: "windlass", package: "windlass-cli", features: None };
+
+/// A program of the lab, with its own part of it alone.
+pub(crate) const fn lab(binary: &'static str, part: &'static str) -> Program {
+    Program { binary, package: "windlass-lab", features: Some(part) }
+}
 
 pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
     let [binary, bare, bench] = built(BINARIES)?;
@@ -20,15 +36,18 @@ pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds these packages for speed, one by one, and says where their binaries are.
-pub(crate) fn built<const N: usize>(binaries: &[(&str, &str); N]) -> Result<[PathBuf; N]> {
-    for (package, _) in binaries {
-        say(&format!("building {package}"));
-        let built = cargo(&["build", "--release", "--quiet", "-p", package]).status()?;
-        if !built.success() {
-            bail!("{package} does not build");
+/// Builds these programs for speed, one by one, and says where they are.
+pub(crate) fn built<const N: usize>(programs: &[Program; N]) -> Result<[PathBuf; N]> {
+    for Program { binary, package, features } in programs {
+        say(&format!("building {binary}"));
+        let mut command = cargo(&["build", "--release", "--quiet", "-p", package, "--bin", binary]);
+        if let Some(features) = features {
+            command.args(["--no-default-features", "--features", features]);
+        }
+        if !command.status()?.success() {
+            bail!("{binary} does not build");
         }
     }
     let folder = target_folder()?.join("release");
-    Ok(binaries.map(|(_, binary)| folder.join(binary)))
+    Ok(programs.each_ref().map(|program| folder.join(program.binary)))
 }

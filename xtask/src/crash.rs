@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::built;
+use crate::bench::{Program, SHIPPED, built, lab};
 use crate::cargo::{cargo, say};
 
 /// So many updates of a shared file are made, by all processes together.
 const UPDATES: &str = "160000";
 
-/// The package and the binary of each; built one by one, so that the binary is the one that ships.
-const BINARIES: &[(&str, &str); 2] = &[("windlass-cli", "windlass"), ("windlass-crash", "windlass-crash")];
+const BINARIES: &[Program; 2] = &[SHIPPED, lab("windlass-crash", "crash")];
 
 /// The killer reads its own arguments, so that it says what is wrong with them.
 pub(crate) fn main(arguments: &[String]) -> Result<ExitCode> {

@@ -1,20 +1,28 @@
 //! The command line: what can be said and what it means.
 
+pub(crate) mod command_tree;
+pub(crate) mod help;
+pub(crate) mod session_flags;
+pub(crate) mod usage;
+
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
+use windlass::Options;
+use windlass::sessions::SessionChoice;
+use windlass::settings::SettingsFlags;
+use windlass::wiring::Audience;
 use windlass_config::{Flags, PromptText};
+use windlass_engine::Source;
+use windlass_text::nearest::closest;
 
-use crate::guard::Said;
-use crate::opening::{SessionFlags, Wish};
-use crate::suggest::closest;
-use crate::{
-    command_tree, config, confine, display, doctor, help, permissions, replay, rewind, sessions, trace,
-    trust, usage,
-};
+use crate::arguments::session_flags::SessionFlags;
+use crate::commands::{config, doctor, permissions, replay, rewind, sandbox, sessions, trace, trust};
+use crate::display;
+use crate::error::CommandError;
 
 /// The commands beside the prompt.
 pub(crate) const COMMANDS: [&str; 12] = [
@@ -39,23 +47,25 @@ pub(crate) enum Request {
     /// Show a scripted session.
     Demo,
     /// Check whether a run can work here.
-    Doctor(doctor::Wanted),
+    Doctor(doctor::DoctorArguments),
     /// List sessions, or do something else with them.
     Sessions(sessions::Command),
     /// Draw a session.
-    Trace(trace::Wanted),
+    Trace(trace::TraceArguments),
     /// Play a session again.
-    Replay(replay::Wanted),
+    Replay(replay::ReplayArguments),
     /// Bring files back.
-    Rewind(rewind::Wanted),
+    Rewind(rewind::RewindArguments),
     /// Show settings.
     Config(config::Command),
     /// Try the sandbox.
-    Sandbox(confine::Command),
+    Sandbox(sandbox::Command),
     /// Let a project act, or not.
     Trust(trust::Command),
     /// Say what would become of calls.
     Permissions(Box<permissions::Command>),
+    /// Print the manual page of the command with these names.
+    Manual(Vec<String>),
     /// Print a text that was asked for.
     Show(String),
 }
@@ -291,12 +301,39 @@ impl Arguments {
     }
 
     /// What is said about settings.
-    pub(crate) fn said(&self) -> Said<'_> {
-        Said {
+    pub(crate) fn settings_flags(&self) -> SettingsFlags<'_> {
+        SettingsFlags {
             settings: &self.settings,
             sources: &self.setting_sources,
             trust: self.trust_project,
             headless: !self.is_interactive(),
+            ..SettingsFlags::default()
+        }
+    }
+
+    /// What the application is asked for.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new();
+        options.flags = self.flags();
+        options.settings.clone_from(&self.settings);
+        options.setting_sources.clone_from(&self.setting_sources);
+        options.trust_project = self.trust_project;
+        options.audience = self.audience(self.is_interactive());
+        options
+    }
+
+    /// Who reads the run.
+    pub(crate) fn audience(&self, is_person: bool) -> Audience {
+        let streams_text = self.output_format == Format::Text && std::io::stdout().is_terminal();
+        Audience {
+            source: match self.input_format {
+                InputFormat::StreamJson => Source::Sdk,
+                InputFormat::Text if is_person => Source::Repl,
+                InputFormat::Text => Source::Print,
+            },
+            partial_messages: self.include_partial_messages || streams_text,
+            reads_lines: self.output_format == Format::StreamJson,
+            prompt_suggestions: self.prompt_suggestions,
         }
     }
 
@@ -306,8 +343,8 @@ impl Arguments {
     }
 
     /// Which session is meant, as it was said.
-    pub(crate) fn wish(&self) -> Result<Wish, String> {
-        Wish::new(&SessionFlags {
+    pub(crate) fn session_choice(&self) -> Result<SessionChoice, CommandError> {
+        let flags = SessionFlags {
             newest: self.continue_session,
             named: self.resume.as_deref(),
             fork: self.fork_session,
@@ -317,11 +354,12 @@ impl Arguments {
             name: self.name.as_deref(),
             cut: self.cut,
             forget: self.no_session_persistence,
-        })
+        };
+        flags.choice()
     }
 
     /// Which files are to be brought back, if that is what was asked for.
-    fn rewind(&self) -> Result<Option<rewind::Wanted>, String> {
+    fn rewind(&self) -> Result<Option<rewind::RewindArguments>, CommandError> {
         if self.dry_run && self.rewind_files.is_none() {
             return Err("--dry-run needs --rewind-files.".into());
         }
@@ -330,7 +368,7 @@ impl Arguments {
             return Err("--rewind-files restores files and exits. Leave out the prompt.".into());
         }
         let json = self.output_format != Format::Text;
-        rewind::Wanted::new(self.wish()?.origin, to, self.dry_run, json).map(Some)
+        rewind::RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -349,7 +387,7 @@ impl Arguments {
     }
 
     /// Combinations that the parser cannot judge.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
         let takes_lines = self.input_format == InputFormat::StreamJson;
         if !self.print && !takes_lines {
             self.check_interactive()?;
@@ -383,12 +421,12 @@ impl Arguments {
     }
 
     /// An interactive session needs a terminal; a lone word that looks like a command is none of its prompts.
-    fn check_interactive(&self) -> Result<(), String> {
+    fn check_interactive(&self) -> Result<(), CommandError> {
         let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if self.is_interactive() && at_terminal && self.lone_command().is_none() {
             return Ok(());
         }
-        Err(self.not_interactive())
+        Err(self.not_interactive().into())
     }
 
     /// The prompt and the command it names or is a slip for, if it is a single word.
@@ -424,7 +462,7 @@ impl Arguments {
 }
 
 /// Reads the command line. Each error is for the user.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|first| first.to_str()) {
         Some("completions") => return command_tree::parse_completions(rest),
@@ -435,11 +473,15 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Some("config") => return config::parse(rest),
         Some("man") => return command_tree::parse_man(rest),
         Some("permissions") => return permissions::parse(rest),
-        Some("sandbox") => return confine::parse(rest),
+        Some("sandbox") => return sandbox::parse(rest),
         Some("trust") => return trust::parse(rest),
         Some("trace") => return trace::parse(rest),
         Some("replay") => return replay::parse(rest),
-        Some(word) => usage::not_a_command(word, rest).map_or(Ok(()), Err)?,
+        Some(word) => {
+            if let Some(text) = usage::not_a_command(word, rest) {
+                return Err(text.into());
+            }
+        }
         None => {}
     }
     match Arguments::try_parse_from(arguments) {
@@ -454,22 +496,22 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(&[]).map(Request::Show),
-        Err(error) => Err(usage::explain(&error)),
+        Err(error) => Err(usage::explain(&error).into()),
     }
 }
 
-fn parse_demo(rest: &[OsString]) -> Result<Request, String> {
+fn parse_demo(rest: &[OsString]) -> Result<Request, CommandError> {
     match rest.first() {
         None => Ok(Request::Demo),
         Some(flag) if flag == "--help" || flag == "-h" => help::about(&["demo"]).map(Request::Show),
         Some(other) => Err(format!(
             "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
             display::line(&other.to_string_lossy())
-        )),
+        ).into()),
     }
 }
 
-fn parse_help(rest: &[OsString]) -> Result<Request, String> {
+fn parse_help(rest: &[OsString]) -> Result<Request, CommandError> {
     let topic: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
     help::about(&topic.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Request::Show)
 }
@@ -485,7 +527,8 @@ mod tests {
     fn arguments(line: &[&str]) -> Arguments {
         match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
             Ok(Request::Print(arguments)) => *arguments,
-            Ok(Request::Show(text)) | Err(text) => panic!("{text}"),
+            Ok(Request::Show(text)) => panic!("{text}"),
+            Err(error) => panic!("{error}"),
             Ok(_) => panic!("another command"),
         }
     }
@@ -545,7 +588,7 @@ mod tests {
         let check = |line: &[&str], expected: &str| {
             let line: Vec<OsString> =
                 [&["windlass"], line].concat().into_iter().map(OsString::from).collect();
-            let seen = parse(&line).err().unwrap_or_default();
+            let seen = parse(&line).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(seen.contains(expected) && seen.is_empty() == expected.is_empty(), "{line:?}: {seen}");
         };
         check(&["session", "list"], "Unknown command `session`. Did you mean `windlass sessions list`?");
@@ -580,7 +623,7 @@ mod tests {
     #[test]
     fn combinations_are_checked() {
         let check = |line: &[&str], expected: &str| {
-            let seen = arguments(line).check().err().unwrap_or_default();
+            let seen = arguments(line).check().err().map(|error| error.to_string()).unwrap_or_default();
             assert!(seen.contains(expected) && seen.is_empty() == expected.is_empty(), "{seen}");
         };
         check(&["-p", "go"], "");

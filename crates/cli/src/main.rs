@@ -4,57 +4,20 @@
 //! Everything said to people beside it goes to standard error, and so does why no run begins. Where both are terminals, what a
 //! run tells is written to standard output alone, so that it comes in one order.
 
-mod acting;
 mod arguments;
-mod asking;
-mod bell;
-mod call_cards;
-mod command_tree;
 mod commands;
-mod config;
-mod confine;
-mod conversation;
-mod demo;
-mod display;
-mod doctor;
-mod drive;
-mod escape;
-mod guard;
-mod help;
-mod hooking;
-mod hooks;
-mod jobs;
-mod keeping;
-mod keys;
-mod layout;
-mod left;
-mod line_editor;
-mod lines;
-mod opening;
-mod output;
-mod permissions;
-mod print;
-mod progress;
-mod prompt;
-mod replay;
-mod rewind;
-mod rewound;
-mod screen;
-mod sessions;
-mod suggest;
+mod error;
 mod terminal;
-mod trace;
-mod trust;
-mod usage;
-mod view;
-mod visible;
-mod watched;
-mod wiring;
+mod views;
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 
 use arguments::Request;
+use error::CommandError;
+use windlass::display;
+use windlass::settings::SettingsNotices;
 
 /// What `--version` prints: our own version, then the one hosts compare with. It begins with the name, since older Agent SDKs warn about
 /// a version below 2.0.0 at the very beginning, and about nothing else.
@@ -62,40 +25,56 @@ pub(crate) const VERSION: &str =
     concat!("windlass ", env!("CARGO_PKG_VERSION"), " (compatible with Claude Code 2.1.325)");
 
 fn main() {
-    windlass_sandbox::run_if_supervisor();
+    windlass::supervise_commands();
     windlass_sandbox::close_to_others();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let code = match arguments::parse(&arguments) {
-        Ok(Request::Print(arguments)) => print::run(&arguments),
-        Ok(Request::Demo) => demo::run(),
-        Ok(Request::Doctor(wanted)) => doctor::run(&wanted),
-        Ok(Request::Sessions(command)) => sessions::run(&command),
-        Ok(Request::Trace(wanted)) => trace::run(&wanted),
-        Ok(Request::Replay(wanted)) => replay::run(&wanted),
-        Ok(Request::Rewind(wanted)) => rewind::run(&wanted),
-        Ok(Request::Permissions(command)) => permissions::run(&command),
-        Ok(Request::Config(command)) => config::run(&command),
-        Ok(Request::Trust(command)) => trust::run(&command),
-        Ok(Request::Sandbox(command)) => confine::run(&command),
-        Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
-        Err(error) => {
-            complain(&error);
-            1
-        }
-    };
+    let code = arguments::parse(&arguments).and_then(perform).unwrap_or_else(|error| {
+        complain(&error);
+        1
+    });
     std::process::exit(code);
 }
 
+/// Does what is asked for, and gives the exit code.
+fn perform(request: Request) -> Result<i32, CommandError> {
+    match request {
+        Request::Print(arguments) => Ok(commands::print::run(&arguments)),
+        Request::Demo => commands::demo::run(),
+        Request::Doctor(wanted) => commands::doctor::run(&wanted),
+        Request::Sessions(command) => commands::sessions::run(&command),
+        Request::Trace(wanted) => commands::trace::run(&wanted),
+        Request::Replay(wanted) => commands::replay::run(&wanted),
+        Request::Rewind(wanted) => commands::rewind::run(&wanted),
+        Request::Permissions(command) => commands::permissions::run(&command),
+        Request::Config(command) => commands::config::run(&command),
+        Request::Trust(command) => commands::trust::run(&command),
+        Request::Sandbox(command) => commands::sandbox::run(&command),
+        Request::Manual(path) => Ok(show_text(&arguments::command_tree::manual(&path)?)),
+        Request::Show(text) => Ok(show_text(&text)),
+    }
+}
+
+/// Prints a text that was asked for, and gives the exit code.
+pub(crate) fn show_text(text: &str) -> i32 {
+    i32::from(std::io::stdout().write_all(text.as_bytes()).is_err())
+}
+
+/// Says everything about settings files, where people look for it.
+pub(crate) fn complain_of_settings(notices: &SettingsNotices) {
+    notices.untrusted().into_iter().for_each(complain);
+    notices.all().iter().for_each(complain);
+}
+
 /// Says what is wrong on standard error: in one line, unless a person reads it.
-pub(crate) fn complain(text: &str) {
+pub(crate) fn complain<T: Display + ?Sized>(text: &T) {
     // Without standard error there is nobody to tell; the exit code still says it.
-    let _ = writeln!(std::io::stderr(), "{}", complaint(text));
+    let _ = writeln!(std::io::stderr(), "{}", complaint(&text.to_string()));
 }
 
 fn complaint(text: &str) -> String {
     let stderr = std::io::stderr();
     if stderr.is_terminal() {
-        return for_person(text, layout::columns(stderr));
+        return for_person(text, views::layout::columns(stderr));
     }
     format!("windlass: {}", display::line(text))
 }
@@ -104,7 +83,7 @@ fn complaint(text: &str) -> String {
 /// since nothing that is quoted may look as if we had said it.
 fn for_person(text: &str, columns: usize) -> String {
     let lines = text.split("\n  ").map(display::line).collect::<Vec<_>>().join("\n  ");
-    layout::wrap(&format!("windlass: {lines}"), columns)
+    views::layout::wrap(&format!("windlass: {lines}"), columns)
 }
 
 #[cfg(test)]

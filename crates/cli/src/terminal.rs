@@ -1,5 +1,10 @@
 //! An interactive session in plain text: prompts and answers are lines typed at a terminal.
 
+pub(crate) mod keys;
+pub(crate) mod line_editor;
+pub(crate) mod questions;
+pub(crate) mod wakeups;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{self, Write as _};
@@ -9,21 +14,24 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use uuid::Uuid;
+use windlass_config::{SettingsFiles, TrustState};
 use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
 
-use crate::asking::{self, Said};
-use crate::bell::{Bell, Bells};
-use crate::commands::{Entry, HELP};
-use crate::conversation::{Handed, Owed};
-use crate::drive::Interrupter;
-use crate::jobs::Job;
-use crate::keys::{Keys, Pressed};
-use crate::left::Left;
-use crate::line_editor::Typed;
-use crate::output::Aside;
-use crate::screen::Screen;
-use crate::watched::Watch;
-use crate::{display, help, layout};
+use crate::arguments::help;
+use crate::commands::conversation::{HandedPrompts, PendingWork};
+use crate::commands::drive::Interrupter;
+use crate::commands::jobs::Job;
+use crate::display;
+use crate::terminal::keys::{KeyboardEvent, Keys};
+use crate::terminal::line_editor::EditorEvent;
+use crate::terminal::questions::QuestionReply;
+use crate::terminal::wakeups::{Wakeup, Wakeups};
+use crate::views::output::Aside;
+use crate::views::screen::Screen;
+use crate::views::watch_decorator::Watch;
+use crate::views::{layout, trust_question};
+use windlass::leftovers::Leftovers;
+use windlass::slash_commands::{HELP, PromptEntry};
 
 /// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.
 const NEWS_MAX: usize = 128;
@@ -47,12 +55,12 @@ pub(crate) struct Person {
     /// A question that was shown and not answered yet.
     open: Option<OpenQuestion>,
     ended: bool,
-    bells: Bells,
+    bells: Wakeups,
     /// Something was done already.
     has_run: bool,
     /// Prompts that were typed during runs, with their ids.
     queued: Vec<(Arc<str>, String)>,
-    handed: Handed,
+    handed: HandedPrompts,
     /// Something was left undone, and Enter on an empty line goes on with it.
     may_go_on: bool,
 }
@@ -63,7 +71,7 @@ struct OpenQuestion {
     /// What was being typed when it appeared.
     draft: String,
     /// What hooks may hear while it is open.
-    _bell: Bell,
+    _bell: Wakeup,
 }
 
 /// What a run has to say to the person.
@@ -76,22 +84,22 @@ enum News {
 }
 
 /// Hands questions to the person, and notes which prompts a run has taken.
-pub(crate) struct Asking {
+pub(crate) struct QuestionRelay {
     news: mpsc::Sender<News>,
     /// The calls that were asked about and are not answered.
     asked: Vec<CallId>,
-    handed: Handed,
+    handed: HandedPrompts,
 }
 
 impl Person {
     /// The person, and who asks.
     pub(crate) fn meet(
-        bells: Bells,
+        bells: Wakeups,
         interrupter: Interrupter,
         (screen, aside): (Screen, Aside),
-    ) -> io::Result<(Self, Asking)> {
+    ) -> io::Result<(Self, QuestionRelay)> {
         let (sender, news) = mpsc::channel(NEWS_MAX);
-        let handed = Handed::default();
+        let handed = HandedPrompts::default();
         let person = Self {
             keys: Keys::new()?,
             is_gone: false,
@@ -109,7 +117,7 @@ impl Person {
             handed: handed.clone(),
             may_go_on: false,
         };
-        Ok((person, Asking { news: sender, asked: Vec::new(), handed }))
+        Ok((person, QuestionRelay { news: sender, asked: Vec::new(), handed }))
     }
 
     /// Says which session goes on, if one does, and how to leave, once, before anything else.
@@ -121,7 +129,7 @@ impl Person {
     }
 
     /// Says what was left undone when the session was left, or by a run that failed; Enter goes on with it.
-    pub(crate) fn offer(&mut self, left: Left) {
+    pub(crate) fn offer(&mut self, left: Leftovers) {
         self.may_go_on = !left.unfinished.is_empty() || !left.waiting.is_empty();
         for (_, command) in &left.undone {
             self.say(&format!("Not done: {}", display::line(command)));
@@ -156,13 +164,13 @@ impl Person {
             return None;
         }
         match self.handed.pay()? {
-            Owed::Answer => {
+            PendingWork::Answer => {
                 let waiting = self.handed.ids();
                 let queued = std::mem::take(&mut self.queued);
                 queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
                 Some(Job::Run(Prompt::default()))
             }
-            Owed::Command { text, id } => {
+            PendingWork::Command { text, id } => {
                 self.send(&text);
                 session.take_back(id.clone());
                 Some(Job::of_command(&text, id))
@@ -184,28 +192,30 @@ impl Person {
         let mut job = None;
         while job.is_none() && !self.ended {
             match self.keys.next().await {
-                Pressed::Key(Typed::Changed) => self.show_draft(),
-                Pressed::Resumed => self.show(Screen::resume),
-                Pressed::Key(Typed::Line(line)) if line.trim().is_empty() && self.may_go_on => {
+                KeyboardEvent::Key(EditorEvent::Changed) => self.show_draft(),
+                KeyboardEvent::Resumed => self.show(Screen::resume),
+                KeyboardEvent::Key(EditorEvent::Line(line)) if line.trim().is_empty() && self.may_go_on => {
                     self.echo(&line);
                     job = Some(Job::GoOn);
                 }
-                Pressed::Key(Typed::Line(line)) => {
+                KeyboardEvent::Key(EditorEvent::Line(line)) => {
                     self.echo(&line);
                     job = self.read(&line);
                     if job.is_none() && !self.ended {
                         self.show(Screen::ask_for_prompt);
                     }
                 }
-                Pressed::Key(Typed::Interrupt) if interrupted.is_some_and(|at| at.elapsed() < EXIT_TIME) => {
+                KeyboardEvent::Key(EditorEvent::Interrupt)
+                    if interrupted.is_some_and(|at| at.elapsed() < EXIT_TIME) =>
+                {
                     self.ended = true;
                 }
-                Pressed::Key(Typed::Interrupt) => {
+                KeyboardEvent::Key(EditorEvent::Interrupt) => {
                     interrupted = Some(Instant::now());
                     self.say("Press Ctrl-C again to exit.");
                 }
-                Pressed::Key(Typed::End) => self.ended = true,
-                Pressed::Gone(why) => self.lose(why),
+                KeyboardEvent::Key(EditorEvent::End) => self.ended = true,
+                KeyboardEvent::Gone(why) => self.lose(why),
             }
         }
         self.show(Screen::end_asking);
@@ -235,17 +245,17 @@ impl Person {
                 else => return std::future::pending().await,
             };
             match pressed {
-                Pressed::Key(Typed::Changed) => self.show_draft(),
-                Pressed::Resumed => self.show(Screen::resume),
-                Pressed::Key(Typed::Interrupt) => self.interrupter.interrupt(),
-                Pressed::Key(Typed::Line(line)) => self.on_line(&line, &handle).await,
-                Pressed::Key(Typed::End) => {
+                KeyboardEvent::Key(EditorEvent::Changed) => self.show_draft(),
+                KeyboardEvent::Resumed => self.show(Screen::resume),
+                KeyboardEvent::Key(EditorEvent::Interrupt) => self.interrupter.interrupt(),
+                KeyboardEvent::Key(EditorEvent::Line(line)) => self.on_line(&line, &handle).await,
+                KeyboardEvent::Key(EditorEvent::End) => {
                     if self.open.is_none() && !self.ended {
                         self.say("Windlass exits when this run ends. /exit ends it at once.");
                     }
                     self.end(&handle).await;
                 }
-                Pressed::Gone(why) => {
+                KeyboardEvent::Gone(why) => {
                     self.lose(why);
                     self.end(&handle).await;
                 }
@@ -283,7 +293,7 @@ impl Person {
     /// What was typed before the question appeared cannot have been meant as its answer.
     async fn ask(&mut self, question: Question, handle: &Handle) {
         let draft = self.keys.take_draft();
-        let text = asking::question(&question);
+        let text = questions::question(&question);
         self.show(|screen, out| screen.ask(&text, out));
         let bell = self.bells.asked(&question.tool_use.name);
         self.open = Some(OpenQuestion { question, draft, _bell: bell });
@@ -306,17 +316,17 @@ impl Person {
         let Some(open) = &self.open else { return self.steer(line, handle).await };
         let question = open.question.clone();
         self.echo(line);
-        if let Entry::Now(message) = Entry::parse(line) {
+        if let PromptEntry::Now(message) = PromptEntry::parse(line) {
             self.close();
             return self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
         }
-        match asking::understand(line, &question) {
-            Said::Unclear(text) => self.say(&text),
-            Said::Leave => {
+        match questions::understand(line, &question) {
+            QuestionReply::Unclear(text) => self.say(&text),
+            QuestionReply::Leave => {
                 self.close();
                 self.leave(handle);
             }
-            Said::Answer(answer, updates) => {
+            QuestionReply::Answer(answer, updates) => {
                 self.close();
                 if !updates.is_empty() {
                     // A session that is gone needs no answer.
@@ -352,20 +362,20 @@ impl Person {
     async fn steer(&mut self, line: &str, handle: &Handle) {
         let line = line.trim();
         self.show(|screen, out| screen.draft("", out));
-        match Entry::parse(line) {
+        match PromptEntry::parse(line) {
             _ if line.is_empty() => {}
             _ if leaves(line) => self.leave(handle),
             _ if line == "/help" => self.say(&help::page(HELP)),
             _ if self.ended => self.say("Not sent: windlass exits when this run ends."),
-            Entry::Refused(why) => self.say(&why),
-            Entry::Command(_) => {
+            PromptEntry::Refused(why) => self.say(&why),
+            PromptEntry::Command(_) => {
                 self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));
                 self.hand_over(line, (Speaker::Command, Priority::Next), handle).await;
             }
-            Entry::Now(message) => {
+            PromptEntry::Now(message) => {
                 self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
             }
-            Entry::Prompt => {
+            PromptEntry::Prompt => {
                 self.say(&format!("Queued: {}", display::line(line)));
                 self.hand_over(line, (Speaker::User, Priority::Next), handle).await;
             }
@@ -417,7 +427,8 @@ pub(crate) fn leaves(line: &str) -> bool {
 }
 
 /// Asks whether a project may act, until the answer is clear. Only yes counts.
-pub(crate) fn agrees(question: &str) -> bool {
+pub(crate) fn agrees(files: &SettingsFiles, state: &TrustState) -> bool {
+    let question = trust_question::question(files, state);
     let columns = layout::columns(io::stderr());
     say(&layout::wrap(&format!("\n{question}\n"), columns));
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
@@ -441,7 +452,7 @@ pub(crate) fn say(text: &str) {
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
 }
 
-impl Asking {
+impl QuestionRelay {
     fn ask(&mut self, question: &Question) {
         self.asked.push(question.call);
         self.tell(News::Question(Box::new(question.clone())));
@@ -460,7 +471,7 @@ impl Asking {
     }
 }
 
-impl Watch for Asking {
+impl Watch for QuestionRelay {
     fn heed(&mut self, update: &Update) {
         match update {
             Update::Question(question) => self.ask(question),

@@ -17,7 +17,7 @@ use windlass_testkit::Project;
 
 const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
 const PAGE: &str = include_str!("../../../docs/PERMISSIONS.md");
-const STAGES: &str = include_str!("../../core/src/permission.rs");
+const STAGES: &str = include_str!("../../permission/src/stages.rs");
 
 /// Where the page says that its project and its home are.
 const PROJECT: &str = "/srv/app";

@@ -6,13 +6,17 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{ContextPolicy, Permissions, RuleError, ThinkingWish};
+use windlass_core::{ContextPolicy, ThinkingWish};
+use windlass_permission::{Permissions, RuleError};
 use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
+use windlass_text::shorten::shorten;
 
 use crate::flags::{Flags, PromptText};
 use crate::permissions::permissions;
 use crate::{ConfigError, FileSettings, Home, Settings, choice, hooks, memory, numbers, thinking};
 
+/// So much of a bad value is shown, in an error of one line.
+const VALUE_CHARS_MAX: usize = 60;
 /// The most bytes of a text file that a flag or a variable names.
 const TEXT_FILE_BYTES_MAX: u64 = 10_000_000;
 
@@ -177,7 +181,7 @@ fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     let Some(text) = &flags.json_schema else { return Ok(None) };
     let wrong = |problem: String, advice: &str| ConfigError::Flag {
         flag: "--json-schema",
-        value: excerpt(text),
+        value: if text.is_empty() { "''".into() } else { shorten(text, VALUE_CHARS_MAX, "...").into_owned() },
         accepts: format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}"),
     };
     let raw: Box<RawValue> = serde_json::from_str(text)
@@ -186,16 +190,6 @@ fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
         return Err(wrong("it is not a JSON object".into(), ""));
     }
     Ok(Some(raw.into()))
-}
-
-/// The beginning of a value, for an error of one line.
-fn excerpt(text: &str) -> String {
-    const CHARS_MAX: usize = 60;
-    match text.char_indices().nth(CHARS_MAX) {
-        None if text.is_empty() => "''".into(),
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}...", &text[..end]),
-    }
 }
 
 fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {

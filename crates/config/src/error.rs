@@ -103,7 +103,7 @@ pub enum ConfigError {
     NoHome,
     /// A rule cannot be read.
     #[error("{0}.")]
-    Rule(#[from] windlass_core::RuleError),
+    Rule(#[from] windlass_permission::RuleError),
     /// Everything would be allowed to somebody who may do everything.
     #[error(
         "{flag} is refused for the root user: every command would run unasked with full rights. \

@@ -26,7 +26,7 @@ const IMPORT_DEPTH_MAX: u32 = 4;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct MemoryFiles {
     pub(crate) notes: Vec<MemoryNote>,
     pub(crate) warnings: Vec<String>,
     /// Resolved paths of what was read: nothing is read twice.
@@ -43,8 +43,8 @@ enum Trust<'a> {
 }
 
 /// Reads every memory file. What cannot be read is left out with a warning.
-pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf]) -> MemoryFiles {
+    let mut found = MemoryFiles::default();
     if !memory.files {
         return found;
     }
@@ -98,7 +98,7 @@ impl ReadableFiles {
     }
 }
 
-impl Found {
+impl MemoryFiles {
     /// Leaves out files that fit a pattern from here on.
     fn exclude(&mut self, patterns: &[String]) {
         let mut set = GlobSetBuilder::new();

@@ -2,22 +2,24 @@
 
 use std::path::PathBuf;
 
-use windlass_core::{Anchors, Asking, Classifier, PermissionMode, Permissions, RuleError, RuleSource, Rules};
+use windlass_permission::{
+    Anchors, Answerer, Classifier, PermissionMode, Permissions, RuleError, RuleSource, Rules,
+};
 use windlass_protocol::Behaviour;
 
 use crate::flags::{Flags, split_rules};
-use crate::{ConfigError, FileSettings, Level, Place, RuleText, Settings, Sourced};
+use crate::{AutoMode, ConfigError, FileSettings, Level, Origin, Place, Settings, Sourced};
 
 /// The permissions, the working directories that files add, and what the user should know about both.
-pub(crate) struct Granted {
+pub(crate) struct PermissionSetup {
     pub(crate) permissions: Permissions,
     pub(crate) directories: Vec<PathBuf>,
-    pub(crate) notes: Notes,
+    pub(crate) notes: PermissionNotes,
 }
 
 /// What the user should know.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct PermissionNotes {
     /// About files.
     pub(crate) warnings: Vec<String>,
     /// Rules in files that allow and are invalid.
@@ -33,10 +35,10 @@ pub(crate) fn permissions(
     flags: &Flags,
     files: &FileSettings,
     place: &Place,
-) -> Result<Granted, ConfigError> {
+) -> Result<PermissionSetup, ConfigError> {
     let (mode, named_by) = mode(flags, files)?;
     check_mode(mode, &named_by, settings, files, place)?;
-    let mut notes = Notes::default();
+    let mut notes = PermissionNotes::default();
     let directories = directories(files, &mut notes.warnings);
     let start = place.cwd.clone();
     let added = flags.add_directories.iter().map(|path| start.join(path)).chain(directories.iter().cloned());
@@ -50,7 +52,7 @@ pub(crate) fn permissions(
     let permissions = Permissions {
         mode,
         rules,
-        asking: Asking::Nobody,
+        asking: Answerer::Nobody,
         anchors,
         may_bypass: mode == PermissionMode::BypassPermissions,
         is_bypass_refused: check_mode(PermissionMode::BypassPermissions, "", settings, files, place).is_err(),
@@ -59,14 +61,14 @@ pub(crate) fn permissions(
         managed_only: files.permissions.managed_only.is_some(),
         sandbox: None,
     };
-    Ok(Granted { permissions, directories, notes })
+    Ok(PermissionSetup { permissions, directories, notes })
 }
 
 fn rules(
     flags: &Flags,
     files: &FileSettings,
     anchors: &Anchors,
-    notes: &mut Notes,
+    notes: &mut PermissionNotes,
 ) -> Result<Rules, ConfigError> {
     let mut rules = Rules::default();
     let lists = [
@@ -76,8 +78,8 @@ fn rules(
     ];
     for (behaviour, list) in lists {
         for rule in list {
-            let anchors = Anchors { settings: rule.anchor.clone(), ..anchors.clone() };
-            match rules.add(behaviour, &rule.text, source(rule), &anchors) {
+            let anchors = Anchors { settings: rule.origin.anchor.to_path_buf(), ..anchors.clone() };
+            match rules.add(behaviour, &rule.value, source(&rule.origin), &anchors) {
                 Err(error) if behaviour == Behaviour::Allow => notes.lost_rules.push(error),
                 added => added?,
             }
@@ -111,11 +113,11 @@ fn rules(
     Ok(rules)
 }
 
-fn source(rule: &RuleText) -> RuleSource {
+fn source(origin: &Origin) -> RuleSource {
     RuleSource {
-        place: format!("{} settings", level(rule.level)).into(),
-        file: rule.file.clone(),
-        line: (rule.line > 0).then_some(rule.line),
+        place: format!("{} settings", level(origin.level)).into(),
+        file: origin.file.as_deref().map(Into::into),
+        line: (origin.line > 0).then_some(origin.line),
     }
 }
 
@@ -143,14 +145,8 @@ fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf>
 }
 
 fn classifier(files: &FileSettings) -> Classifier {
-    let texts = |list: &[Sourced<String>]| list.iter().map(|item| item.value.clone()).collect();
-    let auto = &files.auto_mode;
-    Classifier {
-        environment: texts(&auto.environment),
-        allow: texts(&auto.allow),
-        soft_deny: texts(&auto.soft_deny),
-        hard_deny: texts(&auto.hard_deny),
-    }
+    let AutoMode { environment, allow, soft_deny, hard_deny } = files.auto_mode.clone();
+    Classifier { environment, allow, soft_deny, hard_deny }
 }
 
 /// The mode, and what chose it.

@@ -9,25 +9,24 @@ mod check;
 mod effective;
 mod environment;
 mod excludes;
-mod git;
+mod file_settings;
 mod json;
 mod keys;
 mod limits;
-mod named;
+mod locations;
+mod named_files;
 mod nearest;
 mod origin;
 mod parts;
 mod pieces;
-mod places;
 mod problem;
 mod read;
-mod recorded;
 mod reports;
 mod schema;
+mod settings_record;
 mod show;
 mod tree;
 mod trust;
-mod typed;
 mod visible;
 
 use std::ffi::OsStr;
@@ -39,22 +38,22 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 pub use change::{ChangeError, Saved, update_settings};
 pub use effective::Effective;
-pub use origin::{Level, Origin, RuleText, Sourced};
+pub use file_settings::{
+    AutoMode, FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings,
+};
+pub use locations::SettingsPlaces;
+pub use origin::{Level, Origin, Sourced};
 pub use parts::{Part, ProjectParts};
-pub use places::SettingsPlaces;
 pub use problem::{Problem, Severity};
-pub use recorded::RecordedSettings;
 pub use reports::ReportStore;
 pub use schema::{setting_names, settings_list, settings_page, settings_schema};
+pub use settings_record::RecordedSettings;
 pub use show::{ShownValue, show};
 pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
-pub use typed::{
-    AutoMode, Credential, FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings,
-};
 
-use check::Checked;
-use origin::Source;
-use tree::Tree;
+use check::CheckedFile;
+use origin::SettingsSource;
+use tree::SettingsTree;
 
 /// A file that `--settings` names may be larger than others.
 const FLAG_BYTES_MAX: u64 = 2 * read::BYTES_MAX;
@@ -105,7 +104,7 @@ pub struct SettingsFiles {
     places: SettingsPlaces,
     sources: SettingSources,
     /// The weakest first.
-    files: Vec<(Source, Tree)>,
+    files: Vec<(SettingsSource, SettingsTree)>,
     /// What each of them says, in the same order.
     texts: Vec<String>,
     problems: Vec<Problem>,
@@ -167,7 +166,7 @@ impl SettingsFiles {
 
     fn read_project(&mut self) {
         let start = self.places.start.clone();
-        for folder in places::FOLDERS.map(|name| start.join(name)) {
+        for folder in locations::FOLDERS.map(|name| start.join(name)) {
             // Started at home, the project's folder is the user's.
             if !self.places.is_users(&folder) {
                 self.read_file(&folder.join("settings.json"), Level::Project, || start.clone());
@@ -181,7 +180,7 @@ impl SettingsFiles {
         let mut directories = vec![start.clone(), local];
         directories.dedup();
         for directory in directories {
-            for folder in places::FOLDERS {
+            for folder in locations::FOLDERS {
                 let file = directory.join(folder).join("settings.local.json");
                 self.read_file(&file, Level::Local, || start.clone());
             }
@@ -207,8 +206,12 @@ impl SettingsFiles {
     fn read_flag(&mut self, flag: &str) {
         let start = self.places.start.clone();
         if flag.trim_start().starts_with('{') {
-            let source =
-                Source { level: Level::Flags, file: None, anchor: start.as_path().into(), foreign: false };
+            let source = SettingsSource {
+                level: Level::Flags,
+                file: None,
+                anchor: start.as_path().into(),
+                foreign: false,
+            };
             self.add(flag.to_owned(), source);
             return;
         }
@@ -216,13 +219,18 @@ impl SettingsFiles {
         match read::read(&file, FLAG_BYTES_MAX) {
             Ok(Some(text)) => {
                 let anchor = file.parent().unwrap_or(&start).into();
-                let source =
-                    Source { level: Level::Flags, file: Some(file.as_path().into()), anchor, foreign: false };
+                let source = SettingsSource {
+                    level: Level::Flags,
+                    file: Some(file.as_path().into()),
+                    anchor,
+                    foreign: false,
+                };
                 self.add(text, source);
             }
             Ok(None) => {
                 let advice = "Give --settings the path of a file that exists, or JSON in braces.";
-                self.problems.push(Problem::with_file(&file, "it does not exist".into(), advice));
+                let what = "it does not exist".into();
+                self.problems.push(Problem::with_file(&file, Severity::Fatal, what, advice));
             }
             Err(problem) => self.unusable(&file, problem),
         }
@@ -238,17 +246,18 @@ impl SettingsFiles {
                     Level::Local => self.places.is_foreign(file),
                     Level::User | Level::Flags | Level::Managed => false,
                 };
-                let source = Source { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
+                let source =
+                    SettingsSource { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
                 self.add(text, source);
             }
             Err(problem) => self.unusable(file, problem),
         }
     }
 
-    fn add(&mut self, text: String, source: Source) {
+    fn add(&mut self, text: String, source: SettingsSource) {
         match json::parse(&text) {
             Ok(node) => {
-                let Checked { mut tree, problems, lost_hooks } = check::check(&node, &source);
+                let CheckedFile { mut tree, problems, lost_hooks } = check::check(&node, &source);
                 self.problems.extend(problems);
                 self.lost_hooks.extend(lost_hooks.into_iter().map(|problem| (self.files.len(), problem)));
                 limits::enforce(&mut tree, &source, &mut self.problems);
@@ -256,15 +265,15 @@ impl SettingsFiles {
                 self.texts.push(text);
             }
             Err(broken) => {
-                let told = Problem::at(&source, broken.at, Severity::Fatal, broken.what, broken.advice);
-                self.problems.push(told);
+                let origin = source.origin(broken.at);
+                self.problems.push(Problem::at(&origin, Severity::Fatal, broken.what, broken.advice));
             }
         }
     }
 
     fn unusable(&mut self, file: &Path, problem: String) {
         let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
-        self.problems.push(Problem::with_file(file, problem, advice));
+        self.problems.push(Problem::with_file(file, Severity::Fatal, problem, advice));
     }
 }
 

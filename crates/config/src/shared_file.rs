@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use files::Place;
+use files::FileLocation;
 
 /// A JSON file that others may change at the same time.
 ///
@@ -88,7 +88,7 @@ impl SharedFile {
         let is_missing = |error: &io::Error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         };
-        match Place::find(&self.path) {
+        match FileLocation::find(&self.path) {
             Ok(place) => place.read().map(|found| found.value),
             Err(SharedFileError::Io { source, .. }) if is_missing(&source) => {
                 Ok(Value::Object(serde_json::Map::default()))
@@ -103,7 +103,7 @@ impl SharedFile {
     /// Other changes wait meanwhile, so `change` must be quick. It must not update the same file.
     pub fn update<T>(&self, change: impl FnOnce(&mut Value) -> T) -> Result<T, SharedFileError> {
         files::create_directory(&self.path)?;
-        let locked = Place::lock(&self.path)?;
+        let locked = FileLocation::lock(&self.path)?;
         let changed = Self::change(&locked, change);
         if !self.leaves_lock {
             locked.remove();
@@ -119,7 +119,7 @@ impl SharedFile {
 
     /// Makes the change, and says whether anything is new.
     fn change<T>(
-        locked: &files::Locked,
+        locked: &files::LockedFile,
         change: impl FnOnce(&mut Value) -> T,
     ) -> Result<(T, bool), SharedFileError> {
         let mut found = locked.read()?;

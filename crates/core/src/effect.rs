@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use windlass_permission::Permissions;
 use windlass_protocol::{
-    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, HookScene, LookId, ModelRequest, PathFact,
-    Prompt, Record, RequestId, StoreId, TimerId, ToolUse, Update,
+    Block, CallFacts, CallId, Durability, FileSeen, ForkId, HookCall, HookId, HookScene, LookId,
+    ModelRequest, Prompt, Record, RequestId, StoreId, TimerId, ToolUse, Update,
 };
 
-use crate::config::{Config, Permissions};
+use crate::config::Config;
 use crate::state::{PhaseName, State};
 
 /// What the driver must do, in this order.
@@ -50,8 +51,8 @@ pub enum Effect {
         tool_use: ToolUse,
         /// Its working directory.
         cwd: Arc<PathBuf>,
-        /// The paths permission was decided on.
-        decided: Vec<PathFact>,
+        /// The facts permission was decided on.
+        facts: Arc<CallFacts>,
         /// What the conversation knows of the files it names.
         seen: Vec<FileSeen>,
         /// Who may do what by now, if the session has changed it.

@@ -1,38 +1,35 @@
 //! The state of a run: what is carried from one iteration to the next, and where the machine is.
 
-mod files;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use windlass_permission::Grants;
 use windlass_protocol::{
-    Block, CallId, Failure, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId, StoreId,
-    Terminal, TimeSpent, TimerId, Transcript, Transition, UnfinishedPrompt,
+    Block, CallId, CompactionMemory, Failure, ForkId, HookId, Interrupt, LookId, MessageId, ModelRequest,
+    ModelSpend, Prompt, RequestId, StoreId, Terminal, TimeSpent, TimerId, Transcript, Transition,
+    UnfinishedPrompt,
 };
 
-pub(crate) use files::KnownFiles;
-
-use crate::attach::Notes;
-use crate::background::BackgroundFork;
-use crate::budget::TokenBudget;
-use crate::calls::Blocked;
-use crate::calls::CallQueue;
-use crate::gate::Watermark;
-use crate::grants::Grants;
-use crate::guards::Guards;
-use crate::hooks::{RoundHooks, Stopping};
-use crate::layers::{Compactions, Staged, TokenCount};
-use crate::ledger::Ledger;
-use crate::prefix::Sent;
-use crate::prepare::Preparing;
-use crate::queue::Queue;
-use crate::repeats::Repeats;
-use crate::retry::Attempts;
-use crate::settle::After;
-use crate::stream::Streaming;
-use crate::summary::PendingSummary;
-use windlass_protocol::{Interrupt, Prompt};
+use crate::context::prefix::SentPrefix;
+use crate::context::{StagedCollapses, TokenCount};
+use crate::memory::files::KnownFiles;
+use crate::memory::ledger::Ledger;
+use crate::turn::attach::AttachmentNotes;
+use crate::turn::background::BackgroundFork;
+use crate::turn::budget::TokenBudget;
+use crate::turn::calls::CallQueue;
+use crate::turn::calls::ClassifierBlocks;
+use crate::turn::gate::Watermark;
+use crate::turn::guards::Guards;
+use crate::turn::hooks::{RoundHooks, StopCheck};
+use crate::turn::prepare::Preparation;
+use crate::turn::queue::Queue;
+use crate::turn::repeats::Repeats;
+use crate::turn::retry::Attempts;
+use crate::turn::settle::AfterCalls;
+use crate::turn::stream::OpenResponse;
+use crate::turn::summary::PendingSummary;
 
 /// The whole state of a session between two events.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +56,7 @@ pub(crate) struct Carry {
     /// What tools have changed for later tools.
     pub(crate) tools: ToolState,
     /// Compactions so far, and how they went.
-    pub(crate) compactions: Compactions,
+    pub(crate) compactions: CompactionMemory,
     /// What was already tried.
     pub(crate) guards: Guards,
     /// The summary of the last calls that a small model is writing.
@@ -76,17 +73,17 @@ pub(crate) struct Carry {
     /// The failure that a cure is being tried for. It is shown only if every cure fails.
     pub(crate) withheld: Option<Box<Failure>>,
     /// Spans whose summaries are ready, and the one that is being summarised.
-    pub(crate) staged: Staged,
+    pub(crate) staged: StagedCollapses,
     /// The output tokens this submission is to spend.
     pub(crate) budget: TokenBudget,
     /// Calls that came with the same result before.
     pub(crate) repeats: Repeats,
     /// What attachments have told the model, and what they are to tell it.
-    pub(crate) notes: Notes,
+    pub(crate) notes: AttachmentNotes,
     /// How many tokens the transcript is.
     pub(crate) tokens: TokenCount,
     /// The previous request: the provider's cache ends with it.
-    pub(crate) sent: Option<Sent>,
+    pub(crate) sent: Option<SentPrefix>,
     /// The responses just before this one that broke off after something of them had acted.
     pub(crate) broken: Attempts,
     /// How far the last gate has checked `messages`.
@@ -96,7 +93,7 @@ pub(crate) struct Carry {
     /// What the session has changed of who may do what.
     pub(crate) grants: Grants,
     /// Calls that the judge did not let run.
-    pub(crate) blocked: Blocked,
+    pub(crate) blocked: ClassifierBlocks,
 }
 
 impl Carry {
@@ -111,7 +108,6 @@ impl Carry {
 /// What tools have changed for later tools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolState {
-    /// The working directory.
     pub(crate) cwd: Arc<PathBuf>,
     /// What the conversation knows of files.
     pub(crate) files: KnownFiles,
@@ -149,15 +145,15 @@ pub(crate) enum Phase {
     #[default]
     Idle,
     /// The next request is being made; a layer waits for an answer.
-    Preparing(Box<Preparing>),
+    Preparing(Box<Preparation>),
     /// A request is out.
-    Streaming(Box<Streaming>),
+    Streaming(Box<OpenResponse>),
     /// The response has ended, one way or another; calls are still open.
-    Settling(Box<Settling>),
+    Settling(Box<Settlement>),
     /// Hooks are asked whether the run may end.
-    Stopping(Box<Stopping>),
+    Stopping(Box<StopCheck>),
     /// A failed request waits to be sent again.
-    Waiting(Waiting),
+    Waiting(RetryWait),
     /// The run is over.
     Done(Terminal),
 }
@@ -186,9 +182,9 @@ impl Phase {
 
 /// The only way out of streaming: first every call is answered.
 #[derive(Clone, Debug)]
-pub(crate) struct Settling {
+pub(crate) struct Settlement {
     pub(crate) calls: CallQueue,
-    pub(crate) then: After,
+    pub(crate) then: AfterCalls,
     pub(crate) left: LeftEarly,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
@@ -209,7 +205,7 @@ pub(crate) struct LeftEarly {
 
 /// A request that failed and is sent again, byte for byte, when the timer runs out.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct RetryWait {
     pub(crate) timer: TimerId,
     pub(crate) body: Arc<ModelRequest>,
     pub(crate) attempts: Attempts,
@@ -217,7 +213,7 @@ pub(crate) struct Waiting {
 
 /// A prompt whose run did not end well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Unfinished {
+pub struct RetryablePrompt {
     /// The ids its senders gave it; several prompts may have been said as one.
     pub ids: Vec<Arc<str>>,
     /// What it said; empty once a compaction has taken it out of the conversation.
@@ -419,11 +415,11 @@ impl State {
     }
 
     /// The prompts of runs that did not end well, since the last that did: they may be said again.
-    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
+    pub fn unfinished(&self) -> impl Iterator<Item = RetryablePrompt> + '_ {
         self.carry.unfinished.iter().map(|prompt| {
             let said = self.carry.messages.iter().find(|message| message.id == prompt.message);
             let blocks = said.map(|message| message.blocks.get(prompt.context..).unwrap_or_default());
-            Unfinished { ids: prompt.prompts.clone(), blocks: blocks.unwrap_or_default().to_vec() }
+            RetryablePrompt { ids: prompt.prompts.clone(), blocks: blocks.unwrap_or_default().to_vec() }
         })
     }
 

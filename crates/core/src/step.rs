@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Destination, Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, PermissionUpdate, RawValue,
-    Record, Said, Update,
+    Durability, Event, ForkId, HookAnswer, HookId, Input, Interrupt, MessageId, Outcome, PermissionUpdate,
+    Priority, Prompt, RawValue, Record, SettingsDestination, Speaker, Update, UserEntry,
 };
 
 use crate::config::Config;
+use crate::context;
 use crate::effect::{Effect, Effects};
-use crate::layers;
-use crate::prepare::{Asked, Reply};
 use crate::state::{Phase, PhaseName, State};
-use windlass_protocol::{Event, Input, Interrupt, Priority, Prompt, Speaker};
+use crate::turn::prepare::{LayerQuestion, LayerReply};
 
 /// Advances a session by one event.
 pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects) {
@@ -46,7 +45,9 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::ForkSpent { fork, models } => cx.on_fork_spent(phase, fork, models),
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
-        Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
+        Event::Stored { store, files } => {
+            cx.on_reply(phase, LayerQuestion::Store(store), LayerReply::Stored(files))
+        }
         Event::Looked { look, found } => cx.on_looked(phase, look, *found),
         Event::Prefetched(found) => {
             cx.state.carry.notes.on_prefetched(found);
@@ -96,7 +97,7 @@ impl Cx<'_> {
     }
 
     /// Something from the user's side enters the conversation while the run goes on: it is logged, then shown.
-    pub(crate) fn show_said(&mut self, said: Said, synthetic: bool) {
+    pub(crate) fn show_said(&mut self, said: UserEntry, synthetic: bool) {
         let (id, blocks) = (said.message.id, said.message.blocks.clone());
         let prompts = said.prompts.clone();
         self.persist(Record::Said(said));
@@ -147,7 +148,7 @@ impl Cx<'_> {
         }
         let is_staged = self.state.carry.staged.fork() == Some(fork);
         let is_asked =
-            matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));
+            matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(LayerQuestion::Fork(fork)));
         let is_judge = phase.calls().is_some_and(|calls| calls.waits_for_judge(fork));
         if is_staged || is_asked || is_judge || self.waits_for_summary(fork) {
             self.state.ledger.api_ms += outcome.duration_api_ms;
@@ -160,10 +161,10 @@ impl Cx<'_> {
             return self.with_calls(phase, |calls, cx| calls.on_classified(fork, &outcome, cx));
         }
         if is_staged {
-            layers::on_staged(self, &outcome);
+            context::on_staged(self, &outcome);
             return phase;
         }
-        self.on_reply(phase, Asked::Fork(fork), Reply::Forked(outcome))
+        self.on_reply(phase, LayerQuestion::Fork(fork), LayerReply::Forked(outcome))
     }
 
     /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.
@@ -175,8 +176,8 @@ impl Cx<'_> {
     fn change_permissions(&mut self, updates: Vec<PermissionUpdate>) {
         let mut lasting = Vec::new();
         for update in updates {
-            match self.state.carry.grants.apply(&update, self.config) {
-                Ok(()) if update.destination == Destination::Session => (),
+            match self.state.carry.grants.apply(&update, &self.config.permissions, &self.config.roots) {
+                Ok(()) if update.destination == SettingsDestination::Session => (),
                 Ok(()) => lasting.push(update),
                 Err(why) => {
                     self.emit(Update::Notice(format!("A permission change was ignored: {why}.")));
@@ -206,7 +207,9 @@ impl Cx<'_> {
     fn on_hooked(&mut self, phase: Phase, hook: HookId, answer: Box<HookAnswer>) -> Phase {
         match phase {
             Phase::Stopping(stopping) if stopping.hook == hook => self.on_stop_hooked(&stopping, &answer),
-            Phase::Preparing(_) => self.on_reply(phase, Asked::Hooks(hook), Reply::Hooked(answer)),
+            Phase::Preparing(_) => {
+                self.on_reply(phase, LayerQuestion::Hooks(hook), LayerReply::Hooked(answer))
+            }
             Phase::Settling(settling) if settling.hooked.waits_for(hook) => {
                 self.on_round_hooked(settling, &answer)
             }

@@ -4,9 +4,10 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{CompactionPolicy, Config, Interrupt, PermissionMode, Priority, Prompt, Source, Speaker};
+use windlass_core::{CompactionPolicy, Config, Interrupt, Priority, Prompt, Source, Speaker};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{
-    FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec,
+    AmbientChanges, FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Terminal, ToolOutput, ToolSpec,
 };
 
 fn prompt(text: &str, speaker: Speaker, priority: Priority) -> Prompt {
@@ -17,17 +18,17 @@ fn memory(path: &str) -> MemoryNote {
     MemoryNote { path: path.into(), text: "use tabs".into() }
 }
 
-fn changed(path: &str, hash: u64) -> Surroundings {
+fn changed(path: &str, hash: u64) -> AmbientChanges {
     let change = FileChange { path: path.into(), hash, note: format!("line {hash}") };
-    Surroundings { changed: vec![change], ..Surroundings::default() }
+    AmbientChanges { changed: vec![change], ..AmbientChanges::default() }
 }
 
-fn tasks(list: &str) -> Surroundings {
-    Surroundings { tasks: Some(list.into()), ..Surroundings::default() }
+fn tasks(list: &str) -> AmbientChanges {
+    AmbientChanges { tasks: Some(list.into()), ..AmbientChanges::default() }
 }
 
 /// A result after which the conversation knows this file.
-fn shows(path: &str) -> ToolOutcome {
+fn shows(path: &str) -> ToolOutput {
     let seen = FileSeen {
         path: path.into(),
         hash: 1,
@@ -36,7 +37,7 @@ fn shows(path: &str) -> ToolOutcome {
         shown: Vec::new(),
         stamp: None,
     };
-    ToolOutcome::text("content").with_seen(seen)
+    ToolOutput::text("content").with_seen(seen)
 }
 
 /// One turn in which a file was read.
@@ -238,7 +239,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         ",
     );
     check(
-        read(read(same(), 3, "/project/a").looked(3, "nothing", Surroundings::default()), 4, "/project/b")
+        read(read(same(), 3, "/project/a").looked(3, "nothing", AmbientChanges::default()), 4, "/project/b")
             .looked(4, "a", changed("/project/a", 2)),
         "
         > submit x                   preparing streaming | call-model #1 [user]
@@ -317,12 +318,12 @@ fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
         read(
             read(Scenario::new().with(always).submit("x"), 1, "/seen")
                 .prefetched("seen, new, always", found())
-                .looked(1, "nothing", Surroundings::default())
+                .looked(1, "nothing", AmbientChanges::default())
                 .prefetched("again", found()),
             2,
             "/other",
         )
-        .looked(2, "nothing", Surroundings::default()),
+        .looked(2, "nothing", AmbientChanges::default()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
@@ -342,8 +343,8 @@ fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
 }
 
 /// The notes of a run in which every turn finds this.
-fn notes(found: &[Surroundings]) -> Vec<String> {
-    let turn = |scenario: Scenario, (n, found): (u32, &Surroundings)| {
+fn notes(found: &[AmbientChanges]) -> Vec<String> {
+    let turn = |scenario: Scenario, (n, found): (u32, &AmbientChanges)| {
         let called = scenario.call(&format!("read {n}")).ended(StopReason::ToolUse).finished(n, "ok");
         called.looked(n, "this", found.clone())
     };
@@ -364,7 +365,7 @@ fn a_task_list_is_brought_to_mind_after_ten_turns_of_silence() {
 
 #[test]
 fn background_tasks_that_run_for_long_are_no_forgotten_task_list() {
-    let found = Surroundings { background: Some("bash-1: make watch".into()), ..Surroundings::default() };
+    let found = AmbientChanges { background: Some("bash-1: make watch".into()), ..AmbientChanges::default() };
     assert_eq!(notes(&vec![found; 20]), Vec::<String>::new());
 }
 

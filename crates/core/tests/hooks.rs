@@ -4,7 +4,8 @@
 mod log;
 
 use log::{Scenario, check, input};
-use windlass_core::{Asking, CompactionPolicy, Interrupt, PermissionMode, Source};
+use windlass_core::{CompactionPolicy, Interrupt, Source};
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     Answer, FailureClass, HookAnswer, HookEnding, HookEvent, HookPermission, HookRun, StopReason,
 };
@@ -108,7 +109,7 @@ fn an_objection_or_a_denial_keeps_a_call_from_running_in_every_mode() {
 #[test]
 fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
     let allowed = |scenario: Scenario| {
-        scenario.asking(Asking::Person).submit("x").call("write a").hooked(
+        scenario.asking(Answerer::Person).submit("x").call("write a").hooked(
             1,
             "allow",
             wants(HookPermission::Allow),
@@ -133,7 +134,7 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         ",
     );
     let forbid = |config: &mut windlass_core::Config| {
-        config.permissions.rules = windlass_core::Rules::denying(["write"].into_iter());
+        config.permissions.rules = windlass_permission::Rules::denying(["write"].into_iter());
     };
     check(
         allowed(before().with(forbid)),
@@ -151,7 +152,7 @@ fn a_hook_that_asks_is_heard_even_where_everything_runs() {
     check(
         before()
             .permission_mode(PermissionMode::BypassPermissions)
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("read a")
             .hooked(1, "ask", wants(HookPermission::Ask("sure?".into())))

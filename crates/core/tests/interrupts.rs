@@ -4,8 +4,9 @@
 mod log;
 
 use log::{Scenario, check, transcript};
-use windlass_core::{Interrupt, PermissionMode, Priority, Prompt};
-use windlass_protocol::{FailureClass, HookAnswer, HookEvent, StopReason, Surroundings, Terminal};
+use windlass_core::{Interrupt, Priority, Prompt};
+use windlass_permission::PermissionMode;
+use windlass_protocol::{AmbientChanges, FailureClass, HookAnswer, HookEvent, StopReason, Terminal};
 
 fn new() -> Scenario {
     Scenario::new().wordy()
@@ -93,7 +94,7 @@ fn aborted_tools_while_looking_around_keeps_the_results() {
             .ended(StopReason::ToolUse)
             .finished(1, "A")
             .interrupt(Interrupt::Stop)
-            .looked(1, "late", Surroundings::default())
+            .looked(1, "late", AmbientChanges::default())
     };
     check(
         scenario(),

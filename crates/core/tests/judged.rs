@@ -4,17 +4,17 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Anchors, Asking, Behaviour, PermissionMode, RuleSource};
+use windlass_permission::{Anchors, Answerer, Behaviour, PermissionMode, RuleSource};
 use windlass_protocol::{PermissionChange, StopReason, Terminal};
 
-fn judged(asking: Asking) -> Scenario {
+fn judged(asking: Answerer) -> Scenario {
     Scenario::new().wordy().permission_mode(PermissionMode::Auto).asking(asking).submit("x")
 }
 
 #[test]
 fn a_call_runs_when_the_judge_allows_it() {
     check(
-        judged(Asking::Nobody)
+        judged(Answerer::Nobody)
             .call("write /etc/a")
             .ended(StopReason::ToolUse)
             .forked(1, Terminal::Completed, "ALLOW")
@@ -33,7 +33,7 @@ fn a_call_runs_when_the_judge_allows_it() {
 #[test]
 fn a_call_that_the_judge_blocks_is_denied_with_its_reason() {
     check(
-        judged(Asking::Person)
+        judged(Answerer::Person)
             .call("write /etc/a")
             .ended(StopReason::ToolUse)
             .forked(1, Terminal::Completed, "BLOCK: it sends files elsewhere"),
@@ -53,7 +53,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         judged(asking).call("write /etc/a").ended(StopReason::ToolUse).forked(1, terminal, text)
     };
     check(
-        said(Asking::Person, Terminal::ApiError, ""),
+        said(Answerer::Person, Terminal::ApiError, ""),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write /etc/a          examine c1
@@ -63,7 +63,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         ",
     );
     check(
-        said(Asking::Person, Terminal::Completed, "Allowed, I think"),
+        said(Answerer::Person, Terminal::Completed, "Allowed, I think"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write /etc/a          examine c1
@@ -73,7 +73,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         ",
     );
     check(
-        said(Asking::Nobody, Terminal::Completed, "allow"),
+        said(Answerer::Nobody, Terminal::Completed, "allow"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write /etc/a          examine c1
@@ -89,7 +89,7 @@ fn after_three_in_a_row_the_user_is_asked_at_once() {
     let blocked = |scenario: Scenario, n: u32| {
         scenario.call("write /etc/a").ended(StopReason::ToolUse).forked(n, Terminal::Completed, "BLOCK no")
     };
-    let third = (1..=3).fold(judged(Asking::Person), blocked);
+    let third = (1..=3).fold(judged(Answerer::Person), blocked);
     check(
         third.call("write /etc/b").ended(StopReason::ToolUse),
         "
@@ -114,7 +114,7 @@ fn after_three_in_a_row_the_user_is_asked_at_once() {
 }
 
 fn asked() -> Scenario {
-    Scenario::new().wordy().asking(Asking::Person)
+    Scenario::new().wordy().asking(Answerer::Person)
 }
 
 fn rules(behaviour: Behaviour) -> (PermissionChange, PermissionChange) {

@@ -4,10 +4,11 @@
 mod log;
 
 use log::{Scenario, check, input, recall, records, transcript};
-use windlass_core::{Asking, Interrupt, PermissionMode, Source};
+use windlass_core::{Interrupt, Source};
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
-    Answer, HookAnswer, HookEvent, HookPermission, MemoryNote, Prompt, RawValue, StartSource, StopReason,
-    Surroundings, Terminal, ToolOutcome,
+    AmbientChanges, Answer, HookAnswer, HookEvent, HookPermission, MemoryNote, Prompt, RawValue, StartSource,
+    StopReason, Terminal, ToolOutput,
 };
 
 fn hooked(events: &[HookEvent]) -> Scenario {
@@ -219,7 +220,7 @@ fn a_hook_may_say_the_first_words_of_a_printed_session() {
 }
 
 fn asked_for(scenario: Scenario) -> Scenario {
-    scenario.asking(Asking::Person).submit("x").call("write a")
+    scenario.asking(Answerer::Person).submit("x").call("write a")
 }
 
 #[test]
@@ -371,8 +372,8 @@ fn a_hook_may_put_something_in_the_place_of_an_output() {
 
 #[test]
 fn hooks_hear_that_later_calls_work_elsewhere_before_any_does() {
-    let moves = ToolOutcome { cwd: Some("/project/sub".into()), ..ToolOutcome::text("moved") };
-    let stays = ToolOutcome { cwd: Some("/project".into()), ..ToolOutcome::text("stayed") };
+    let moves = ToolOutput { cwd: Some("/project/sub".into()), ..ToolOutput::text("moved") };
+    let stays = ToolOutput { cwd: Some("/project".into()), ..ToolOutput::text("stayed") };
     check(
         hooked(&[HookEvent::CwdChanged, HookEvent::PostToolUse])
             .permission_mode(PermissionMode::BypassPermissions)
@@ -452,7 +453,7 @@ fn hooks_hear_what_stands_for_the_past_and_that_the_session_begins_anew() {
             .ended(StopReason::EndTurn)
             .compact("")
             .forked(1, Terminal::Completed, "all went well")
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
             .hooked(1, "nothing", nothing())
             .hooked(2, "answer", answer)
     };

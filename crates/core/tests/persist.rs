@@ -4,7 +4,8 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Config, Interrupt, PermissionMode, Prompt};
+use windlass_core::{Config, Interrupt, Prompt};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{Block, FailureClass, ModelCard, StopReason, ThinkingSupport};
 
 fn new() -> Scenario {
@@ -97,7 +98,7 @@ fn thinking_goes_before_what_it_was_bound_to() {
         > c1 is read a               [intended c1] | run c1
         < end tool_use               settling
         > c1 finished A              [finished c1] | [result c1] | result c1 | [requested #2] | preparing streaming | call-model #2 [user(look/picture) assistant(thinking,read) user(result)]
-        < fails Media                [thinking stripped from 1] | thinking stripped from 1 | [media stripped from 1] | media stripped from 1 | again reactive_compact_retry | [requested #3] | settling preparing streaming | call-model #3 [user(look/[Removed: a picture (image/png) that cannot be sent.]) assistant(read) user(result)]
+        < fails Media                [thinking stripped from 1] | thinking stripped from 1 | [media stripped from 1] | media stripped from 1 | again media_strip_retry | [requested #3] | settling preparing streaming | call-model #3 [user(look/[Removed: a picture (image/png) that cannot be sent.]) assistant(read) user(result)]
         ",
     );
 }

@@ -8,12 +8,11 @@ mod log;
 use std::sync::Arc;
 
 use log::{Scenario, check, recall, records, requests, state, transcript};
-use windlass_core::{
-    Asking, Config, EarlyStart, Event, Input, Interrupt, PermissionMode, Recalled, State, repair, step,
-};
+use windlass_core::{Config, EarlyStart, Event, Input, Interrupt, RecalledSession, State, repair, step};
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
-    Answer, Block, Decision, FailureClass, Fate, FileSeen, MemoryNote, Message, MessageId, ModelCard, Origin,
-    Record, StopReason, Surroundings, Terminal, ThinkingSupport, ToolOutcome, Transcript,
+    AmbientChanges, Answer, Block, Decision, FailureClass, Fate, FileSeen, MemoryNote, Message, MessageId,
+    ModelCard, Origin, Record, StopReason, Terminal, ThinkingSupport, ToolOutput, Transcript,
 };
 
 fn new() -> Scenario {
@@ -27,7 +26,7 @@ fn wordy() -> Scenario {
 #[test]
 fn a_call_is_called_what_it_is() {
     check(
-        wordy().asking(Asking::Person).permission_mode(PermissionMode::Default).submit("x").call("write a").cut_off().submit("y"),
+        wordy().asking(Answerer::Person).permission_mode(PermissionMode::Default).submit("x").call("write a").cut_off().submit("y"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
@@ -67,7 +66,7 @@ fn a_call_of_which_only_the_words_are_known_may_have_run() {
     let open = words(new().submit("x").call("write a"));
     assert_eq!(open.open.iter().map(|(_, fate)| *fate).collect::<Vec<_>>(), [Fate::Unknown]);
     assert!(open.cut_off);
-    let doubtful = |recalled: Recalled| recalled.state.facts().unwrap().doubtful;
+    let doubtful = |recalled: RecalledSession| recalled.state.snapshot().unwrap().doubtful;
     let known = recall(records(new().submit("x").call("write a")));
     assert_eq!(doubtful(open), doubtful(known), "the very same call needs a decision");
 
@@ -290,7 +289,7 @@ fn a_call_in_doubt_is_asked_about_whatever_allows_it() {
     );
     let reason = "The same call was running when the session was cut off; whether it took effect is unknown.";
     check(
-        cut(Asking::Person).call("write a").answer(1, Answer::Allow),
+        cut(Answerer::Person).call("write a").answer(1, Answer::Allow),
         &format!(
             "{before}\n> c1 is write a              ask c1: {reason}\n> answer c1                  run c1"
         ),
@@ -299,7 +298,7 @@ fn a_call_in_doubt_is_asked_about_whatever_allows_it() {
         "{reason} Denied: not running interactively. To allow it: check whether it took effect, then prompt again."
     );
     check(
-        cut(Asking::Nobody).call("write a"),
+        cut(Answerer::Nobody).call("write a"),
         &format!("{before}\n> c1 is write a              denied c1: {denied} | result c1 error: {denied}"),
     );
 }
@@ -311,15 +310,15 @@ fn started(scenario: Scenario) -> usize {
 
 #[test]
 fn only_the_same_call_is_in_doubt_and_only_until_somebody_has_spoken() {
-    let cut = || new().asking(Asking::Nobody).submit("x").call("write a").cut_off().submit("y");
+    let cut = || new().asking(Answerer::Nobody).submit("x").call("write a").cut_off().submit("y");
     assert_eq!(started(cut().call("write a")), 1);
     assert_eq!(started(cut().call("write b")), 2);
     assert_eq!(started(cut().text("So?").ended(StopReason::EndTurn).submit("again").call("write a")), 2);
     // A second crash before anything was said forgets nothing.
-    let twice = new().asking(Asking::Nobody).submit("x").call("write a").cut_off().cut_off_without(1);
+    let twice = new().asking(Answerer::Nobody).submit("x").call("write a").cut_off().cut_off_without(1);
     assert_eq!(started(twice.submit("y").call("write a")), 1);
     // A run that was dropped leaves the same doubt.
-    let dropped = new().asking(Asking::Nobody).submit("x").call("write a").submit("y").call("write a");
+    let dropped = new().asking(Answerer::Nobody).submit("x").call("write a").submit("y").call("write a");
     assert_eq!(started(dropped), 1);
 }
 
@@ -328,7 +327,7 @@ fn only_the_same_call_is_in_doubt_and_only_until_somebody_has_spoken() {
 fn an_answer_lifts_the_doubt() {
     let answered = |answer| {
         new()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("write a")
             .cut_off()
@@ -352,17 +351,17 @@ fn files_directory_and_results_in_files_come_back() {
         stamp: None,
     };
     let outcome =
-        ToolOutcome { cwd: Some("/project/sub".into()), ..ToolOutcome::text("A") }.with_seen(seen.clone());
+        ToolOutput { cwd: Some("/project/sub".into()), ..ToolOutput::text("A") }.with_seen(seen.clone());
     let played = || {
         new()
             .submit("x")
             .call("read a")
             .ended(StopReason::ToolUse)
             .finished_with(1, "finished", outcome.clone())
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
     };
     let recalled = recall(records(played()));
-    let facts = recalled.state.facts().unwrap();
+    let facts = recalled.state.snapshot().unwrap();
     assert_eq!((facts.cwd.to_str(), &facts.files[..]), (Some("/project/sub"), &[seen][..]));
     assert!(recalled.cut_off);
     let stored = windlass_protocol::StoredResult {
@@ -372,7 +371,7 @@ fn files_directory_and_results_in_files_come_back() {
     };
     let stored = Record::Decided(Decision::Stored(vec![stored]));
     let recalled = recall(records(played()).into_iter().chain([stored]));
-    assert_eq!(recalled.state.facts().unwrap().readable, [std::path::PathBuf::from("/session/1.txt")]);
+    assert_eq!(recalled.state.snapshot().unwrap().readable, [std::path::PathBuf::from("/session/1.txt")]);
 }
 
 #[test]
@@ -382,7 +381,7 @@ fn a_session_at_rest_is_the_same_to_the_last_byte() {
         let live = state(scenario(memory.clone()));
         let recalled = recall(records(scenario(memory.clone())));
         assert!(!recalled.cut_off && recalled.open.is_empty() && recalled.results.is_empty());
-        assert_eq!(live.facts(), recalled.state.facts());
+        assert_eq!(live.snapshot(), recalled.state.snapshot());
         assert_eq!(next_request(live), next_request(recalled.state));
     };
     check(|_| new().submit("x").text("Done.").ended_at(StopReason::EndTurn, 1_000, 10));
@@ -414,7 +413,7 @@ fn a_session_at_rest_is_the_same_to_the_last_byte() {
             .ended_at(StopReason::EndTurn, 900, 9)
             .compact("")
             .forked(1, Terminal::Completed, "In short.");
-        compacted.looked(1, "nothing", Surroundings::default())
+        compacted.looked(1, "nothing", AmbientChanges::default())
     });
 }
 
@@ -438,7 +437,7 @@ fn a_compaction_counts_once_it_is_decided() {
     assert_eq!(transcript(compacting().cut_off()), ["user", "assistant(text)"]);
     let forked = || compacting().forked(1, Terminal::Completed, "In short.");
     assert_eq!(transcript(forked().cut_off()), ["user", "assistant(text)"]);
-    let done = forked().looked(1, "nothing", Surroundings::default());
+    let done = forked().looked(1, "nothing", AmbientChanges::default());
     assert_eq!(transcript(done.cut_off()), ["boundary"]);
 }
 
@@ -449,9 +448,9 @@ fn staged_spans_come_back_and_go_with_what_they_stood_for() {
     let span =
         windlass_protocol::Collapse { first: MessageId(1), last: MessageId(1), summary: message(3, "short") };
     let said = [message(1, "one"), message(2, "two")]
-        .map(|message| Record::Said(windlass_protocol::Said::plain(message)));
+        .map(|message| Record::Said(windlass_protocol::UserEntry::plain(message)));
     let staged = || said.clone().into_iter().chain([Record::Decided(Decision::Staged(span.clone()))]);
-    let spans = |records: Vec<Record>| recall(records).state.facts().unwrap().staged.len();
+    let spans = |records: Vec<Record>| recall(records).state.snapshot().unwrap().staged.len();
     assert_eq!(spans(staged().collect()), 1);
     let collapsed = Decision::Collapsed { spans: vec![span.clone()], tokens: 1, unbound_from: None };
     assert_eq!(spans(staged().chain([Record::Decided(collapsed)]).collect()), 0);
@@ -496,7 +495,7 @@ fn any_list_of_records_is_recalled() {
             .ended(StopReason::EndTurn)
             .compact("")
             .forked(1, Terminal::Completed, "In short.")
-            .looked(1, "", Surroundings::default()),
+            .looked(1, "", AmbientChanges::default()),
         new().early_start(EarlyStart::Off).submit("x").call("write a").interrupt(Interrupt::Stop).go_on(),
     ]
     .into_iter()
@@ -506,7 +505,7 @@ fn any_list_of_records_is_recalled() {
         let mut rng = Rng(seed);
         let list: Vec<Record> = (0..rng.below(40)).map(|_| pool[rng.below(pool.len())].clone()).collect();
         let first = recall(list.clone());
-        assert_eq!(first.state.facts(), recall(list).state.facts(), "seed {seed}");
+        assert_eq!(first.state.snapshot(), recall(list).state.snapshot(), "seed {seed}");
         let (mended, _) = repair(first.state.messages());
         assert_eq!(repair(&mended).1, [], "seed {seed}");
         let sent: Transcript = mended.iter().cloned().collect();

@@ -4,10 +4,11 @@
 mod log;
 
 use log::{Scenario, check, course, requests};
-use windlass_core::{Config, PermissionMode, Prompt};
+use windlass_core::{Config, Prompt};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{
-    Block, Culprit, Delivery, Failure, FailureClass, HookAnswer, HookEvent, ModelCard, Outcome, StopReason,
-    Surroundings, Terminal, ToolOutcome,
+    AmbientChanges, Block, Culprit, Delivery, Failure, FailureClass, HookAnswer, HookEvent, ModelCard,
+    Outcome, StopReason, Terminal, ToolOutput,
 };
 
 /// The log shows the cap of each request.
@@ -46,7 +47,7 @@ fn check_course(scenario: Scenario, expected: &str) {
 
 /// Two calls with long results, so that there is something to compact.
 fn long(scenario: Scenario) -> Scenario {
-    let long = || ToolOutcome::text(&"word ".repeat(1_000));
+    let long = || ToolOutput::text(&"word ".repeat(1_000));
     scenario
         .call("read a")
         .call("read b")
@@ -60,7 +61,7 @@ fn compacted(scenario: Scenario, n: u32) -> Scenario {
     scenario.fails(FailureClass::Overflow).forked(n, Terminal::Completed, "They read.").looked(
         n,
         "nothing",
-        Surroundings::default(),
+        AmbientChanges::default(),
     )
 }
 
@@ -257,7 +258,7 @@ fn a_window_that_fills_up_keeps_the_half_answer_and_asks_for_the_rest() {
             .text("Half of")
             .ended(StopReason::ContextWindowExceeded)
             .forked(1, Terminal::Completed, "They read.")
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
             .text(" the answer.")
             .ended(StopReason::EndTurn),
         "
@@ -301,7 +302,7 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
             .ended(StopReason::EndTurn),
         "
         > submit pictures            preparing streaming | call-model #1 [user(picture/and/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(picture/and/[Removed: a picture (image/png) that cannot be sent.])]
+        < fails media                media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #2 [user(picture/and/[Removed: a picture (image/png) that cannot be sent.])]
         < text Seen.
         < end end_turn               settling done | = completed after 1
         ",
@@ -313,7 +314,7 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
             .fails_with("media", refused(None)),
         "
         > submit pictures            preparing streaming | call-model #1 [user(picture/and/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user([Removed: a picture (image/png) that cannot be sent.]/and/[Removed: a picture (image/png) that cannot be sent.])]
+        < fails media                media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #2 [user([Removed: a picture (image/png) that cannot be sent.]/and/[Removed: a picture (image/png) that cannot be sent.])]
         < fails media                settling done | failed image_error | = image_error after 1: it failed
         ",
     );
@@ -338,8 +339,8 @@ fn if_one_picture_after_the_other_is_refused_all_are_taken_out() {
         &format!(
             "
         > submit pictures            preparing streaming | call-model #1 [user(picture/picture/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(picture/{stub}/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #3 [user({stub}/{stub}/{stub})]
+        < fails media                media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #2 [user(picture/{stub}/picture)]
+        < fails media                media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #3 [user({stub}/{stub}/{stub})]
         < text Seen.
         < end end_turn               settling done | = completed after 1
         "
@@ -362,7 +363,7 @@ fn a_block_that_the_provider_refuses_by_name_gives_way() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)]
-        < fails refusal              media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #3 [user assistant(read) user(result)]
+        < fails refusal              media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #3 [user assistant(read) user(result)]
         < text Done.
         < end end_turn               settling done | = completed after 2
         ",
@@ -371,7 +372,7 @@ fn a_block_that_the_provider_refuses_by_name_gives_way() {
     check_course(read().fails_with("refusal", refused(1)), "api_error");
     check_course(
         read().fails_with("refusal", refused(2)).fails_with("refusal", refused(2)),
-        "reactive_compact_retry api_error",
+        "media_strip_retry api_error",
     );
 }
 
@@ -379,11 +380,11 @@ fn a_block_that_the_provider_refuses_by_name_gives_way() {
 fn compacting_for_refusals_again_and_again_ends_the_run() {
     let turn = |scenario: Scenario, n: u32| {
         let called = scenario.call(&format!("read {n}")).ended(StopReason::ToolUse);
-        let result = ToolOutcome::text(&"word ".repeat(2_000));
+        let result = ToolOutput::text(&"word ".repeat(2_000));
         compacted(called.finished_with(n, "finished long", result), n)
     };
     let thrice = (1..=3).fold(Scenario::new().submit("x"), turn);
-    let result = ToolOutcome::text(&"word ".repeat(2_000));
+    let result = ToolOutput::text(&"word ".repeat(2_000));
     let again = thrice.call("read 4").ended(StopReason::ToolUse).finished_with(4, "finished long", result);
     let retries = "reactive_compact_retry ".repeat(4);
     check_course(again.fails(FailureClass::Overflow), &format!("{retries}rapid_refill"));
@@ -397,20 +398,20 @@ fn each_cure_has_a_guard_of_its_own() {
     };
     check_course(
         thought().fails(FailureClass::Media).fails(FailureClass::Binding).fails(FailureClass::Overflow),
-        "reactive_compact_retry reactive_compact_retry reactive_compact_retry",
+        "media_strip_retry thinking_strip_retry reactive_compact_retry",
     );
     check_course(
         thought().fails(FailureClass::Media).fails(FailureClass::Media),
-        "reactive_compact_retry image_error",
+        "media_strip_retry image_error",
     );
     check_course(
         thought().fails(FailureClass::Binding).fails(FailureClass::Binding),
-        "reactive_compact_retry api_error",
+        "thinking_strip_retry api_error",
     );
     check_course(Scenario::new().submit("x").fails(FailureClass::Binding), "api_error");
     let paused =
         thought().fails(FailureClass::Binding).thinking("so").text("Well,").ended(StopReason::PauseTurn);
-    check_course(paused.fails(FailureClass::Binding), "reactive_compact_retry pause_turn_resume api_error");
+    check_course(paused.fails(FailureClass::Binding), "thinking_strip_retry pause_turn_resume api_error");
 }
 
 #[test]

@@ -4,7 +4,8 @@
 mod log;
 
 use log::{Scenario, check, course};
-use windlass_core::{Asking, PermissionMode, RepeatPolicy};
+use windlass_core::RepeatPolicy;
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{Answer, FailureClass, StopReason};
 
 /// The model is told from the second time on, and the user asked before the third.
@@ -78,7 +79,12 @@ fn calls_that_wait_do_not_count() {
 #[test]
 fn a_person_who_allows_the_call_resets_its_count() {
     let third = |asking: Scenario| {
-        asking.asking(Asking::Person).submit("x").turn(1, "read a", "A").turn(2, "read a", "A").call("read a")
+        asking
+            .asking(Answerer::Person)
+            .submit("x")
+            .turn(1, "read a", "A")
+            .turn(2, "read a", "A")
+            .call("read a")
     };
     check(
         third(strict()).answer(3, Answer::Allow).ended(StopReason::ToolUse).finished(3, "A"),
@@ -142,7 +148,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
 fn a_call_that_needs_permission_anyway_is_asked_about_once() {
     check(
         strict()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("peek /etc")
             .answer(1, Answer::Allow)

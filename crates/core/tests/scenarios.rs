@@ -4,7 +4,8 @@
 mod log;
 
 use log::{Scenario, check, check_transition, durations};
-use windlass_core::{Asking, EarlyStart, Interrupt, PermissionMode};
+use windlass_core::{EarlyStart, Interrupt};
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{Answer, FailureClass, StopReason, Transition};
 
 #[test]
@@ -444,7 +445,7 @@ fn a_call_takes_as_long_as_it_runs_and_not_until_its_result_is_shown() {
 fn a_question_holds_exclusive_calls_but_not_shared_ones() {
     check(
         Scenario::new()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("peek /etc/a")
             .call("read b")
@@ -475,7 +476,7 @@ fn a_question_holds_exclusive_calls_but_not_shared_ones() {
 fn a_changed_input_is_examined_again_but_not_asked_about_again() {
     check(
         Scenario::new()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("write a")
             .answer_changed(1, "write b")
@@ -669,7 +670,7 @@ fn a_server_that_has_answered_before_is_tried_more_often() {
 fn a_call_that_an_answer_made_exclusive_waits_for_the_later_ones_that_run() {
     check(
         Scenario::new()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("peek /etc/a")
             .call("read b")

@@ -7,12 +7,11 @@ mod log;
 
 use log::{Scenario, check, course, transcript};
 use std::sync::Arc;
-use windlass_core::{
-    AnswerSchema, Asking, CheckAnswer, CompactionPolicy, Config, Interrupt, PermissionMode, Prompt, Source,
-};
+use windlass_core::{AnswerSchema, CheckAnswer, CompactionPolicy, Config, Interrupt, Prompt, Source};
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
-    Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelCard, ModelNote, Outcome,
-    Price, RawValue, StopReason, Surroundings, Terminal,
+    AmbientChanges, Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelCard,
+    ModelNote, Outcome, Price, RawValue, StopReason, Terminal,
 };
 
 /// The log shows how the run ended, what was said last, and what went wrong.
@@ -346,12 +345,12 @@ fn a_budget_that_runs_out_while_looking_around_keeps_the_results() {
             .call("read a")
             .ended(StopReason::ToolUse)
             .finished(1, "A")
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
             .call("read b")
             .ended(StopReason::ToolUse)
             .finished(2, "B")
             .forked_for(1, "Read a", 1.0)
-            .looked(2, "nothing", Surroundings::default())
+            .looked(2, "nothing", AmbientChanges::default())
     };
     check(
         scenario(),
@@ -415,7 +414,7 @@ fn aborted_streaming() {
 fn an_interrupt_at_a_question_is_no_interrupt_of_tools_that_run() {
     check(
         new()
-            .asking(Asking::Person)
+            .asking(Answerer::Person)
             .submit("x")
             .call("write a")
             .ended(StopReason::ToolUse)
@@ -501,7 +500,7 @@ fn prompt_too_long_shows_what_was_withheld() {
             .submit("x")
             .fails_with("too long", failure())
             .forked(1, Terminal::Completed, "They asked for x.")
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
             .fails_with("too long", failure()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
@@ -568,7 +567,7 @@ fn image_error() {
             .fails_with("media", too_large()),
         "
         > submit a picture           preparing streaming | call-model #1 [user(look/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(look/[Removed: a picture (image/png) that cannot be sent.])]
+        < fails media                media stripped from 1 | again media_strip_retry | settling preparing streaming | call-model #2 [user(look/[Removed: a picture (image/png) that cannot be sent.])]
         < fails media                settling done | failed image_error | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
         ",
     );
@@ -698,7 +697,7 @@ fn rapid_refill() {
             .ended_at(StopReason::ToolUse, 32_000, 0)
             .finished(n, "A")
             .forked(n, Terminal::Completed, "They read.")
-            .looked(n, "nothing", Surroundings::default())
+            .looked(n, "nothing", AmbientChanges::default())
     };
     check(
         (1..=4).fold(Scenario::new().with(small).submit("x"), turn),

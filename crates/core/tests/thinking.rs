@@ -5,10 +5,11 @@ mod log;
 
 use log::{Scenario, check, requests, thinking};
 use std::sync::Arc;
-use windlass_core::{Config, Interrupt, PermissionMode, Source, ThinkingMode, ThinkingWish};
+use windlass_core::{Config, Interrupt, Source, ThinkingMode, ThinkingWish};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{
-    Block, Effort, FailureClass, Message, MessageId, ModelCard, ModelNote, ModelRequest, Origin, StopReason,
-    Surroundings, Terminal, Thinking, ThinkingDisplay, ThinkingSupport, ToolOutcome, Usage,
+    AmbientChanges, Block, Effort, FailureClass, Message, MessageId, ModelCard, ModelNote, ModelRequest,
+    Origin, RequestThinking, StopReason, Terminal, ThinkingDisplay, ThinkingSupport, ToolOutput, Usage,
 };
 
 /// A model that thinks as it sees fit, takes every setting, and clears old results itself.
@@ -47,10 +48,12 @@ fn old_model(id: &str) -> ModelCard {
 fn settings(request: &ModelRequest) -> String {
     let ModelRequest { output_tokens_max, thinking, effort, task_budget, edits, .. } = request;
     let thinking = match thinking {
-        Thinking::Unsaid => "unsaid".into(),
-        Thinking::Disabled => "off".into(),
-        Thinking::Adaptive { display } => format!("adaptive {}", display.map_or("", ThinkingDisplay::name)),
-        Thinking::Budgeted { tokens, display } => {
+        RequestThinking::Unsaid => "unsaid".into(),
+        RequestThinking::Disabled => "off".into(),
+        RequestThinking::Adaptive { display } => {
+            format!("adaptive {}", display.map_or("", ThinkingDisplay::name))
+        }
+        RequestThinking::Budgeted { tokens, display } => {
             format!("up to {tokens} {}", display.map_or("", ThinkingDisplay::name))
         }
     };
@@ -340,7 +343,7 @@ fn each_request_begins_with_the_bytes_of_the_one_before() {
 
 #[track_caller]
 fn check_growth(model: ModelCard) {
-    let long = || ToolOutcome::text(&"word ".repeat(5_000));
+    let long = || ToolOutput::text(&"word ".repeat(5_000));
     let config = |config: &mut Config| {
         config.model = model;
         config.task_budget = Some(1_000_000);
@@ -383,7 +386,7 @@ fn check_growth(model: ModelCard) {
 
 #[test]
 fn what_is_left_of_a_task_budget_is_said_from_the_first_rewrite_on() {
-    let long = || ToolOutcome::text(&"word ".repeat(1_000));
+    let long = || ToolOutput::text(&"word ".repeat(1_000));
     let turn = |scenario: Scenario, n: u32| {
         scenario.call(&format!("read {n}")).ended_at(StopReason::ToolUse, 900, 100).finished_with(
             n,
@@ -408,7 +411,7 @@ fn what_is_left_of_a_task_budget_is_said_from_the_first_rewrite_on() {
             )
             .fails(FailureClass::Overflow)
             .forked(1, Terminal::Completed, "They read.")
-            .looked(1, "nothing", Surroundings::default()),
+            .looked(1, "nothing", AmbientChanges::default()),
             3,
         ),
         "

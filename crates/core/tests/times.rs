@@ -61,8 +61,8 @@ fn the_times_of_all_runs_are_those_of_the_session() {
     };
     let state = run(run(State::default(), 1_000, 1_250, 1), 9_000, 9_300, 2);
     check(&state, 550);
-    let facts = state.at_rest().facts().unwrap_or_else(|| panic!("the session is at rest"));
-    let state = State::from_facts(facts);
+    let facts = state.at_rest().snapshot().unwrap_or_else(|| panic!("the session is at rest"));
+    let state = State::from_snapshot(facts);
     check(&state, 550);
     check(&run(state, 100, 200, 1), 650);
 }

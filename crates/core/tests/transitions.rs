@@ -9,8 +9,8 @@ use log::{Scenario, check, check_transition};
 use std::sync::Arc;
 use windlass_core::{AnswerSchema, CheckAnswer, Config};
 use windlass_protocol::{
-    FailureClass, HookAnswer, HookEvent, ModelCard, RawValue, StopReason, Surroundings, Terminal,
-    ToolOutcome, Transition,
+    AmbientChanges, Block, FailureClass, HookAnswer, HookEvent, ModelCard, Prompt, RawValue, StopReason,
+    Terminal, ToolOutput, Transition,
 };
 
 /// The log shows the model and the cap of each request.
@@ -36,7 +36,7 @@ fn collapsing(config: &mut Config) {
 
 /// A call whose result has about 2 000 tokens.
 fn long_turn(scenario: Scenario, call: u32) -> Scenario {
-    let outcome = ToolOutcome::text(&"word ".repeat(1_000));
+    let outcome = ToolOutput::text(&"word ".repeat(1_000));
     scenario.call(&format!("read {call}")).ended(StopReason::ToolUse).finished_with(
         call,
         "finished long",
@@ -185,7 +185,7 @@ fn reactive_compact_retry_sends_the_compacted_conversation() {
         long_turn(Scenario::new().submit("x"), 1)
             .fails(FailureClass::Overflow)
             .forked(1, Terminal::Completed, "They read a file.")
-            .looked(1, "nothing", Surroundings::default())
+            .looked(1, "nothing", AmbientChanges::default())
             .text("Done.")
             .ended(StopReason::EndTurn),
         "
@@ -421,6 +421,15 @@ fn leading_to(transition: Transition) -> Scenario {
             .forked(1, Terminal::Completed, "They looked around.")
             .fails(FailureClass::Overflow),
         Transition::ReactiveCompactRetry => new().submit("x").fails(FailureClass::Overflow),
+        Transition::MediaStripRetry => {
+            let blocks = vec![Block::image("image/png", "AAAA")];
+            let picture = Prompt { blocks, ..Prompt::default() };
+            new().submit_prompt("picture", picture).fails(FailureClass::Media)
+        }
+        Transition::ThinkingStripRetry => {
+            let thought = new().submit("x").thinking("hm").call("read a").ended(StopReason::ToolUse);
+            thought.finished(1, "A").fails(FailureClass::Binding)
+        }
         Transition::MaxOutputTokensEscalate => new().submit("x").ended(StopReason::MaxTokens),
         Transition::MaxOutputTokensRecovery => {
             new().output_cap(100).submit("x").text("One").ended(StopReason::MaxTokens)

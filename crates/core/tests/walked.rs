@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, Source, State, step};
 use windlass_protocol::{
-    Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId, LookId, Message,
-    MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price, RawValue, RequestId,
-    StopReason, Surroundings, Terminal, ThinkingSupport, TimerId, ToolOutcome, ToolSpec, Transcript, Update,
-    Usage,
+    Admission, AmbientChanges, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
+    LookId, Message, MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price,
+    RawValue, RequestId, StopReason, Terminal, ThinkingSupport, TimerId, ToolOutput, ToolSpec, Transcript,
+    Update, Usage,
 };
 
 struct Run {
@@ -60,7 +60,7 @@ impl Run {
     }
 
     /// A call that reads, from the model's wish to its result.
-    fn calls(&mut self, call: u32, outcome: ToolOutcome) -> &mut Self {
+    fn calls(&mut self, call: u32, outcome: ToolOutput) -> &mut Self {
         let input = RawValue::from_string(format!("{{\"n\":{call}}}")).expect("JSON");
         self.says(Block::tool_use(&format!("toolu_{call}"), "Read", &input)).ends(StopReason::ToolUse);
         let facts = CallFacts { shared: true, ..CallFacts::new(CallKind::Read) };
@@ -137,7 +137,7 @@ fn task_list() -> Arc<[ToolSpec]> {
 #[test]
 fn a_fork_that_answers_twice_is_paid_once() {
     let mut run = Run::new(config(), Transcript::default());
-    run.submit().calls(1, ToolOutcome::text("x"));
+    run.submit().calls(1, ToolOutput::text("x"));
     run.forked(1, tokens(7), 0.1).forked(1, tokens(7), 0.1).forked(9, tokens(7), 0.1);
     run.says(Block::text("done")).ends(StopReason::EndTurn);
     assert_eq!(run.outcome().usage.input_tokens, 7);
@@ -202,7 +202,7 @@ fn a_spent_budget_stops_retries_too() {
 #[test]
 fn a_budget_that_a_fork_spends_during_a_pause_stops_the_retry() {
     let mut run = Run::new(Config { budget_usd: Some(0.5), ..config() }, Transcript::default());
-    run.submit().calls(1, ToolOutcome::text("x")).fails(FailureClass::Server);
+    run.submit().calls(1, ToolOutput::text("x")).fails(FailureClass::Server);
     run.forked(1, tokens(7), 0.6).tell(Event::Timer(TimerId(1)));
     assert_eq!((run.outcome().terminal, run.requests), (Terminal::MaxBudgetUsd, 2));
 }
@@ -218,10 +218,10 @@ fn a_budget_that_is_spent_during_a_look_around_keeps_the_results() {
         shown: Vec::new(),
         stamp: None,
     };
-    run.submit().calls(1, ToolOutcome::text("x").with_seen(seen));
+    run.submit().calls(1, ToolOutput::text("x").with_seen(seen));
     run.tell(Event::Looked { look: LookId(1), found: Box::default() });
-    run.calls(2, ToolOutcome::text("y")).forked(1, tokens(7), 0.6);
-    run.tell(Event::Looked { look: LookId(2), found: Box::new(Surroundings::default()) });
+    run.calls(2, ToolOutput::text("y")).forked(1, tokens(7), 0.6);
+    run.tell(Event::Looked { look: LookId(2), found: Box::new(AmbientChanges::default()) });
     assert_eq!(run.outcome().terminal, Terminal::MaxBudgetUsd);
     assert!(run.state.messages().to_json().contains("\"tool_use_id\":\"toolu_2\""));
 }
@@ -237,8 +237,8 @@ fn thinking_that_is_bound_to_media_goes_with_them() {
     };
     run.submit()
         .says(thought("before"))
-        .calls(1, ToolOutcome::blocks(vec![Block::image("image/png", "AA==")]));
-    run.says(thought("behind")).calls(2, ToolOutcome::text("x"));
+        .calls(1, ToolOutput::blocks(vec![Block::image("image/png", "AA==")]));
+    run.says(thought("behind")).calls(2, ToolOutput::text("x"));
     run.fails(FailureClass::Media);
     let sent = run.sent().transcript.to_json();
     assert!(sent.contains("before") && !sent.contains("behind"), "{sent}");

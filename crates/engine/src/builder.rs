@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, Recalled, Sandboxing, UnknownTool};
+use windlass_core::{Config, RecalledSession};
+use windlass_permission::{SandboxPermissions, UnknownTool};
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
 use windlass_protocol::{HookEvent, ModelCard, Record, SessionSeed, Transcript};
 use windlass_secrets::Redactor;
@@ -16,10 +17,10 @@ use crate::toolbox::Toolbox;
 /// A model, tools and a configuration: everything sessions share.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineParts>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct EngineParts {
     /// Without the form of the answer.
     pub(crate) system_prompt: Arc<str>,
     pub(crate) config: Arc<Config>,
@@ -157,7 +158,12 @@ impl Engine {
     /// A session that goes on where it was left, as its log tells it. What the log lacks, such as answers to calls that were
     /// open, goes into it before anything new.
     #[must_use]
-    pub fn resume(&self, seed: SessionSeed, recalled: Recalled, log: Option<Box<dyn SessionLog>>) -> Session {
+    pub fn resume(
+        &self,
+        seed: SessionSeed,
+        recalled: RecalledSession,
+        log: Option<Box<dyn SessionLog>>,
+    ) -> Session {
         let mut session = Session::with_state(self.shared.clone(), seed, recalled.state.reopened());
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
@@ -191,7 +197,7 @@ impl Engine {
 
     /// How commands are confined, if they are.
     #[must_use]
-    pub fn sandboxing(&self) -> Option<&Sandboxing> {
+    pub fn sandboxing(&self) -> Option<&SandboxPermissions> {
         self.shared.config.permissions.sandbox.as_ref()
     }
 
@@ -273,7 +279,7 @@ impl EngineBuilder {
         };
         let system_prompt = joined(vec![Some(base), self.append]);
         config.system = joined(vec![Some(system_prompt.to_string()), form]);
-        let shared = Shared {
+        let shared = EngineParts {
             config: Arc::new(config),
             model: self.model,
             toolbox,

@@ -12,14 +12,15 @@ use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Config, Effect, Event, Permissions};
+use windlass_core::{Config, Effect, Event};
+use windlass_permission::Permissions;
 use windlass_ports::{Hidden, ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
     CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, PathFact, RequestId,
     SessionSeed, TimerId, ToolUse,
 };
 
-use crate::builder::Shared;
+use crate::builder::EngineParts;
 use crate::inbox::Inbox;
 use crate::jobs;
 use crate::machine::{Machine, World};
@@ -129,8 +130,8 @@ impl Inflight {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined { call, admission });
             }
-            Effect::RunTool { call, tool_use, cwd, decided, seen, permissions, confined } => {
-                let hidden = self.hidden(permissions, &decided);
+            Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, confined } => {
+                let hidden = self.hidden(permissions, &facts.paths);
                 let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
                 let (tool_use_id, cwd, cancel) =
                     (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
@@ -139,7 +140,7 @@ impl Inflight {
                     tool_use_id,
                     cwd,
                     roots,
-                    decided,
+                    facts,
                     seen,
                     hidden,
                     confined,
@@ -169,7 +170,7 @@ impl Inflight {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
-                let Shared { lookout, redactor, .. } = &*self.world.shared;
+                let EngineParts { lookout, redactor, .. } = &*self.world.shared;
                 self.start_simple(jobs::look(lookout.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
 use windlass_ports::{AnyTool, LookAround, MemoryPrefetch, ToolContext};
 use windlass_protocol::{
-    Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId, HookScene, LookId, StoreId,
-    Surroundings, ToolOutcome, ToolUse,
+    AmbientChanges, Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId, HookScene, LookId,
+    StoreId, ToolOutput, ToolUse,
 };
 use windlass_secrets::Redactor;
 
-use crate::builder::Shared;
+use crate::builder::EngineParts;
 use crate::machine::Machine;
 use crate::results::ResultFiles;
 
@@ -37,15 +37,15 @@ pub(crate) fn tool(
     context: ToolContext,
     redactor: Redactor,
 ) -> Job {
-    let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.clone());
+    let (call, name, input) = (context.call, tool_use.name.clone(), Arc::clone(tool_use.input.json()));
     async move {
         let work = async {
             match tool {
                 Some(tool) => tool.run(input, context).await,
-                None => ToolOutcome::error(&format!("Unknown tool {name}.")),
+                None => ToolOutput::error(&format!("Unknown tool {name}.")),
             }
         };
-        let failed = || ToolOutcome::error("The tool panicked. This is a bug in the tool.");
+        let failed = || ToolOutput::error("The tool panicked. This is a bug in the tool.");
         let outcome = redaction::outcome(&redactor, shielded(work, failed).await);
         Some(Event::Finished { call, outcome })
     }
@@ -68,7 +68,7 @@ pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mps
 
 /// Asks hooks.
 pub(crate) fn hooks(
-    shared: &Shared,
+    shared: &EngineParts,
     hook: HookId,
     call: HookCall,
     scene: HookScene,
@@ -80,7 +80,7 @@ pub(crate) fn hooks(
 
 /// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that somebody wanted guarded.
 pub(crate) fn ask_hooks(
-    shared: &Shared,
+    shared: &EngineParts,
     call: HookCall,
     scene: HookScene,
     cancel: CancellationToken,
@@ -126,10 +126,10 @@ pub(crate) fn look(
         let work = async {
             match lookout {
                 Some(lookout) => lookout.look(known, show).await,
-                None => Surroundings::default(),
+                None => AmbientChanges::default(),
             }
         };
-        let found = redaction::surroundings(&redactor, shielded(work, Surroundings::default).await);
+        let found = redaction::surroundings(&redactor, shielded(work, AmbientChanges::default).await);
         Some(Event::Looked { look, found: Box::new(found) })
     }
     .boxed()

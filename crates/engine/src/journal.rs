@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use windlass_core::{Event, Input};
-use windlass_ports::{Appended, LogError, SessionLog};
+use windlass_ports::{AppendProgress, LogError, SessionLog};
 use windlass_protocol::{Delta, Durability, ModelEvent, Record, RequestId};
 
 /// The log of a session and what is on its way into it. Without a log everything counts as written.
@@ -98,8 +98,8 @@ impl Journal {
         let appended = log.append(&self.batch, durability);
         self.batch.clear();
         match appended {
-            Appended::Now(done) => done,
-            Appended::Later(pending) => {
+            AppendProgress::Now(done) => done,
+            AppendProgress::Later(pending) => {
                 self.pending = Some(pending);
                 Ok(())
             }

@@ -105,7 +105,7 @@
 //! use futures_util::StreamExt;
 //! use windlass_engine::{Engine, Recall, Update};
 //! use windlass_models::{Script, ScriptModel, model_card};
-//! use windlass_session::{Header, Layout, LogOptions, LogWriter, Upto, load};
+//! use windlass_session::{Header, LogOptions, LogWriter, SessionLayout, Upto, load};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -114,7 +114,7 @@
 //! # let engine = Engine::builder(Arc::new(ScriptModel::new(script)), model_card("scripted")).build()?;
 //! let session = engine.session();
 //! let seed = session.seed();
-//! let paths = Layout::new(home.path()).session(engine.working_directory(), seed.session_uuid());
+//! let paths = SessionLayout::new(home.path()).session(engine.working_directory(), seed.session_uuid());
 //! let header = Arc::new(Header::new(seed, engine.working_directory(), /* when it began */ 0));
 //! let log = LogWriter::create(&paths, header.clone(), LogOptions::default());
 //! let mut session = session.logged(Box::new(log));
@@ -150,6 +150,7 @@ mod inflight;
 mod jobs;
 mod journal;
 mod machine;
+mod notifications;
 mod options;
 mod prompt;
 mod replay;
@@ -157,23 +158,25 @@ mod results;
 mod run;
 mod schema;
 mod session;
-mod told;
 mod toolbox;
 
 pub use builder::{Engine, EngineBuilder, EngineError};
 pub use inbox::{Handle, SessionEnded};
 pub use prompt::default_system_prompt;
-pub use replay::{Mismatch, Played, Replay};
+pub use replay::{Mismatch, PlayedEvent, Replay};
 pub use run::{Background, Run};
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use toolbox::guarded;
 pub use windlass_core::{
-    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, CommandPattern, CompactionPolicy,
-    ContextPolicy, ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES,
-    PROTECTED_FILES, PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy,
-    RetryPolicy, Rule, RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish,
-    Unfinished, UnknownTool, judge, missing_rules, offers,
+    AnswerSchema, CheckAnswer, CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
+    Priority, Prompt, Recall, RecalledSession, RepeatPolicy, RetryPolicy, RetryablePrompt, Source, Speaker,
+    ThinkingMode, ThinkingWish,
+};
+pub use windlass_permission::{
+    Anchors, Answerer, Classifier, CommandPattern, HostReach, Hosts, PROTECTED_DIRECTORIES, PROTECTED_FILES,
+    PermissionCase, PermissionMode, Permissions, Rule, RuleError, RuleSource, Rules, SandboxPermissions,
+    UnknownTool, judge, missing_rules, offers,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

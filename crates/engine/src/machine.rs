@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 use windlass_core::{Config, Effect, Event, Input, State, step};
 use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{Durability, ModelSpend, Outcome, Record, SessionSeed, Update};
+use windlass_text::time::now_ms;
 
-use crate::builder::Shared;
+use crate::builder::EngineParts;
 use crate::inbox::Inbox;
 use crate::inflight::Inflight;
 use crate::journal::Journal;
@@ -23,7 +23,7 @@ const EVENTS_IN_A_ROW: usize = 128;
 /// What all machines of a session have in common.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineParts>,
     /// Where results go that are too large for the transcript.
     pub(crate) results: Arc<ResultFiles>,
     /// When time began.
@@ -166,9 +166,7 @@ impl Machine {
     fn input(&mut self, event: Event) -> Input {
         self.inputs += 1;
         let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
-        Input { at_ms, wall_ms, entropy: self.seed.entropy(self.inputs), event }
+        Input { at_ms, wall_ms: now_ms(), entropy: self.seed.entropy(self.inputs), event }
     }
 
     /// Does what is to be done, as far as the log lets it. If the log failed, nothing that waits for it happens: the core
@@ -215,13 +213,13 @@ impl Machine {
         if self.journal.is_pending() || !self.journal.wants_facts() {
             return Ok(());
         }
-        let Some(facts) = self.state.facts() else { return Ok(()) };
+        let Some(facts) = self.state.snapshot() else { return Ok(()) };
         if self.journal.restated() {
             // Whoever reads the log has nothing but these facts, so nothing but these facts counts from here on.
-            let state = State::from_facts(facts.clone());
+            let state = State::from_snapshot(facts.clone());
             self.state = state.keeping_grants(std::mem::take(&mut self.state));
         }
-        self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
+        self.journal.append([Record::Snapshot(Box::new(facts))], Durability::Written)
     }
 
     /// Restates the facts now, behind everything that was said, and waits until they are in the log. For a machine at rest.

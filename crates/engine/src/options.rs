@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerSchema, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, Permissions, RepeatPolicy,
-    RetryPolicy, Source, ThinkingWish,
+    AnswerSchema, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy,
+    Source, ThinkingWish,
 };
+use windlass_permission::Permissions;
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch, TaskWatch};
 use windlass_protocol::{Effort, MemoryNote, ModelCard};
 use windlass_secrets::Redactor;

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_protocol::{Block, MemoryNote, RawValue, ToolSpec};
+use windlass_text::time;
 
 /// How many digits a budget without `k` or `m` has: a shorter number is no budget, and a longer one is a telephone number.
 const PLAIN_DIGITS: RangeInclusive<usize> = 4..=8;
@@ -89,8 +89,7 @@ fn budget_in_word(word: &str) -> Option<u64> {
 
 /// Where and when the session takes place.
 pub(crate) fn environment_note(cwd: &Path) -> Block {
-    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
-    let (year, month, day) = civil_date(days);
+    let (year, month, day) = time::date(time::now_ms() / 1000 / time::DAY_S);
     Block::text(&format!(
         "<environment>\nWorking directory: {}\nPlatform: {}\nDate: {year}-{month:02}-{day:02}\n</environment>",
         cwd.display(),
@@ -98,42 +97,9 @@ pub(crate) fn environment_note(cwd: &Path) -> Block {
     ))
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    let is_leap =
-        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let mut rest = days;
-    let mut year = 1970;
-    while rest >= 365 + u64::from(is_leap(year)) {
-        rest -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if rest < length {
-            break;
-        }
-        rest -= length;
-        month += 1;
-    }
-    (year, month, rest + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_right_around_leap_days() {
-        let check = |days, expected| assert_eq!(civil_date(days), expected);
-        check(0, (1970, 1, 1));
-        check(11_016, (2000, 2, 29));
-        check(11_017, (2000, 3, 1));
-        check(20_772, (2026, 11, 15));
-        check(20_818, (2026, 12, 31));
-        check(20_819, (2027, 1, 1));
-    }
 
     #[test]
     fn a_budget_is_a_word_at_the_beginning_or_the_end() {

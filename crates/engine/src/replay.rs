@@ -11,8 +11,8 @@ mod sums;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, Event, Input, PhaseName, Recalled, State, step};
-use windlass_protocol::{ContextReport, Facts, Record, Transcript, Update};
+use windlass_core::{Config, Effect, Event, Input, PhaseName, RecalledSession, State, step};
+use windlass_protocol::{ContextReport, Record, SessionSnapshot, Transcript, Update};
 
 pub use difference::Mismatch;
 
@@ -28,7 +28,7 @@ pub struct Replay {
     due: VecDeque<Record>,
     events: u64,
     /// The last few events, the latest last.
-    trail: VecDeque<Played>,
+    trail: VecDeque<PlayedEvent>,
     /// Nothing was heard yet, and nobody said what the session was before.
     is_new: bool,
     /// The log could not be written for a while: only what is restated next is known.
@@ -39,7 +39,7 @@ pub struct Replay {
 
 /// An event that was played, in the words in which a [`Mismatch`] speaks of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Played {
+pub struct PlayedEvent {
     /// Its number; the first is 1.
     pub event: u64,
     /// What was heard.
@@ -58,7 +58,7 @@ impl Engine {
     /// ```
     /// # use std::sync::{Arc, Mutex};
     /// # use futures_util::StreamExt;
-    /// # use windlass_engine::ports::{Appended, SessionLog};
+    /// # use windlass_engine::ports::{AppendProgress, SessionLog};
     /// # use windlass_engine::protocol::{Durability, Record};
     /// # use windlass_engine::Engine;
     /// # use windlass_models::{Script, ScriptModel, model_card};
@@ -66,9 +66,9 @@ impl Engine {
     /// struct Memory(Arc<Mutex<Vec<Record>>>);
     ///
     /// impl SessionLog for Memory {
-    ///     fn append(&mut self, records: &[Record], _: Durability) -> Appended {
+    ///     fn append(&mut self, records: &[Record], _: Durability) -> AppendProgress {
     ///         self.0.lock().unwrap().extend_from_slice(records);
-    ///         Appended::Now(Ok(()))
+    ///         AppendProgress::Now(Ok(()))
     ///     }
     ///
     ///     fn wants_facts(&self) -> bool {
@@ -110,7 +110,7 @@ impl Engine {
 impl Replay {
     /// Another process opened the session with this engine, as [`Engine::resume`] does. What the log lacks of the last run is
     /// what that process could not know either.
-    pub fn open(&mut self, engine: &Engine, recalled: Recalled) {
+    pub fn open(&mut self, engine: &Engine, recalled: RecalledSession) {
         self.config = engine.shared.config.clone();
         self.state = recalled.state.reopened();
         self.due = recalled.results.into_iter().map(Record::Result).collect();
@@ -131,7 +131,7 @@ impl Replay {
     pub fn take(&mut self, record: &Record) -> Result<Vec<Update>, Mismatch> {
         match record {
             Record::Heard(input) => return self.hear(input),
-            Record::Facts(facts) => self.compare_facts(facts)?,
+            Record::Snapshot(facts) => self.compare_facts(facts)?,
             record => self.compare(record)?,
         }
         if let Some(last) = self.trail.back_mut() {
@@ -153,7 +153,7 @@ impl Replay {
     }
 
     /// The last few events that were played, the latest last.
-    pub fn trail(&self) -> impl Iterator<Item = &Played> {
+    pub fn trail(&self) -> impl Iterator<Item = &PlayedEvent> {
         self.trail.iter()
     }
 
@@ -197,7 +197,11 @@ impl Replay {
     fn count(&mut self, event: &Event) {
         self.events += 1;
         self.is_new = false;
-        self.trail.push_back(Played { event: self.events, heard: event_name(event), records: Vec::new() });
+        self.trail.push_back(PlayedEvent {
+            event: self.events,
+            heard: event_name(event),
+            records: Vec::new(),
+        });
         if self.trail.len() > TRAIL {
             self.trail.pop_front();
         }
@@ -263,15 +267,15 @@ impl Replay {
     }
 
     /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
-    fn compare_facts(&mut self, facts: &Facts) -> Result<(), Mismatch> {
+    fn compare_facts(&mut self, facts: &SessionSnapshot) -> Result<(), Mismatch> {
         let is_new = std::mem::take(&mut self.is_new);
         if std::mem::take(&mut self.lost) || is_new {
             let before_usd = self.state.before_usd();
-            self.state = State::from_facts(facts.clone());
+            self.state = State::from_snapshot(facts.clone());
             self.state.set_before_usd(before_usd);
             return Ok(());
         }
-        let here = self.state.facts();
+        let here = self.state.snapshot();
         if self.due.is_empty() && here.as_ref() == Some(facts) {
             return Ok(());
         }
@@ -279,7 +283,7 @@ impl Replay {
             self.due.front().map(|due| self.mismatch(due.kind(), Difference::missing(due, "facts")));
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let rested = self.state.clone().at_rest();
-        let then = rested.facts();
+        let then = rested.snapshot();
         if !is_over && then.as_ref() == Some(facts) {
             self.state = rested;
             self.due.clear();

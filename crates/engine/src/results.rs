@@ -1,111 +1,39 @@
 //! Files for results that are too large for the transcript. Only the user can read them.
 
 use std::fmt::Write as _;
-use std::fs::{DirBuilder, File, Metadata, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
 use windlass_protocol::{Block, RawObject};
+use windlass_text::folders::SessionFolder;
 
-/// How the names of our directories begin.
-const PREFIX: &str = "windlass-results-";
-/// A directory that is not locked and younger than this may be one that somebody is just making.
-const ABANDONED_AFTER: Duration = Duration::from_mins(1);
-/// Looking for abandoned directories ends after so many names.
-const NAMES_MAX: usize = 10_000;
-/// Only the user may enter.
-const PRIVATE: u32 = 0o700;
 /// File systems take names of 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
 
 /// The files of one session. A directory that nobody named is deleted with it; if the session is killed, by a later one.
 #[derive(Debug)]
 pub(crate) struct ResultFiles {
-    place: Mutex<Place>,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// A temporary directory, once it is needed.
-    Later,
-    Temporary {
-        directory: TempDir,
-        /// Says that somebody uses the directory: the kernel gives it back however its holder ends.
-        _lock: File,
-    },
-    Given(PathBuf),
+    folder: Mutex<SessionFolder>,
 }
 
 impl ResultFiles {
     pub(crate) fn new(directory: Option<PathBuf>) -> Self {
-        Self { place: Mutex::new(directory.map_or(Place::Later, Place::Given)) }
+        Self { folder: Mutex::new(SessionFolder::new(directory, "windlass-results-", is_result)) }
     }
 
     /// Writes the results and returns the file of each, resolved; none where it could not be written. Blocks.
     pub(crate) fn store(&self, results: &[(Arc<str>, Block)]) -> Vec<Option<PathBuf>> {
-        let Ok(directory) = self.directory() else { return vec![None; results.len()] };
+        let directory =
+            self.folder.lock().unwrap_or_else(PoisonError::into_inner).path().and_then(Path::canonicalize);
+        let Ok(directory) = directory else { return vec![None; results.len()] };
         results.iter().map(|(id, result)| write(&directory, id, &text_of(result)).ok()).collect()
     }
-
-    fn directory(&self) -> io::Result<PathBuf> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Place::Later = *place {
-            *place = make_temporary(&std::env::temp_dir())?;
-        }
-        match &*place {
-            Place::Temporary { directory, .. } => directory.path().canonicalize(),
-            Place::Given(directory) => {
-                DirBuilder::new().recursive(true).mode(PRIVATE).create(directory)?;
-                directory.canonicalize()
-            }
-            Place::Later => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
 }
 
-fn make_temporary(parent: &Path) -> io::Result<Place> {
-    let private = Permissions::from_mode(PRIVATE);
-    let directory = tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
-    let lock = File::open(directory.path())?;
-    // Where nothing can be locked, nobody will take the directory for abandoned either.
-    let _ = lock.try_lock();
-    remove_abandoned(parent, &lock.metadata()?);
-    Ok(Place::Temporary { directory, _lock: lock })
-}
-
-/// Deletes what killed sessions left in `parent`; `ours` is what such a directory looks like.
-fn remove_abandoned(parent: &Path, ours: &Metadata) {
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
-    let is_like = |meta: &Metadata| meta.is_dir() && meta.uid() == ours.uid() && meta.mode() == ours.mode();
-    let is_old = |meta: &Metadata| {
-        let age = meta.modified().ok().and_then(|modified| modified.elapsed().ok());
-        age.is_some_and(|age| age > ABANDONED_AFTER)
-    };
-    for entry in entries.flatten().take(NAMES_MAX) {
-        let is_named = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
-        if is_named && entry.metadata().is_ok_and(|meta| is_like(&meta) && is_old(&meta)) {
-            // What cannot be deleted stays.
-            let _ = remove_if_unused(&entry.path());
-        }
-    }
-}
-
-/// Deletes texts and, if nothing else is in it, their directory.
-fn remove_if_unused(directory: &Path) -> io::Result<()> {
-    let lock = File::open(directory)?;
-    if lock.try_lock().is_err() {
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(directory)?.flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "txt") {
-            std::fs::remove_file(entry.path())?;
-        }
-    }
-    std::fs::remove_dir(directory)
+fn is_result(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "txt")
 }
 
 /// The file is there whole or not at all.
@@ -148,6 +76,8 @@ fn text_of(result: &Block) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -201,32 +131,5 @@ mod tests {
         assert!(place.join("a.txt").exists());
         let files = ResultFiles::new(Some(place.join("a.txt/below")));
         assert_eq!(files.store(&result), [None]);
-    }
-
-    #[test]
-    fn what_a_killed_session_left_is_deleted_by_the_next() {
-        let parent = tempfile::tempdir().unwrap();
-        let make = |name: &str, file: &str| {
-            let path = parent.path().join(name);
-            DirBuilder::new().mode(PRIVATE).create(&path).unwrap();
-            std::fs::write(path.join(file), "x").unwrap();
-            path
-        };
-        let past = std::time::SystemTime::now() - 2 * ABANDONED_AFTER;
-        let abandoned = make("windlass-results-a", "toolu_1.txt");
-        let young = make("windlass-results-b", "toolu_1.txt");
-        let foreign = make("windlass-results-c", "notes.md");
-        let used = make("windlass-results-d", "toolu_1.txt");
-        let other = make("notes", "toolu_1.txt");
-        for path in [&abandoned, &foreign, &used, &other] {
-            File::open(path).unwrap().set_modified(past).unwrap();
-        }
-        let lock = File::open(&used).unwrap();
-        lock.try_lock().unwrap();
-        let _place = make_temporary(parent.path()).unwrap();
-        assert!(!abandoned.exists());
-        for path in [young, foreign, used, other] {
-            assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1, "{}", path.display());
-        }
     }
 }

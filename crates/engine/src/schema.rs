@@ -9,6 +9,7 @@ use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, V
 use serde_json::Value;
 use windlass_core::{AnswerSchema, CheckAnswer};
 use windlass_protocol::RawValue;
+use windlass_text::shorten::shorten;
 
 /// As many mistakes are told at once.
 const MISTAKES_MAX: usize = 5;
@@ -115,10 +116,7 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut BTreeSet<String>) {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(MISTAKE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    shorten(text, MISTAKE_CHARS_MAX, "…").into_owned()
 }
 
 #[cfg(test)]

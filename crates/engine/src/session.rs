@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use windlass_core::{Event, Prompt, State, Unfinished};
+use windlass_core::{Event, Prompt, RetryablePrompt, State};
 use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{
     ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, TimeSpent, Transcript,
     estimate_tokens,
 };
 
-use crate::builder::Shared;
+use crate::builder::EngineParts;
 use crate::inbox::{Handle, Inbox, inbox};
 use crate::machine::{Machine, World};
 use crate::prompt::{environment_note, introduction, token_budget};
@@ -23,7 +23,7 @@ use crate::run::{Background, Run};
 pub struct Session {
     pub(crate) machine: Machine,
     pub(crate) inbox: Inbox,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineParts>,
     seed: SessionSeed,
     untold: Untold,
     /// Why it begins, until hooks hear of it.
@@ -43,12 +43,12 @@ enum Untold {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, seed: SessionSeed, messages: Transcript) -> Self {
+    pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, messages: Transcript) -> Self {
         let state = State::new(shared.cwd.clone(), messages);
         Self::with_state(shared, seed, state)
     }
 
-    pub(crate) fn with_state(shared: Arc<Shared>, seed: SessionSeed, state: State) -> Self {
+    pub(crate) fn with_state(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
@@ -228,7 +228,7 @@ impl Session {
     /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
     /// since whoever stops a run has seen what came of it.
     #[must_use]
-    pub fn unfinished(&self) -> Vec<Unfinished> {
+    pub fn unfinished(&self) -> Vec<RetryablePrompt> {
         self.machine.state.unfinished().collect()
     }
 

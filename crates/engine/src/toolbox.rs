@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_core::{Config, Rules, ToolNames};
+use windlass_core::Config;
+use windlass_permission::{Rules, ToolNames};
 use windlass_ports::{AnyTool, ExamineContext, Hidden};
 use windlass_protocol::{Admission, PathFact, RawObject, ToolSpec, ToolUse};
 
@@ -98,7 +99,7 @@ impl Toolbox {
         };
         let hidden = guarded(&config.permissions.rules);
         let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone(), hidden };
-        match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input, &cx))) {
+        match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(tool_use.input.json(), &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
             Ok(Err(text)) => Admission::Invalid(text),
             Err(_) => Admission::Invalid(format!(

@@ -25,7 +25,7 @@ use windlass_ports::{
 };
 use windlass_protocol::{
     Block, CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, HookScene,
-    Outcome, ToolOutcome,
+    Outcome, ToolOutput,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -50,11 +50,11 @@ impl Tool for Say {
         Ok(CallFacts { shared: true, target: "say".into(), ..CallFacts::new(CallKind::Read) })
     }
 
-    async fn run(&self, input: SayInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: SayInput, cx: ToolContext) -> ToolOutput {
         if let Some(name) = input.write {
             std::fs::write(cx.cwd.join(name), "one\nchanged\n").unwrap();
         }
-        ToolOutcome::text(&format!("{}end", "x".repeat(input.chars)))
+        ToolOutput::text(&format!("{}end", "x".repeat(input.chars)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use windlass_engine::ports::{AnyTool, BoxFuture, ExamineContext, JsonSchema, LookAround, Tool, ToolContext};
 use windlass_engine::protocol::{
-    BlockKind, CallFacts, CallKind, FileChange, FileSeen, Surroundings, ToolOutcome, ToolProgress,
+    AmbientChanges, BlockKind, CallFacts, CallKind, FileChange, FileSeen, ToolOutput, ToolProgress,
 };
 use windlass_engine::{Block, Engine, EngineBuilder, Update};
 use windlass_models::{Script, ScriptModel, model_card};
@@ -37,7 +37,7 @@ impl Tool for Leak {
         Ok(CallFacts { shared: true, target: "leak".into(), ..CallFacts::new(kind) })
     }
 
-    async fn run(&self, _: LeakInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, _: LeakInput, cx: ToolContext) -> ToolOutput {
         let both = format!("first {}, then {KNOWN}", token());
         cx.progress.send(cx.call, ToolProgress { text: both.clone() }).await;
         cx.progress.send(cx.call, ToolProgress { text: format!("half of it: {}", &KNOWN[..12]) }).await;
@@ -46,7 +46,7 @@ impl Tool for Leak {
         let other = Block::from_json(&format!(r#"{{"type":"search_result","title":"{both}"}}"#)).unwrap();
         let picture = Block::image("image/png", KNOWN);
         let structured = serde_json::json!({ "stdout": both, "lines": [both], "count": 1.0 });
-        ToolOutcome::blocks(vec![Block::text(&both), other, picture])
+        ToolOutput::blocks(vec![Block::text(&both), other, picture])
             .with_structured(&structured)
             .with_seen(read())
     }
@@ -65,9 +65,9 @@ impl LookAround for Around {
         &self,
         _: Vec<FileSeen>,
         _: Vec<(std::path::PathBuf, usize)>,
-    ) -> BoxFuture<'static, Surroundings> {
+    ) -> BoxFuture<'static, AmbientChanges> {
         let change = FileChange { path: "/x".into(), hash: 1, note: format!("It says {KNOWN} now.") };
-        let found = Surroundings { changed: vec![change], ..Surroundings::default() };
+        let found = AmbientChanges { changed: vec![change], ..AmbientChanges::default() };
         Box::pin(async move { found })
     }
 }

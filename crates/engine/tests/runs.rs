@@ -10,13 +10,13 @@ use std::time::Duration;
 use futures_util::future::poll_fn;
 use futures_util::{FutureExt, Stream, StreamExt};
 use windlass_engine::{
-    Answer, Asking, Block, Engine, EngineBuilder, MessageId, PermissionMode, Permissions, Session, Terminal,
-    Update,
+    Answer, Answerer, Block, Engine, EngineBuilder, MessageId, PermissionMode, Permissions, Session,
+    Terminal, Update,
 };
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{AnyTool, BoxStream, ExamineContext, JsonSchema, ModelClient, Tool, ToolContext};
 use windlass_protocol::{
-    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutcome, ToolProgress, ToolSpec,
+    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutput, ToolProgress, ToolSpec,
 };
 
 /// Waits, then answers. Leaves a trace of every start and every end, whichever way it ends.
@@ -60,7 +60,7 @@ impl Tool for Wait {
         Ok(CallFacts { shared: !input.acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
-    async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutput {
         let alive = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
         self.alive_max.fetch_max(alive, Ordering::SeqCst);
         self.started.fetch_add(1, Ordering::SeqCst);
@@ -76,8 +76,8 @@ impl Tool for Wait {
             _ => (),
         }
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(input.ms)) => ToolOutcome::text("waited"),
-            () = cx.cancel.cancelled() => ToolOutcome::error("stopped"),
+            () = tokio::time::sleep(Duration::from_millis(input.ms)) => ToolOutput::text("waited"),
+            () = cx.cancel.cancelled() => ToolOutput::error("stopped"),
         }
     }
 }
@@ -315,8 +315,8 @@ impl AnyTool for Odd {
         self: Arc<Self>,
         _: Arc<windlass_protocol::RawValue>,
         _: ToolContext,
-    ) -> futures_util::future::BoxFuture<'static, ToolOutcome> {
-        std::future::ready(ToolOutcome::text("")).boxed()
+    ) -> futures_util::future::BoxFuture<'static, ToolOutput> {
+        std::future::ready(ToolOutput::text("")).boxed()
     }
 }
 
@@ -338,7 +338,7 @@ async fn questions_are_answered_through_the_handle() {
         {"blocks": [{"tool": "Wait", "input": {"ms": 1, "acts": true}}, {"tool": "Pause", "input": {"ms": 2, "acts": true}}]},
         {"blocks": [{"text": "ok"}]}
     ]}"#;
-    let permissions = Permissions { asking: Asking::Person, ..Permissions::default() };
+    let permissions = Permissions { asking: Answerer::Person, ..Permissions::default() };
     let mut session = builder(script, &Wait::default()).permissions(permissions).build().unwrap().session();
     let mut run = session.run("go");
     let handle = run.handle();

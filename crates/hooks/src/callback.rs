@@ -10,7 +10,7 @@ use windlass_protocol::HookEvent;
 
 use crate::condition::Condition;
 use crate::events;
-use crate::handler::{CallbackHandler, Handler, Kind};
+use crate::handler::{CallbackHandler, Handler, HandlerAction};
 use crate::matcher::Matcher;
 use crate::problem::HookProblem;
 use crate::set::SourceKind;
@@ -40,41 +40,31 @@ pub struct CallbackInput {
 /// A callback and what decides whether it is asked.
 #[must_use]
 pub struct CallbackHook {
-    event: HookEvent,
-    name: String,
-    matcher: String,
-    timeout: Option<Duration>,
-    blocks_on_failure: bool,
-    callback: Arc<dyn HookCallback>,
+    /// The event it is asked about.
+    pub event: HookEvent,
+    /// What people read where it fails.
+    pub name: String,
+    /// Which calls it is for; all of them if it is empty.
+    pub matcher: String,
+    /// How long it may take; a minute if nothing is said.
+    pub timeout: Option<Duration>,
+    /// Whether what it guards is blocked when it fails.
+    pub blocks_on_failure: bool,
+    /// What is asked.
+    pub callback: Arc<dyn HookCallback>,
 }
 
 impl CallbackHook {
-    /// A callback for every call of an event. `name` is what people read where it fails.
+    /// A callback for every call of an event.
     pub fn new(event: HookEvent, name: &str, callback: Arc<dyn HookCallback>) -> Self {
         let (name, matcher) = (name.to_owned(), String::new());
         Self { event, name, matcher, timeout: None, blocks_on_failure: false, callback }
     }
 
-    /// Only for what this matches.
-    pub fn matcher(self, matcher: &str) -> Self {
-        Self { matcher: matcher.to_owned(), ..self }
-    }
-
-    /// How long it may take; a minute if nothing is said.
-    pub fn timeout(self, time: Duration) -> Self {
-        Self { timeout: Some(time), ..self }
-    }
-
-    /// Whether what it guards is blocked when it fails.
-    pub fn block_on_failure(self, blocks: bool) -> Self {
-        Self { blocks_on_failure: blocks, ..self }
-    }
-
     pub(crate) fn into_handler(self) -> Result<Handler, HookProblem> {
         let row = events::find(self.event.name());
-        let matching = row.map_or(events::Matching::Nothing, |row| row.matching);
-        let matcher = Matcher::parse(&self.matcher, matching).map_err(|why| {
-            let what = format!("the matcher {:?} is not a regular expression: {why}", self.matcher);
+        let matching = row.map_or(events::MatcherSubject::Nothing, |row| row.matching);
+        let matcher = Matcher::parse(&self.matcher, matching).map_err(|what| {
             HookProblem::new(&self.name, what, "give another").leaves("this hook does not run")
         })?;
         Ok(Handler {
@@ -87,7 +77,7 @@ impl CallbackHook {
             status: None,
             once: false,
             blocks_on_failure: self.blocks_on_failure,
-            kind: Kind::Callback(CallbackHandler(self.callback)),
+            action: HandlerAction::Callback(CallbackHandler(self.callback)),
             spec: Value::Null,
             has_worked: AtomicBool::new(false),
         })

@@ -14,7 +14,6 @@ pub type RuleMatch = Arc<dyn Fn(&str, &str, &RawValue, &Path) -> Option<bool> + 
 /// Which of the calls that its matcher means a handler is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// All of them.
     None,
     /// Those that a permission rule matches.
     Rule(String),
@@ -31,7 +30,7 @@ pub(crate) fn holds(
 ) -> bool {
     let Condition::Rule(rule) = &handler.condition else { return true };
     let (Some((tool, tool_use)), Some(rules)) = (tool_use(call), rules) else { return true };
-    rules(rule, tool, &tool_use.input, &scene.cwd).unwrap_or(true)
+    rules(rule, tool, tool_use.input.json(), &scene.cwd).unwrap_or(true)
 }
 
 /// What counts of an answer. A handler that is asked about more calls than it was made for may object to each, but not allow

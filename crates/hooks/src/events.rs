@@ -2,21 +2,20 @@
 
 use windlass_protocol::{CompactTrigger, FailureClass, HookCall, HookEvent, Terminal};
 
-use crate::handler::Kind;
+use crate::handler::HandlerAction;
 
-/// What is known of an event.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct EventRow {
     pub(crate) name: &'static str,
     /// The moment it stands for; none if the engine has no such moment yet.
     pub(crate) event: Option<HookEvent>,
-    pub(crate) matching: Matching,
-    pub(crate) takes: Takes,
+    pub(crate) matching: MatcherSubject,
+    pub(crate) takes: SupportedHandlers,
 }
 
 /// What a matcher of an event is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Matching {
+pub(crate) enum MatcherSubject {
     /// Nothing: a matcher is ignored.
     Nothing,
     /// The name of a tool.
@@ -29,7 +28,7 @@ pub(crate) enum Matching {
 
 /// Which handlers an event takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum SupportedHandlers {
     All,
     /// None that asks a model.
     Plain,
@@ -37,46 +36,51 @@ pub(crate) enum Takes {
     Start,
 }
 
-const fn row(name: &'static str, event: Option<HookEvent>, matching: Matching, takes: Takes) -> Row {
-    Row { name, event, matching, takes }
+const fn row(
+    name: &'static str,
+    event: Option<HookEvent>,
+    matching: MatcherSubject,
+    takes: SupportedHandlers,
+) -> EventRow {
+    EventRow { name, event, matching, takes }
 }
 
 /// Every event there is, in the order of a session.
 #[rustfmt::skip]
-pub(crate) const ROWS: [Row; 33] = [
-    row("SessionStart", Some(HookEvent::SessionStart), Matching::Word, Takes::Start),
-    row("Setup", None, Matching::Word, Takes::Start),
-    row("InstructionsLoaded", Some(HookEvent::InstructionsLoaded), Matching::Word, Takes::Plain),
-    row("UserPromptSubmit", Some(HookEvent::UserPromptSubmit), Matching::Nothing, Takes::All),
-    row("UserPromptExpansion", None, Matching::Word, Takes::All),
-    row("MessageDisplay", None, Matching::Nothing, Takes::Plain),
-    row("PreToolUse", Some(HookEvent::PreToolUse), Matching::Tool, Takes::All),
-    row("PermissionRequest", Some(HookEvent::PermissionRequest), Matching::Tool, Takes::All),
-    row("PermissionDenied", Some(HookEvent::PermissionDenied), Matching::Tool, Takes::All),
-    row("PostToolUse", Some(HookEvent::PostToolUse), Matching::Tool, Takes::All),
-    row("PostToolUseFailure", Some(HookEvent::PostToolUseFailure), Matching::Tool, Takes::All),
-    row("PostToolBatch", Some(HookEvent::PostToolBatch), Matching::Nothing, Takes::All),
-    row("Notification", Some(HookEvent::Notification), Matching::Word, Takes::Plain),
-    row("SubagentStart", Some(HookEvent::SubagentStart), Matching::Word, Takes::Plain),
-    row("SubagentStop", Some(HookEvent::SubagentStop), Matching::Word, Takes::All),
-    row("TaskCreated", None, Matching::Nothing, Takes::All),
-    row("TaskCompleted", None, Matching::Nothing, Takes::All),
-    row("Stop", Some(HookEvent::Stop), Matching::Nothing, Takes::All),
-    row("StopFailure", Some(HookEvent::StopFailure), Matching::NarrowWord, Takes::Plain),
-    row("TeammateIdle", None, Matching::Nothing, Takes::All),
-    row("ConfigChange", None, Matching::Word, Takes::Plain),
-    row("CwdChanged", Some(HookEvent::CwdChanged), Matching::Nothing, Takes::Plain),
-    row("DirectoryAdded", None, Matching::Word, Takes::Plain),
-    row("FileChanged", None, Matching::NarrowWord, Takes::Plain),
-    row("WorktreeCreate", None, Matching::Nothing, Takes::Plain),
-    row("WorktreeRemove", None, Matching::Nothing, Takes::Plain),
-    row("PreCompact", Some(HookEvent::PreCompact), Matching::Word, Takes::Plain),
-    row("PostCompact", Some(HookEvent::PostCompact), Matching::Word, Takes::Plain),
-    row("PreModelSwitch", None, Matching::Word, Takes::Plain),
-    row("PostModelSwitch", None, Matching::Word, Takes::Plain),
-    row("Elicitation", None, Matching::Word, Takes::Plain),
-    row("ElicitationResult", None, Matching::Word, Takes::Plain),
-    row("SessionEnd", Some(HookEvent::SessionEnd), Matching::Word, Takes::Plain),
+pub(crate) const ROWS: [EventRow; 33] = [
+    row("SessionStart", Some(HookEvent::SessionStart), MatcherSubject::Word, SupportedHandlers::Start),
+    row("Setup", None, MatcherSubject::Word, SupportedHandlers::Start),
+    row("InstructionsLoaded", Some(HookEvent::InstructionsLoaded), MatcherSubject::Word, SupportedHandlers::Plain),
+    row("UserPromptSubmit", Some(HookEvent::UserPromptSubmit), MatcherSubject::Nothing, SupportedHandlers::All),
+    row("UserPromptExpansion", None, MatcherSubject::Word, SupportedHandlers::All),
+    row("MessageDisplay", None, MatcherSubject::Nothing, SupportedHandlers::Plain),
+    row("PreToolUse", Some(HookEvent::PreToolUse), MatcherSubject::Tool, SupportedHandlers::All),
+    row("PermissionRequest", Some(HookEvent::PermissionRequest), MatcherSubject::Tool, SupportedHandlers::All),
+    row("PermissionDenied", Some(HookEvent::PermissionDenied), MatcherSubject::Tool, SupportedHandlers::All),
+    row("PostToolUse", Some(HookEvent::PostToolUse), MatcherSubject::Tool, SupportedHandlers::All),
+    row("PostToolUseFailure", Some(HookEvent::PostToolUseFailure), MatcherSubject::Tool, SupportedHandlers::All),
+    row("PostToolBatch", Some(HookEvent::PostToolBatch), MatcherSubject::Nothing, SupportedHandlers::All),
+    row("Notification", Some(HookEvent::Notification), MatcherSubject::Word, SupportedHandlers::Plain),
+    row("SubagentStart", Some(HookEvent::SubagentStart), MatcherSubject::Word, SupportedHandlers::Plain),
+    row("SubagentStop", Some(HookEvent::SubagentStop), MatcherSubject::Word, SupportedHandlers::All),
+    row("TaskCreated", None, MatcherSubject::Nothing, SupportedHandlers::All),
+    row("TaskCompleted", None, MatcherSubject::Nothing, SupportedHandlers::All),
+    row("Stop", Some(HookEvent::Stop), MatcherSubject::Nothing, SupportedHandlers::All),
+    row("StopFailure", Some(HookEvent::StopFailure), MatcherSubject::NarrowWord, SupportedHandlers::Plain),
+    row("TeammateIdle", None, MatcherSubject::Nothing, SupportedHandlers::All),
+    row("ConfigChange", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("CwdChanged", Some(HookEvent::CwdChanged), MatcherSubject::Nothing, SupportedHandlers::Plain),
+    row("DirectoryAdded", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("FileChanged", None, MatcherSubject::NarrowWord, SupportedHandlers::Plain),
+    row("WorktreeCreate", None, MatcherSubject::Nothing, SupportedHandlers::Plain),
+    row("WorktreeRemove", None, MatcherSubject::Nothing, SupportedHandlers::Plain),
+    row("PreCompact", Some(HookEvent::PreCompact), MatcherSubject::Word, SupportedHandlers::Plain),
+    row("PostCompact", Some(HookEvent::PostCompact), MatcherSubject::Word, SupportedHandlers::Plain),
+    row("PreModelSwitch", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("PostModelSwitch", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("Elicitation", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("ElicitationResult", None, MatcherSubject::Word, SupportedHandlers::Plain),
+    row("SessionEnd", Some(HookEvent::SessionEnd), MatcherSubject::Word, SupportedHandlers::Plain),
 ];
 
 /// The names of all events that hooks may be configured for, also of those the engine does not reach yet.
@@ -90,16 +94,17 @@ pub fn is_event_name(name: &str) -> bool {
     find(name).is_some()
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static Row> {
+pub(crate) fn find(name: &str) -> Option<&'static EventRow> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-impl Row {
+impl EventRow {
     /// Whether it takes such a handler, and otherwise which it takes.
-    pub(crate) fn takes(&self, kind: &Kind) -> Result<(), &'static str> {
-        match (self.takes, kind) {
-            (Takes::Plain | Takes::Start, Kind::Prompt(_)) | (Takes::Start, Kind::Http(_)) => {
-                Err(if self.takes == Takes::Start { "command" } else { "command or http" })
+    pub(crate) fn takes(&self, action: &HandlerAction) -> Result<(), &'static str> {
+        match (self.takes, action) {
+            (SupportedHandlers::Plain | SupportedHandlers::Start, HandlerAction::Prompt(_))
+            | (SupportedHandlers::Start, HandlerAction::Http(_)) => {
+                Err(if self.takes == SupportedHandlers::Start { "command" } else { "command or http" })
             }
             _ => Ok(()),
         }
@@ -155,7 +160,7 @@ pub(crate) fn takes_plain_text(event: HookEvent) -> bool {
 
 pub(crate) fn is_of_tool(event: HookEvent) -> bool {
     let row = ROWS.iter().find(|row| row.event == Some(event));
-    row.is_some_and(|row| row.matching == Matching::Tool)
+    row.is_some_and(|row| row.matching == MatcherSubject::Tool)
 }
 
 /// The word that matchers are compared with.

@@ -28,27 +28,24 @@ pub(crate) struct Handler {
     pub(crate) once: bool,
     /// Whether what it guards is blocked when it fails.
     pub(crate) blocks_on_failure: bool,
-    pub(crate) kind: Kind,
+    pub(crate) action: HandlerAction,
     /// What was configured, to recognise the same handler in another file.
     pub(crate) spec: Value,
-    /// It has worked.
     pub(crate) has_worked: AtomicBool,
 }
 
-/// What a handler does.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum HandlerAction {
     Command(CommandHandler),
     Http(HttpHandler),
     Prompt(PromptHandler),
     Callback(CallbackHandler),
 }
 
-/// A program.
 #[derive(Debug)]
 pub(crate) struct CommandHandler {
     pub(crate) form: CommandForm,
-    pub(crate) pace: Pace,
+    pub(crate) pace: HandlerPace,
 }
 
 #[derive(Debug)]
@@ -61,7 +58,7 @@ pub(crate) enum CommandForm {
 
 /// Whether anybody waits for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum HandlerPace {
     Awaited,
     /// It runs beside the session; with `wakes`, its objection wakes an idle one.
     Background {
@@ -69,7 +66,6 @@ pub(crate) enum Pace {
     },
 }
 
-/// A request.
 #[derive(Debug)]
 pub(crate) struct HttpHandler {
     pub(crate) url: String,
@@ -78,7 +74,6 @@ pub(crate) struct HttpHandler {
     pub(crate) variables: Vec<String>,
 }
 
-/// A question to a small model.
 #[derive(Debug)]
 pub(crate) struct PromptHandler {
     pub(crate) prompt: String,
@@ -102,21 +97,22 @@ const CALLBACK: Duration = Duration::from_mins(1);
 impl Handler {
     /// How long it may take. A person waits behind a prompt, so hooks of prompts have less time.
     pub(crate) fn time(&self) -> Duration {
-        self.timeout.unwrap_or(match (&self.kind, self.event) {
-            (Kind::Callback(_), _) => CALLBACK,
-            (Kind::Prompt(_), _) | (_, HookEvent::UserPromptSubmit) => QUICK,
-            (Kind::Command(_) | Kind::Http(_), _) => USUAL,
+        self.timeout.unwrap_or(match (&self.action, self.event) {
+            (HandlerAction::Callback(_), _) => CALLBACK,
+            (HandlerAction::Prompt(_), _) | (_, HookEvent::UserPromptSubmit) => QUICK,
+            (HandlerAction::Command(_) | HandlerAction::Http(_), _) => USUAL,
         })
     }
 
     pub(crate) fn is_background(&self) -> bool {
-        matches!(&self.kind, Kind::Command(command) if command.pace != Pace::Awaited)
+        matches!(&self.action, HandlerAction::Command(command) if command.pace != HandlerPace::Awaited)
     }
 
     /// Whether both are one handler that stands in several settings files.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         let is_settings = |handler: &Self| handler.source != SourceKind::Skill;
-        let is_callback = matches!(self.kind, Kind::Callback(_)) || matches!(other.kind, Kind::Callback(_));
+        let is_callback = matches!(self.action, HandlerAction::Callback(_))
+            || matches!(other.action, HandlerAction::Callback(_));
         !is_callback && is_settings(self) && is_settings(other) && self.spec == other.spec
     }
 
@@ -128,7 +124,6 @@ impl Handler {
         self.has_worked.store(true, Ordering::Relaxed);
     }
 
-    /// Its name for people.
     pub(crate) fn name(&self) -> String {
         format!("The {} hook of {}", self.event.name(), self.origin)
     }

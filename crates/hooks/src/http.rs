@@ -9,22 +9,23 @@ use reqwest::{Client, redirect, retry};
 use windlass_protocol::HookAnswer;
 use windlass_sandbox::child_environment;
 
+use crate::answers::{self, HandlerFailure};
 use crate::handler::{Handler, HttpHandler};
+use crate::observer::ObservedEnd;
 use crate::program::KEPT_BYTES;
-use crate::voice::{self, Failed};
-use crate::witness::Seen;
+use crate::runner::HookHost;
 
 /// What may be reached, and what may be told there.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Policy {
+#[derive(Debug)]
+pub(crate) struct HttpHookPolicy {
     /// The addresses hooks may post to, with `*` for anything; all if there is no list.
-    pub(crate) urls: Option<Vec<String>>,
+    urls: Option<Vec<String>>,
     /// The variables that headers may name; those of each handler if there is no list.
-    pub(crate) variables: Option<Vec<String>>,
+    variables: Option<Vec<String>>,
     /// The environment that the variables are looked up in.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    environment: Vec<(OsString, OsString)>,
     /// One client for all hooks. It is made when the first one needs it.
-    pub(crate) client: OnceLock<Result<Client, String>>,
+    client: OnceLock<Result<Client, String>>,
 }
 
 /// Posts the question and hears the answer.
@@ -32,63 +33,57 @@ pub(crate) async fn ask(
     handler: &Handler,
     http: &HttpHandler,
     input: &str,
-    policy: &Policy,
+    policy: &HttpHookPolicy,
     time: Duration,
-) -> (HookAnswer, Seen) {
-    let post = tokio::time::timeout(time, post(http, input, policy));
-    let (body, heard) = match post.await {
-        Err(_) => (String::new(), Err(Failed::TimedOut(time))),
-        Ok(Err(failed)) => (String::new(), Err(failed)),
-        Ok(Ok(body)) => {
-            let heard = hear(handler, body.trim());
-            (body, heard)
-        }
+) -> (HookAnswer, ObservedEnd) {
+    let read = |body: &str| match body.trim() {
+        "" => Ok(HookAnswer::default()),
+        text => answers::from_object(handler, text, "it is not a JSON object"),
     };
-    match heard {
-        Ok(answer) => {
-            handler.worked();
-            (answer, Seen::said(&body))
-        }
-        Err(failed) => (voice::failed(handler, &failed), Seen::failed(&body, &failed)),
-    }
-}
-
-fn hear(handler: &Handler, text: &str) -> Result<HookAnswer, Failed> {
-    match voice::read(handler, text) {
-        _ if text.is_empty() => Ok(HookAnswer::default()),
-        Some(Ok(spoken)) => Ok(voice::spoke(handler, spoken)),
-        Some(Err(why)) => Err(Failed::Misspoke(why)),
-        None => Err(Failed::Misspoke("it is not a JSON object".into())),
-    }
+    answers::hear(handler, time, post(http, input, policy), read).await
 }
 
 /// The text of a good answer.
-async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String, Failed> {
+async fn post(http: &HttpHandler, input: &str, policy: &HttpHookPolicy) -> Result<String, HandlerFailure> {
     if !policy.allows(&http.url) {
         let why = format!("allowedHttpHookUrls does not list {}", http.url);
-        return Err(Failed::NotStarted(why));
+        return Err(HandlerFailure::NotStarted(why));
     }
-    let headers = policy.headers(http).map_err(Failed::NotStarted)?;
-    let client = policy.client.get_or_init(client).as_ref().map_err(|why| Failed::NotStarted(why.clone()))?;
+    let headers = policy.headers(http).map_err(HandlerFailure::NotStarted)?;
+    let client =
+        policy.client.get_or_init(client).as_ref().map_err(|why| HandlerFailure::NotStarted(why.clone()))?;
     let request = client.post(&http.url).headers(headers).body(input.to_owned());
-    let unreachable = |error: reqwest::Error| Failed::NotStarted(cause(&error));
+    let unreachable = |error: reqwest::Error| HandlerFailure::NotStarted(cause(&error));
     let mut response = request.send().await.map_err(unreachable)?;
     if !response.status().is_success() {
-        return Err(Failed::NoGoodAnswer(format!("answered with status {}", response.status().as_u16())));
+        return Err(HandlerFailure::NoGoodAnswer(format!(
+            "answered with status {}",
+            response.status().as_u16()
+        )));
     }
-    let broke_off =
-        |error: reqwest::Error| Failed::NoGoodAnswer(format!("ended its answer early: {}", cause(&error)));
+    let broke_off = |error: reqwest::Error| {
+        HandlerFailure::NoGoodAnswer(format!("ended its answer early: {}", cause(&error)))
+    };
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(broke_off)? {
         if body.len() + piece.len() > KEPT_BYTES {
-            return Err(Failed::TooLong);
+            return Err(HandlerFailure::TooLong);
         }
         body.extend_from_slice(&piece);
     }
-    String::from_utf8(body).map_err(|_| Failed::Misspoke("it is not text".into()))
+    String::from_utf8(body).map_err(|_| HandlerFailure::Misspoke("it is not text".into()))
 }
 
-impl Policy {
+impl HttpHookPolicy {
+    pub(crate) fn new(host: &HookHost) -> Self {
+        Self {
+            urls: host.http_urls.clone(),
+            variables: host.http_variables.clone(),
+            environment: host.environment.clone(),
+            client: OnceLock::new(),
+        }
+    }
+
     fn allows(&self, url: &str) -> bool {
         self.urls.as_ref().is_none_or(|urls| urls.iter().any(|pattern| fits(pattern, url)))
     }
@@ -209,13 +204,13 @@ mod tests {
     fn headers_are_told_listed_variables_and_never_our_own_keys() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let environment = [("TEAM_TOKEN", "t"), ("USER_NAME", "u"), ("ANTHROPIC_API_KEY", "k")];
-        let policy = |variables: Option<&[&str]>| Policy {
+        let policy = |variables: Option<&[&str]>| HttpHookPolicy {
             urls: None,
             variables: variables.map(names),
             environment: environment.map(|(name, value)| (name.into(), value.into())).to_vec(),
             client: OnceLock::new(),
         };
-        let check = |policy: Policy, listed: &[&str], value: &str, expected: &str| {
+        let check = |policy: HttpHookPolicy, listed: &[&str], value: &str, expected: &str| {
             let http = HttpHandler { url: String::new(), headers: Vec::new(), variables: names(listed) };
             assert_eq!(policy.filled(value, &http), expected, "{value}");
         };

@@ -4,14 +4,14 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use windlass_protocol::{
-    BatchCall, Block, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey, ToolOutcome,
+    BatchCall, Block, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey, ToolOutput,
 };
 
 use crate::events;
 
 /// The session that hooks are asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Identity {
+pub(crate) struct SessionIdentity {
     pub(crate) key: Option<SessionKey>,
     pub(crate) transcript: Option<PathBuf>,
     pub(crate) home: Option<PathBuf>,
@@ -23,7 +23,7 @@ const ERROR_LETTERS: usize = 10_000;
 const FILE_FIELDS: [&str; 2] = ["file_path", "notebook_path"];
 
 /// What hooks read: one object, or one for each file that was loaded.
-pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &Identity) -> Vec<String> {
+pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Vec<String> {
     let HookCall::InstructionsLoaded { files, reason } = call else {
         let mut fields = common(call, scene, identity);
         own(&mut fields, call, scene);
@@ -39,9 +39,9 @@ pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &Identity)
     files.iter().map(told).collect()
 }
 
-fn common(call: &HookCall, scene: &HookScene, identity: &Identity) -> Fields {
+fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> ObjectWriter {
     let event = call.event();
-    let mut fields = Fields::open();
+    let mut fields = ObjectWriter::open();
     fields.put("session_id", &identity.key.map(|key| key.id.to_string()).unwrap_or_default());
     fields.put("transcript_path", &identity.transcript.as_deref().map(shown).unwrap_or_default());
     fields.put("cwd", &shown(&scene.cwd));
@@ -61,7 +61,7 @@ fn common(call: &HookCall, scene: &HookScene, identity: &Identity) -> Fields {
 }
 
 /// What an event has of its own.
-fn own(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
+fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     match call {
         HookCall::SessionStart { source, model } => {
             fields.put("source", source.name());
@@ -127,10 +127,10 @@ fn own(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn before_call(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
+fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     let Some((tool, tool_use)) = crate::condition::tool_use(call) else { return };
     fields.put("tool_name", tool);
-    fields.put_json("tool_input", &absolute(&tool_use.input, &scene.cwd));
+    fields.put_json("tool_input", &absolute(tool_use.input.json(), &scene.cwd));
     match call {
         HookCall::PermissionRequest { suggestions, .. } => {
             let list: Vec<&str> = suggestions.iter().map(|update| update.get()).collect();
@@ -144,22 +144,22 @@ fn before_call(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn ending(fields: &mut Fields, active: bool, text: &str) {
+fn ending(fields: &mut ObjectWriter, active: bool, text: &str) {
     fields.put_json("stop_hook_active", if active { "true" } else { "false" });
     fields.put("last_assistant_message", text);
 }
 
 fn batch(call: &BatchCall, scene: &HookScene) -> String {
-    let mut fields = Fields::open();
+    let mut fields = ObjectWriter::open();
     fields.put("tool_name", &call.tool);
-    fields.put_json("tool_input", &absolute(&call.tool_use.input, &scene.cwd));
+    fields.put_json("tool_input", &absolute(call.tool_use.input.json(), &scene.cwd));
     fields.put("tool_use_id", &call.tool_use.id);
     fields.put("tool_response", &text(&call.content));
     fields.close()
 }
 
 /// The structured form of an outcome; its text where there is none.
-fn response(outcome: &ToolOutcome) -> String {
+fn response(outcome: &ToolOutput) -> String {
     match &outcome.structured {
         Some(structured) => structured.0.get().to_owned(),
         None => quoted(&text(&outcome.content)),
@@ -229,9 +229,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// An object in the making.
-struct Fields(String);
+struct ObjectWriter(String);
 
-impl Fields {
+impl ObjectWriter {
     fn open() -> Self {
         Self("{".into())
     }

@@ -16,8 +16,8 @@ fn scene() -> HookScene {
     }
 }
 
-fn identity() -> Identity {
-    Identity {
+fn identity() -> SessionIdentity {
+    SessionIdentity {
         key: Some(SessionKey::from(SessionSeed(7))),
         transcript: Some("/home/me/log.jsonl".into()),
         home: Some("/home/me".into()),
@@ -25,7 +25,7 @@ fn identity() -> Identity {
 }
 
 fn used(name: &str, json: &str) -> (Arc<str>, ToolUse) {
-    let input = Arc::from(RawValue::from_string(json.to_owned()).unwrap());
+    let input = RawValue::from_string(json.to_owned()).unwrap().into();
     (name.into(), ToolUse { id: "t1".into(), name: name.into(), input })
 }
 
@@ -64,7 +64,8 @@ fn every_hook_knows_where_it_is_asked() {
     assert_eq!(fields["agent_type"], "reviewer");
     assert!(!told[0].contains('\n'));
     // Where no call is made, nobody tries hard.
-    let told = questions(&HookCall::SessionEnd { reason: EndReason::Other }, &scene, &Identity::default());
+    let told =
+        questions(&HookCall::SessionEnd { reason: EndReason::Other }, &scene, &SessionIdentity::default());
     let fields: Value = serde_json::from_str(&told[0]).unwrap();
     assert!(fields.get("effort").is_none() && fields["session_id"] == "");
 }
@@ -97,24 +98,24 @@ fn a_call_is_told_as_it_was_made_with_its_file_in_full() {
 
 #[test]
 fn what_came_of_a_call_is_told_in_its_structured_form() {
-    let after = |outcome: ToolOutcome| {
+    let after = |outcome: ToolOutput| {
         let (tool, tool_use) = used("Bash", "{}");
         HookCall::PostToolUse { tool, tool_use, outcome, duration_ms: 12 }
     };
-    let structured = ToolOutcome::text("out").with_structured(&serde_json::json!({"stdout": "out"}));
+    let structured = ToolOutput::text("out").with_structured(&serde_json::json!({"stdout": "out"}));
     check(
         &after(structured),
         r#"{"tool_name":"Bash","tool_input":{},"tool_use_id":"t1","tool_response":{"stdout":"out"},"duration_ms":12}"#,
     );
     check(
-        &after(ToolOutcome::text("out")),
+        &after(ToolOutput::text("out")),
         r#"{"tool_name":"Bash","tool_input":{},"tool_use_id":"t1","tool_response":"out","duration_ms":12}"#,
     );
     check(
-        &after(ToolOutcome::error("Exit code 1")),
+        &after(ToolOutput::error("Exit code 1")),
         r#"{"tool_name":"Bash","tool_input":{},"tool_use_id":"t1","error":"Exit code 1","duration_ms":12}"#,
     );
-    let long = after(ToolOutcome::error(&"x".repeat(20_000)));
+    let long = after(ToolOutput::error(&"x".repeat(20_000)));
     assert!(own_fields(&long)[0].len() < 11_000 && own_fields(&long)[0].contains("10000 characters omitted"));
 }
 

@@ -22,20 +22,22 @@
 //! assert!(hooks.events().contains(&HookEvent::PreToolUse));
 //! ```
 
+mod answers;
 mod background;
 mod callback;
 mod command;
 mod condition;
+mod env_files;
 mod events;
 mod handler;
 mod http;
 mod input;
-mod later;
 mod matcher;
 mod merge;
 mod misspelt;
-mod near;
+mod observer;
 mod output;
+mod overflow_file;
 mod problem;
 mod program;
 mod prompt;
@@ -43,9 +45,6 @@ mod read;
 mod report;
 mod runner;
 mod set;
-mod spill;
-mod voice;
-mod witness;
 
 pub use callback::{CallbackHook, CallbackInput, HookCallback};
 pub use condition::RuleMatch;
@@ -53,5 +52,5 @@ pub use events::{is_event_name, known_event_names};
 pub use problem::HookProblem;
 pub use program::Confinement;
 pub use prompt::AskModel;
-pub use runner::{HookHost, SettingsHooks};
+pub use runner::{HookHost, SettingsHooks, ShowStatus};
 pub use set::{HookSet, HookSource, RuleCheck, SourceKind};

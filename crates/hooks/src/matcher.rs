@@ -2,14 +2,12 @@
 
 use regex::Regex;
 use windlass_protocol::KNOWN_TOOLS;
+use windlass_text::nearest::nearest;
 
-use crate::events::Matching;
-use crate::near::nearest;
+use crate::events::MatcherSubject;
 
-/// A matcher, as it is to be read.
 #[derive(Clone, Debug)]
 pub(crate) enum Matcher {
-    /// Everything.
     All,
     /// One of these names.
     Names(Vec<String>),
@@ -22,11 +20,11 @@ const FORMER: [(&str, &str); 3] = [("Task", "Agent"), ("KillShell", "TaskStop"),
 
 impl Matcher {
     /// Reads a matcher. What is no list of names is a regular expression that need not match the whole word.
-    pub(crate) fn parse(text: &str, matching: Matching) -> Result<Self, String> {
-        if text.is_empty() || text == "*" || matching == Matching::Nothing {
+    pub(crate) fn parse(text: &str, matching: MatcherSubject) -> Result<Self, String> {
+        if text.is_empty() || text == "*" || matching == MatcherSubject::Nothing {
             return Ok(Self::All);
         }
-        let is_wide = matching != Matching::NarrowWord;
+        let is_wide = matching != MatcherSubject::NarrowWord;
         let is_plain = |letter: char| {
             letter.is_ascii_alphanumeric() || "_|".contains(letter) || (is_wide && "-, ".contains(letter))
         };
@@ -35,8 +33,9 @@ impl Matcher {
             return Ok(Self::Names(names.map(str::to_owned).collect()));
         }
         Regex::new(text).map(Self::Pattern).map_err(|error| {
-            let text = error.to_string();
-            text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+            let error = error.to_string();
+            let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("the matcher {text:?} is not a regular expression: {why}")
         })
     }
 
@@ -69,7 +68,7 @@ mod tests {
 
     #[track_caller]
     fn check(matcher: &str, word: &str, expected: bool) {
-        let parsed = Matcher::parse(matcher, Matching::Tool).unwrap();
+        let parsed = Matcher::parse(matcher, MatcherSubject::Tool).unwrap();
         assert_eq!(parsed.matches(Some(word)), expected, "{matcher} on {word}");
     }
 
@@ -98,14 +97,14 @@ mod tests {
 
     #[test]
     fn an_event_without_a_word_is_for_every_matcher() {
-        let parsed = Matcher::parse("Bash", Matching::Tool).unwrap();
+        let parsed = Matcher::parse("Bash", MatcherSubject::Tool).unwrap();
         assert!(parsed.matches(None));
-        assert!(matches!(Matcher::parse("[", Matching::Nothing), Ok(Matcher::All)));
+        assert!(matches!(Matcher::parse("[", MatcherSubject::Nothing), Ok(Matcher::All)));
     }
 
     #[test]
     fn some_events_have_a_narrower_idea_of_names() {
-        let narrow = |text: &str| Matcher::parse(text, Matching::NarrowWord).unwrap();
+        let narrow = |text: &str| Matcher::parse(text, MatcherSubject::NarrowWord).unwrap();
         assert!(matches!(narrow("rate_limit|overloaded"), Matcher::Names(_)));
         assert!(matches!(narrow("rate_limit,overloaded"), Matcher::Pattern(_)));
         assert!(matches!(narrow("a-b"), Matcher::Pattern(_)));
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compiled_is_said() {
-        let problem = |text: &str| Matcher::parse(text, Matching::Tool).unwrap_err();
+        let problem = |text: &str| Matcher::parse(text, MatcherSubject::Tool).unwrap_err();
         assert!(problem("Bash(").contains("unclosed group"), "{}", problem("Bash("));
         assert!(problem("(?=Bash)").contains("look-around"), "{}", problem("(?=Bash)"));
     }

@@ -4,10 +4,8 @@
 use std::fmt;
 
 use windlass_protocol::RawObject;
+use windlass_text::nearest::nearest;
 
-use crate::near::nearest;
-
-/// The fields of an answer itself.
 pub(crate) const TOP: [&str; 9] = [
     "continue",
     "stopReason",
@@ -60,14 +58,14 @@ const DECIDING: [(&str, &str); 5] = [
 
 /// A field that is not known, and the one that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misspelt {
+pub(crate) struct MisspeltField {
     field: String,
     meant: String,
     /// Whether a decision is lost with it.
     pub(crate) decides: bool,
 }
 
-impl fmt::Display for Misspelt {
+impl fmt::Display for MisspeltField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}; did you mean {:?}?", self.field, self.meant)
     }
@@ -75,7 +73,7 @@ impl fmt::Display for Misspelt {
 
 /// The misspelt fields of an object; `path` stands in front of their names, and `own` are those it has besides the ones without effect.
 /// What is `null` counts as not there.
-pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &[&'static str]) -> Vec<Misspelt> {
+pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &[&'static str]) -> Vec<MisspeltField> {
     let known = [own, &WITHOUT_EFFECT].concat();
     let unknown = object.iter().filter(|(name, value)| value.get() != "null" && !known.contains(name));
     let told = unknown.filter_map(|(name, _)| {
@@ -86,7 +84,7 @@ pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &[&'static str])
             Some(near) => (format!("{path}{near}"), deciding(near).is_some()),
             None => (elsewhere()?.1.to_owned(), true),
         };
-        Some(Misspelt { field: format!("{path}{name}"), meant, decides })
+        Some(MisspeltField { field: format!("{path}{name}"), meant, decides })
     });
     told.collect()
 }

@@ -2,58 +2,58 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
 
 use crate::events;
-use crate::misspelt::{self, Misspelt, WITHOUT_EFFECT, misspelt};
+use crate::misspelt::{self, MisspeltField, WITHOUT_EFFECT, misspelt};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct ParsedAnswer {
     pub(crate) answer: HookAnswer,
     /// Why it decided as it did, whatever it decided.
     pub(crate) reason: Option<String>,
     /// What it said under names that nobody knows.
-    pub(crate) misspelt: Vec<Misspelt>,
+    pub(crate) misspelt: Vec<MisspeltField>,
 }
 
 /// Stands where a hook that objects gives no reason.
 pub(crate) const NO_REASON: &str = "no reason given";
 
 /// Reads the object that a hook printed; `origin` is where the hook was configured. The error says what does not fit.
-pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<Spoken, String> {
-    let top = Object::parse(json, "")?;
-    let mut reader = Reader { event, origin, spoken: Spoken::default() };
+pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedAnswer, String> {
+    let top = AnswerObject::parse(json, "")?;
+    let mut reader = Reader { event, origin, parsed: ParsedAnswer::default() };
     reader.common(&top)?;
     reader.look_for_misspelt(&top, &misspelt::TOP);
     if let Some(raw) = top.raw("hookSpecificOutput") {
-        let own = Object::parse(raw.get(), "hookSpecificOutput.")?;
+        let own = AnswerObject::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
         reader.look_for_misspelt(&own, &misspelt::OWN);
         reader.own(&own)?;
     }
-    Ok(reader.spoken)
+    Ok(reader.parsed)
 }
 
 struct Reader<'a> {
     event: HookEvent,
     origin: &'a str,
-    spoken: Spoken,
+    parsed: ParsedAnswer,
 }
 
 impl Reader<'_> {
-    fn common(&mut self, top: &Object<'_>) -> Result<(), String> {
+    fn common(&mut self, top: &AnswerObject<'_>) -> Result<(), String> {
         // Whoever goes on in the background has nothing to say now.
         if top.flag("async")? == Some(true) {
             return Ok(());
         }
         let stop_reason = top.text("stopReason")?;
         if top.flag("continue")? == Some(false) {
-            self.spoken.answer.stop = Some(stop_reason.unwrap_or_default());
+            self.parsed.answer.stop = Some(stop_reason.unwrap_or_default());
         }
-        self.spoken.answer.notices.extend(top.text("systemMessage")?);
+        self.parsed.answer.notices.extend(top.text("systemMessage")?);
         top.flag("suppressOutput")?;
         self.unheard(top);
         let reason = top.text("reason")?;
@@ -63,15 +63,15 @@ impl Reader<'_> {
             Some("approve") => self.approve(),
             Some(other) => return Err(format!("decision is {other:?}; it can be \"block\" or \"approve\"")),
         }
-        self.spoken.reason = reason;
+        self.parsed.reason = reason;
         Ok(())
     }
 
-    fn own(&mut self, own: &Object<'_>) -> Result<(), String> {
+    fn own(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         self.unheard(own);
         if let Some(context) = own.text("additionalContext")?.filter(|text| !text.is_empty()) {
             if events::takes_context(self.event) {
-                self.spoken.answer.context.push(context);
+                self.parsed.answer.context.push(context);
             } else {
                 self.has_no_effect("additionalContext");
             }
@@ -81,24 +81,24 @@ impl Reader<'_> {
             HookEvent::PermissionRequest => self.in_place_of_a_person(own),
             HookEvent::PermissionDenied => {
                 if own.flag("retry")? == Some(true) {
-                    self.spoken.answer.permission = Some(HookPermission::Allow);
+                    self.parsed.answer.permission = Some(HookPermission::Allow);
                 }
                 Ok(())
             }
             HookEvent::PostToolUse => {
                 let output = own.raw("updatedToolOutput").or_else(|| own.raw("updatedMCPToolOutput"));
-                self.spoken.answer.output = output.map(shared);
+                self.parsed.answer.output = output.map(shared);
                 Ok(())
             }
             HookEvent::SessionStart => {
-                self.spoken.answer.first_prompt = own.text("initialUserMessage")?;
+                self.parsed.answer.first_prompt = own.text("initialUserMessage")?;
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn before_call(&mut self, own: &Object<'_>) -> Result<(), String> {
+    fn before_call(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let reason = own.text("permissionDecisionReason")?;
         let said = |reason: Option<String>| reason.unwrap_or_else(|| NO_REASON.to_owned());
         let permission = match own.text("permissionDecision")?.as_deref() {
@@ -113,34 +113,34 @@ impl Reader<'_> {
             Some(other) => return Err(format!("hookSpecificOutput.permissionDecision is {other:?}")),
         };
         if permission.is_some() {
-            self.spoken.answer.permission = permission;
+            self.parsed.answer.permission = permission;
         }
-        self.spoken.answer.input = own.object("updatedInput")?.map(shared);
-        self.spoken.reason = reason.or(self.spoken.reason.take());
+        self.parsed.answer.input = own.object("updatedInput")?.map(shared);
+        self.parsed.reason = reason.or(self.parsed.reason.take());
         Ok(())
     }
 
-    fn in_place_of_a_person(&mut self, own: &Object<'_>) -> Result<(), String> {
+    fn in_place_of_a_person(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
-        let decision = Object::parse(decision.get(), "hookSpecificOutput.decision.")?;
+        let decision = AnswerObject::parse(decision.get(), "hookSpecificOutput.decision.")?;
         self.look_for_misspelt(&decision, &misspelt::PERSON);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
-                self.spoken.answer.permission = Some(HookPermission::Allow);
-                self.spoken.answer.input = decision.object("updatedInput")?.map(shared);
-                self.spoken.answer.updates = decision.list("updatedPermissions")?;
+                self.parsed.answer.permission = Some(HookPermission::Allow);
+                self.parsed.answer.input = decision.object("updatedInput")?.map(shared);
+                self.parsed.answer.updates = decision.list("updatedPermissions")?;
             }
             Some("deny") => {
                 let why = message.clone().unwrap_or_else(|| NO_REASON.to_owned());
                 if decision.flag("interrupt")? == Some(true) {
-                    self.spoken.answer.stop = Some(why.clone());
+                    self.parsed.answer.stop = Some(why.clone());
                 }
-                self.spoken.answer.permission = Some(HookPermission::Deny(why));
+                self.parsed.answer.permission = Some(HookPermission::Deny(why));
             }
             other => return Err(format!("hookSpecificOutput.decision.behavior is {other:?}")),
         }
-        self.spoken.reason = message;
+        self.parsed.reason = message;
         Ok(())
     }
 
@@ -149,24 +149,24 @@ impl Reader<'_> {
         let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
         match self.event {
             HookEvent::PreToolUse | HookEvent::PermissionRequest => {
-                self.spoken.answer.permission = Some(HookPermission::Deny(reason));
+                self.parsed.answer.permission = Some(HookPermission::Deny(reason));
             }
-            event if events::takes_objections(event) => self.spoken.answer.blocks.push(reason),
+            event if events::takes_objections(event) => self.parsed.answer.blocks.push(reason),
             _ => self.has_no_effect("decision"),
         }
     }
 
     fn approve(&mut self) {
         if self.event == HookEvent::PreToolUse {
-            self.spoken.answer.permission = Some(HookPermission::Allow);
+            self.parsed.answer.permission = Some(HookPermission::Allow);
         }
     }
 
-    fn look_for_misspelt(&mut self, object: &Object<'_>, known: &[&'static str]) {
-        self.spoken.misspelt.extend(misspelt(&object.fields, object.path, known));
+    fn look_for_misspelt(&mut self, object: &AnswerObject<'_>, known: &[&'static str]) {
+        self.parsed.misspelt.extend(misspelt(&object.fields, object.path, known));
     }
 
-    fn unheard(&mut self, object: &Object<'_>) {
+    fn unheard(&mut self, object: &AnswerObject<'_>) {
         for name in WITHOUT_EFFECT {
             if object.raw(name).is_some() {
                 self.has_no_effect(name);
@@ -177,7 +177,7 @@ impl Reader<'_> {
     fn has_no_effect(&mut self, name: &str) {
         let (event, origin) = (self.event.name(), self.origin);
         let notice = format!("The {event} hook of {origin} returned {name}, which has no effect there.");
-        self.spoken.answer.notices.push(notice);
+        self.parsed.answer.notices.push(notice);
     }
 }
 
@@ -186,13 +186,13 @@ fn shared(raw: &RawValue) -> Arc<RawValue> {
 }
 
 /// An object whose values are looked at one by one. What is `null` counts as not there.
-struct Object<'a> {
+struct AnswerObject<'a> {
     fields: RawObject<'a>,
     /// What stands in front of the names of its fields.
     path: &'static str,
 }
 
-impl<'a> Object<'a> {
+impl<'a> AnswerObject<'a> {
     fn parse(json: &'a str, path: &'static str) -> Result<Self, String> {
         let fields = RawObject::parse(json).map_err(|error| format!("not an object: {error}"))?;
         Ok(Self { fields, path })
@@ -202,24 +202,17 @@ impl<'a> Object<'a> {
         self.fields.get(name).filter(|raw| raw.get() != "null")
     }
 
-    fn value(&self, name: &str) -> Option<Value> {
-        serde_json::from_str(self.raw(name)?.get()).ok()
+    fn read<T: DeserializeOwned>(&self, name: &str, expected: &str) -> Result<Option<T>, String> {
+        let wrong = |_| format!("{}{name} is not {expected}", self.path);
+        self.raw(name).map(|raw| serde_json::from_str(raw.get()).map_err(wrong)).transpose()
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, String> {
-        match (self.raw(name), self.value(name)) {
-            (None, _) => Ok(None),
-            (Some(_), Some(Value::String(text))) => Ok(Some(text)),
-            _ => Err(format!("{}{name} is not a string", self.path)),
-        }
+        self.read(name, "a string")
     }
 
     fn flag(&self, name: &str) -> Result<Option<bool>, String> {
-        match (self.raw(name), self.value(name)) {
-            (None, _) => Ok(None),
-            (Some(_), Some(Value::Bool(flag))) => Ok(Some(flag)),
-            _ => Err(format!("{}{name} is not true or false", self.path)),
-        }
+        self.read(name, "true or false")
     }
 
     fn object(&self, name: &str) -> Result<Option<&'a RawValue>, String> {
@@ -230,10 +223,8 @@ impl<'a> Object<'a> {
     }
 
     fn list(&self, name: &str) -> Result<Vec<Arc<RawValue>>, String> {
-        let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
-        let list: Result<Vec<Box<RawValue>>, _> = serde_json::from_str(raw.get());
-        let list = list.map_err(|_| format!("{}{name} is not a list", self.path))?;
-        Ok(list.into_iter().map(Arc::from).collect())
+        let list: Option<Vec<Box<RawValue>>> = self.read(name, "a list")?;
+        Ok(list.unwrap_or_default().into_iter().map(Arc::from).collect())
     }
 }
 

@@ -3,7 +3,7 @@ use super::*;
 fn seen(event: HookEvent, json: &str) -> String {
     match read(event, json, "s:1") {
         Err(why) => format!("error: {why}"),
-        Ok(Spoken { answer, .. }) => {
+        Ok(ParsedAnswer { answer, .. }) => {
             let HookAnswer {
                 stop,
                 blocks,

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Sandbox, Status};
+use windlass_protocol::HookPrinted;
+use windlass_sandbox::{Bounds, CommandStatus, Launcher, ProgramInput, ProgramJob, Sandbox};
 
-use crate::witness::Witness;
+use crate::answers::HandlerFailure;
+use crate::observer::{RunObserver, printed};
 
 /// As many bytes of each output are kept; the rest is read and dropped.
 pub(crate) const KEPT_BYTES: usize = 1 << 20;
@@ -28,58 +30,66 @@ const NO_SANDBOX: &str = "it belongs into a sandbox, and there is none here; `wi
 
 /// A program and what it is given.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct HookProgram {
     /// The program, looked for in `PATH` if it has no slash, and its arguments.
     pub(crate) argv: Vec<OsString>,
-    /// Where it starts.
+    pub(crate) input: Vec<u8>,
+    pub(crate) time: Duration,
+    pub(crate) around: ProgramSurroundings,
+}
+
+/// What every program of a hook is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramSurroundings {
+    pub(crate) project: PathBuf,
     pub(crate) cwd: PathBuf,
     /// Its whole environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// What it reads.
-    pub(crate) input: Vec<u8>,
-    /// How long it may run.
-    pub(crate) time: Duration,
-    /// What it runs in.
+    pub(crate) launcher: Launcher,
     pub(crate) confinement: Confinement,
 }
 
-/// What came of a program.
+/// How a program ended by itself.
 #[derive(Debug)]
-pub(crate) enum Ended {
-    /// It could not be started, and why.
-    NotStarted(String),
-    /// Its time was over; it was ended with everything it had started.
-    TimedOut,
-    /// It ended by itself: its exit code, or nothing if a signal ended it; and whether the end of its output is missing.
-    Exited { code: Option<i32>, signal: Option<i32>, stdout: Vec<u8>, stderr: Vec<u8>, is_cut: bool },
+pub(crate) struct ProgramExit {
+    /// Nothing if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) printed: HookPrinted,
+    /// Standard output as it was printed.
+    pub(crate) stdout: Vec<u8>,
+    /// Whether the end of its output is missing.
+    pub(crate) is_cut: bool,
 }
 
 /// Runs a program to its end. Should the future be dropped, the program is ended with everything it started.
-pub(crate) async fn run_program(launcher: &Launcher, program: Program, witness: &Witness) -> Ended {
-    let Program { argv, cwd, environment, input, time, confinement } = program;
-    let sandbox = match confinement {
+pub(crate) async fn run_program(
+    program: HookProgram,
+    observer: &RunObserver,
+) -> Result<ProgramExit, HandlerFailure> {
+    let HookProgram { argv, input, time, around } = program;
+    let sandbox = match around.confinement {
         Confinement::Free => None,
         Confinement::In(sandbox) => Some(sandbox),
-        Confinement::Missing => return Ended::NotStarted(NO_SANDBOX.into()),
+        Confinement::Missing => return Err(HandlerFailure::NotStarted(NO_SANDBOX.into())),
     };
-    let job = ProgramJob { argv, cwd, environment, input: Input::Pipe, sandbox };
+    let (cwd, environment) = (around.cwd, around.environment);
+    let job = ProgramJob { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
     let bounds = Bounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
-    let see = |output: &[u8], errors: &[u8]| witness.printed(output, errors);
-    let finished = match launcher.run_seen(&job, &input, bounds, see).await {
-        Ok(finished) => finished,
-        Err(error) => return Ended::NotStarted(error.to_string()),
-    };
-    let is_cut = finished.output.is_cut;
-    let (stdout, stderr) = (finished.output.bytes, finished.errors.bytes);
-    let Some(exit) = finished.exit else { return Ended::TimedOut };
+    let see = |output: &[u8], errors: &[u8]| observer.printed(output, errors);
+    let outcome = around.launcher.run_seen(&job, &input, bounds, see).await;
+    let outcome = outcome.map_err(|error| HandlerFailure::NotStarted(error.to_string()))?;
+    let exit = outcome.exit.ok_or(HandlerFailure::TimedOut(time))?;
     let (code, signal) = match exit.status {
-        Status::Code(code) => (Some(code), None),
-        Status::Signal(signal) => (None, Some(signal)),
-        Status::Lost => (None, None),
-        Status::NotStarted(errno) => {
+        CommandStatus::Code(code) => (Some(code), None),
+        CommandStatus::Signal(signal) => (None, Some(signal)),
+        CommandStatus::Lost => (None, None),
+        CommandStatus::NotStarted(errno) => {
             let why = || std::io::Error::from_raw_os_error(errno).to_string();
-            return Ended::NotStarted(exit.reason.unwrap_or_else(why));
+            return Err(HandlerFailure::NotStarted(exit.reason.unwrap_or_else(why)));
         }
     };
-    Ended::Exited { code, signal, stdout, stderr, is_cut }
+    let printed = printed(&outcome.output.bytes, &outcome.errors.bytes);
+    let (stdout, is_cut) = (outcome.output.bytes, outcome.output.is_cut);
+    Ok(ProgramExit { code, signal, printed, stdout, is_cut })
 }

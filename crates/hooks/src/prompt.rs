@@ -6,10 +6,10 @@ use serde_json::Value;
 use windlass_ports::BoxFuture;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission};
 
+use crate::answers::{self, HandlerFailure};
 use crate::handler::{Handler, PromptHandler};
+use crate::observer::ObservedEnd;
 use crate::output::NO_REASON;
-use crate::voice::{self, Failed};
-use crate::witness::Seen;
 
 /// Asks a model one question, without tools. Whoever runs hooks gives one.
 pub trait AskModel: Send + Sync + 'static {
@@ -28,24 +28,17 @@ pub(crate) async fn ask(
     input: &str,
     model: Option<&dyn AskModel>,
     time: Duration,
-) -> (HookAnswer, Seen) {
-    let failed = |text: &str, failed: Failed| (voice::failed(handler, &failed), Seen::failed(text, &failed));
-    let Some(model) = model else {
-        return failed("", Failed::NotStarted("no model is available".into()));
+) -> (HookAnswer, ObservedEnd) {
+    let text = async {
+        let model = model.ok_or_else(|| HandlerFailure::NotStarted("no model is available".into()))?;
+        let question = filled(&prompt.prompt, input) + FORM;
+        model.ask(prompt.model.as_deref(), question).await.map_err(HandlerFailure::NotStarted)
     };
-    let question = filled(&prompt.prompt, input) + FORM;
-    let asked = model.ask(prompt.model.as_deref(), question);
-    match tokio::time::timeout(time, asked).await {
-        Err(_) => failed("", Failed::TimedOut(time)),
-        Ok(Err(why)) => failed("", Failed::NotStarted(why)),
-        Ok(Ok(text)) => match Verdict::read(&text) {
-            Some(verdict) => {
-                handler.worked();
-                (verdict.answer(handler, prompt), Seen::said(&text))
-            }
-            None => failed(&text, Failed::Misspoke("it is no object with \"ok\"".into())),
-        },
-    }
+    let read = |text: &str| {
+        let verdict = ModelVerdict::read(text).map(|verdict| verdict.answer(handler, prompt));
+        verdict.ok_or_else(|| HandlerFailure::Misspoke("it is no object with \"ok\"".into()))
+    };
+    answers::hear(handler, time, text, read).await
 }
 
 /// A prompt with the question in its place: where it says so, or at its end.
@@ -56,16 +49,12 @@ fn filled(prompt: &str, input: &str) -> String {
     while let Some(at) = rest.find('$') {
         let (before, from) = rest.split_at(at);
         let behind = &from['$'.len_utf8()..];
-        if let Some(before) = before.strip_suffix('\\') {
-            filled.push_str(before);
-            filled.push('$');
-            rest = behind;
-        } else if let Some(after) = from.strip_prefix(PLACE) {
-            filled.push_str(before);
+        let unescaped = before.strip_suffix('\\');
+        filled.push_str(unescaped.unwrap_or(before));
+        if let Some(after) = from.strip_prefix(PLACE).filter(|_| unescaped.is_none()) {
             filled.push_str(input);
             (rest, is_placed) = (after, true);
         } else {
-            filled.push_str(before);
             filled.push('$');
             rest = behind;
         }
@@ -76,13 +65,13 @@ fn filled(prompt: &str, input: &str) -> String {
 
 /// What a model says about an event.
 #[derive(Debug, PartialEq, Eq)]
-struct Verdict {
+struct ModelVerdict {
     ok: bool,
     reason: String,
     impossible: bool,
 }
 
-impl Verdict {
+impl ModelVerdict {
     /// Reads the object in an answer, whatever stands around it.
     fn read(text: &str) -> Option<Self> {
         let (start, end) = (text.find('{')?, text.rfind('}')?);
@@ -135,9 +124,12 @@ mod tests {
     #[test]
     fn a_verdict_is_found_in_whatever_a_model_says() {
         let check = |text: &str, expected: Option<(bool, &str, bool)>| {
-            let expected =
-                expected.map(|(ok, reason, impossible)| Verdict { ok, reason: reason.into(), impossible });
-            assert_eq!(Verdict::read(text), expected, "{text}");
+            let expected = expected.map(|(ok, reason, impossible)| ModelVerdict {
+                ok,
+                reason: reason.into(),
+                impossible,
+            });
+            assert_eq!(ModelVerdict::read(text), expected, "{text}");
         };
         check(r#"{"ok": true}"#, Some((true, NO_REASON, false)));
         check("```json\n{\"ok\": false, \"reason\": \"no tests\"}\n```", Some((false, "no tests", false)));

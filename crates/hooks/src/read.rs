@@ -3,14 +3,17 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windlass_protocol::{HookEvent, KNOWN_TOOLS, blocks_on_failure, is_failure_policy};
+use windlass_text::nearest::nearest;
 
 use crate::condition::Condition;
-use crate::events::{self, Matching, Row};
-use crate::handler::{CommandForm, CommandHandler, Handler, HttpHandler, Kind, Pace, PromptHandler};
+use crate::events::{self, EventRow, MatcherSubject};
+use crate::handler::{
+    CommandForm, CommandHandler, Handler, HandlerAction, HandlerPace, HttpHandler, PromptHandler,
+};
 use crate::matcher::Matcher;
-use crate::near::nearest;
 use crate::problem::HookProblem;
 use crate::set::{HookSource, RuleCheck, SourceKind};
 
@@ -45,15 +48,11 @@ pub(crate) fn read(
             continue;
         };
         let place = format!("{} {name}", source.origin);
-        let groups = Reader { row, source, rules, problems }.groups(groups, &place);
-        handlers.extend(groups);
-        problems.extend(not_reached(row, &source.origin, groups_len(&handlers, row)));
+        let found = Reader { row, source, rules, problems }.groups(groups, &place);
+        problems.extend(not_reached(row, &source.origin, !found.is_empty()));
+        handlers.extend(found);
     }
     handlers
-}
-
-fn groups_len(handlers: &[Handler], row: &Row) -> usize {
-    handlers.iter().filter(|handler| Some(handler.event) == row.event).count()
 }
 
 fn unknown_event(origin: &str, name: &str) -> HookProblem {
@@ -65,16 +64,15 @@ fn unknown_event(origin: &str, name: &str) -> HookProblem {
 }
 
 /// An event that the engine does not reach. Handlers of it are kept where the engine at least knows the moment.
-fn not_reached(row: &Row, origin: &str, handlers: usize) -> Option<HookProblem> {
+fn not_reached(row: &EventRow, origin: &str, has_handlers: bool) -> Option<HookProblem> {
     let is_reached = row.event.is_some_and(|event| !HookEvent::NOT_REACHED.contains(&event));
     let what = format!("hooks for {} are not supported yet", row.name);
-    (!is_reached && (handlers > 0 || row.event.is_none()))
-        .then(|| HookProblem::new(origin, what, "they never run"))
+    let is_told = !is_reached && (has_handlers || row.event.is_none());
+    is_told.then(|| HookProblem::new(origin, what, "they never run"))
 }
 
-/// Reads the groups of one event.
 struct Reader<'a> {
-    row: &'static Row,
+    row: &'static EventRow,
     source: &'a HookSource,
     rules: &'a RuleCheck<'a>,
     problems: &'a mut Vec<HookProblem>,
@@ -105,26 +103,22 @@ impl Reader<'_> {
     }
 
     fn group(&mut self, group: &Value, place: &str) -> Result<Vec<Handler>, HookProblem> {
-        let fields = Fields::of(group, place, "a group")?;
+        let fields = ConfigFields::of(group, place, "a group")?;
         for name in fields.unknown(&["matcher", "hooks"]) {
             self.problems.push(unknown_field(place, name, ["matcher", "hooks"]));
         }
         let text = fields.text("matcher")?.unwrap_or_default();
-        let matcher = Matcher::parse(&text, self.row.matching).map_err(|why| {
-            let what = format!("the matcher {text:?} is not a regular expression: {why}");
-            HookProblem::new(place, what, "correct it")
-        })?;
-        if self.row.matching == Matching::Nothing && !text.is_empty() && text != "*" {
+        let matcher =
+            Matcher::parse(&text, self.row.matching).map_err(|what| fields.problem(what, "correct it"))?;
+        if self.row.matching == MatcherSubject::Nothing && !text.is_empty() && text != "*" {
             let what = format!("{} takes no matcher", self.row.name);
             self.problems.push(HookProblem::new(place, what, "its hooks always run; remove the matcher"));
         }
-        if self.row.matching == Matching::Tool {
+        if self.row.matching == MatcherSubject::Tool {
             self.unknown_tools(&matcher, group, place);
         }
-        let hooks =
-            fields.0.get("hooks").and_then(Value::as_array).ok_or_else(|| {
-                HookProblem::new(place, "the list of hooks is missing", "add it as \"hooks\"")
-            })?;
+        let missing = || fields.problem("the list of hooks is missing", "add it as \"hooks\"");
+        let hooks = fields.0.get("hooks").and_then(Value::as_array).ok_or_else(missing)?;
         let mut handlers = Vec::new();
         for (index, hook) in hooks.iter().enumerate() {
             let place = format!("{place}.hooks[{index}]");
@@ -160,7 +154,7 @@ impl Reader<'_> {
         matcher: &Matcher,
         place: &str,
     ) -> Result<Option<Handler>, HookProblem> {
-        let fields = Fields::of(hook, place, "a hook")?;
+        let fields = ConfigFields::of(hook, place, "a hook")?;
         let (name, own) = fields.kind()?;
         if own.is_empty() {
             let what = format!("hooks of type {name} are not supported yet");
@@ -170,12 +164,12 @@ impl Reader<'_> {
         for field in fields.unknown(&known().collect::<Vec<_>>()) {
             self.problems.push(unknown_field(place, field, known()));
         }
-        let kind = match name {
-            "command" => Kind::Command(self.command(&fields)?),
-            "http" => Kind::Http(http(&fields)?),
-            _ => Kind::Prompt(prompt(&fields)?),
+        let action = match name {
+            "command" => HandlerAction::Command(self.command(&fields)?),
+            "http" => HandlerAction::Http(http(&fields)?),
+            _ => HandlerAction::Prompt(prompt(&fields)?),
         };
-        if let Err(takes) = self.row.takes(&kind) {
+        if let Err(takes) = self.row.takes(&action) {
             let what = format!("{} does not support hooks of type {name}", self.row.name);
             return Err(HookProblem::new(place, what, format!("use {takes}")));
         }
@@ -191,27 +185,23 @@ impl Reader<'_> {
             status: fields.text("statusMessage")?,
             once: self.once(&fields)?,
             blocks_on_failure: self.blocks_on_failure(&fields)?,
-            kind,
+            action,
             spec: hook.clone(),
             has_worked: AtomicBool::new(false),
         };
         if handler.blocks_on_failure && handler.is_background() && events::failure_can_block(event) {
             let what = "\"onFailure\" is \"block\", but a background hook cannot block";
-            return Err(HookProblem::new(
-                place,
-                what,
-                "remove \"async\" and \"asyncRewake\", or \"onFailure\"",
-            ));
+            return Err(fields.problem(what, "remove \"async\" and \"asyncRewake\", or \"onFailure\""));
         }
         Ok(Some(handler))
     }
 
     /// Whatever is wrong with a condition, the handler stays: it may be a guard.
-    fn condition(&mut self, fields: &Fields<'_>) -> Result<Condition, HookProblem> {
+    fn condition(&mut self, fields: &ConfigFields<'_>) -> Result<Condition, HookProblem> {
         let Some(value) = fields.0.get("if") else { return Ok(Condition::None) };
-        if self.row.matching != Matching::Tool {
+        if self.row.matching != MatcherSubject::Tool {
             let what = format!("\"if\" needs a tool call, and {} has none", self.row.name);
-            return Err(HookProblem::new(fields.1, what, "leave \"if\" out"));
+            return Err(fields.problem(what, "leave \"if\" out"));
         }
         let what = match value.as_str().map(|rule| (rule, (self.rules)(rule))) {
             Some((rule, Ok(()))) => return Ok(Condition::Rule(rule.to_owned())),
@@ -220,51 +210,43 @@ impl Reader<'_> {
         };
         let advice = "write one permission rule, such as \"Bash(git *)\"; until then this hook runs for every call that its \
                       matcher covers, and its permission to allow is ignored";
-        self.problems.push(HookProblem::new(fields.1, what, advice));
+        self.problems.push(fields.problem(what, advice));
         Ok(Condition::Unreadable)
     }
 
-    fn once(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
+    fn once(&mut self, fields: &ConfigFields<'_>) -> Result<bool, HookProblem> {
         let once = fields.flag("once")?;
         if once && self.source.kind != SourceKind::Skill {
             let what = "\"once\" works only in hooks of a skill";
-            self.problems.push(HookProblem::new(fields.1, what, "this hook runs every time"));
+            self.problems.push(fields.problem(what, "this hook runs every time"));
             return Ok(false);
         }
         Ok(once)
     }
 
     /// A policy that is not understood is the stricter one.
-    fn blocks_on_failure(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
+    fn blocks_on_failure(&mut self, fields: &ConfigFields<'_>) -> Result<bool, HookProblem> {
         let name = fields.0.keys().find(|name| is_failure_policy(name)).map_or("onFailure", String::as_str);
         let policy = fields.text(name)?;
         let blocks = policy.as_deref().is_some_and(|policy| policy != "continue");
         if let Some(policy) = policy.filter(|policy| !["block", "continue"].contains(&policy.as_str())) {
             let what = format!("\"onFailure\" is {policy:?}");
-            self.problems.push(HookProblem::new(
-                fields.1,
-                what,
-                "treated as \"block\"; write \"block\" or \"continue\"",
-            ));
+            self.problems.push(fields.problem(what, "treated as \"block\"; write \"block\" or \"continue\""));
         }
         let event = self.row.event.filter(|event| !events::can_block(*event));
         if let Some(event) = event.filter(|_| blocks) {
             let what = format!("\"onFailure\" cannot block {}", event.name());
-            self.problems.push(HookProblem::new(fields.1, what, "failures are only reported there"));
+            self.problems.push(fields.problem(what, "failures are only reported there"));
         }
         Ok(blocks)
     }
 
-    fn command(&mut self, fields: &Fields<'_>) -> Result<CommandHandler, HookProblem> {
+    fn command(&mut self, fields: &ConfigFields<'_>) -> Result<CommandHandler, HookProblem> {
         let command = fields.required("command")?;
         let shell = fields.text("shell")?;
         if let Some(text) = PLUGIN.into_iter().find(|text| command.contains(text)) {
             let what = format!("{text} has no value in a settings file");
-            self.problems.push(HookProblem::new(
-                fields.1,
-                what,
-                "use ${CLAUDE_PROJECT_DIR} or an absolute path",
-            ));
+            self.problems.push(fields.problem(what, "use ${CLAUDE_PROJECT_DIR} or an absolute path"));
         }
         let form = match (fields.texts("args")?, shell.as_deref()) {
             (Some(args), _) => CommandForm::Exec { argv: [vec![command], args].concat() },
@@ -272,42 +254,36 @@ impl Reader<'_> {
             (None, Some("bash")) => CommandForm::Shell { line: command, shell: "bash" },
             (None, Some(other)) => {
                 let what = format!("the shell {other:?} is not supported");
-                return Err(HookProblem::new(fields.1, what, "use \"bash\", or remove it to use sh"));
+                return Err(fields.problem(what, "use \"bash\", or remove it to use sh"));
             }
         };
         let pace = match (fields.flag("async")?, fields.flag("asyncRewake")?) {
-            (_, true) => Pace::Background { wakes: true },
-            (true, false) => Pace::Background { wakes: false },
-            (false, false) => Pace::Awaited,
+            (_, true) => HandlerPace::Background { wakes: true },
+            (true, false) => HandlerPace::Background { wakes: false },
+            (false, false) => HandlerPace::Awaited,
         };
         Ok(CommandHandler { form, pace })
     }
 }
 
-/// What only plugins have.
 const PLUGIN: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "${CLAUDE_PLUGIN_DATA}", "${user_config."];
 
-fn http(fields: &Fields<'_>) -> Result<HttpHandler, HookProblem> {
+fn http(fields: &ConfigFields<'_>) -> Result<HttpHandler, HookProblem> {
     let url = fields.required("url")?;
     let is_web = reqwest::Url::parse(&url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
     if !is_web {
         let what = format!("{url:?} is not a web address");
-        return Err(HookProblem::new(fields.1, what, "write one that begins with https:// or http://"));
+        return Err(fields.problem(what, "write one that begins with https:// or http://"));
     }
-    let headers = match fields.0.get("headers") {
-        None => Vec::new(),
-        Some(Value::Object(headers)) => {
-            let header = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
-            let headers: Option<Vec<_>> = headers.iter().map(header).collect();
-            headers.ok_or_else(|| fields.wrong("headers", "an object of strings"))?
-        }
-        Some(_) => return Err(fields.wrong("headers", "an object of strings")),
-    };
+    let wrong = || fields.wrong("headers", "an object of strings");
+    let headers: Map<String, Value> = fields.read("headers", "an object of strings")?.unwrap_or_default();
+    let header = |(name, value): (String, Value)| Ok((name, value.as_str().ok_or_else(wrong)?.to_owned()));
+    let headers = headers.into_iter().map(header).collect::<Result<_, HookProblem>>()?;
     let variables = fields.texts("allowedEnvVars")?.unwrap_or_default();
     Ok(HttpHandler { url, headers, variables })
 }
 
-fn prompt(fields: &Fields<'_>) -> Result<PromptHandler, HookProblem> {
+fn prompt(fields: &ConfigFields<'_>) -> Result<PromptHandler, HookProblem> {
     Ok(PromptHandler {
         prompt: fields.required("prompt")?,
         model: fields.text("model")?,
@@ -316,9 +292,9 @@ fn prompt(fields: &Fields<'_>) -> Result<PromptHandler, HookProblem> {
 }
 
 /// The fields of an object, and where it stands.
-struct Fields<'a>(&'a Map<String, Value>, &'a str);
+struct ConfigFields<'a>(&'a Map<String, Value>, &'a str);
 
-impl<'a> Fields<'a> {
+impl<'a> ConfigFields<'a> {
     fn of(value: &'a Value, place: &'a str, what: &str) -> Result<Self, HookProblem> {
         value.as_object().map(|map| Self(map, place)).ok_or_else(|| wrong(place, what, value, "an object"))
     }
@@ -327,14 +303,14 @@ impl<'a> Fields<'a> {
     fn kind(&self) -> Result<(&'static str, &'static [&'static str]), HookProblem> {
         let written = self
             .text("type")?
-            .ok_or_else(|| HookProblem::new(self.1, "\"type\" is missing", "add it, such as \"command\""))?;
+            .ok_or_else(|| self.problem("\"type\" is missing", "add it, such as \"command\""))?;
         let known = TYPES.iter().find(|(name, _)| *name == written);
         known.copied().ok_or_else(|| {
             let advice = match nearest(&written, TYPES.iter().map(|(name, _)| *name)) {
                 Some(near) => format!("did you mean {near}?"),
                 None => "the types are command, http and prompt".to_owned(),
             };
-            HookProblem::new(self.1, format!("unknown hook type {written:?}"), advice)
+            self.problem(format!("unknown hook type {written:?}"), advice)
         })
     }
 
@@ -346,33 +322,30 @@ impl<'a> Fields<'a> {
         wrong(self.1, &format!("{name:?}"), self.0.get(name).unwrap_or(&Value::Null), expected)
     }
 
+    fn problem(&self, what: impl Into<String>, advice: impl Into<String>) -> HookProblem {
+        HookProblem::new(self.1, what, advice)
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str, expected: &str) -> Result<Option<T>, HookProblem> {
+        let read = |value: &Value| T::deserialize(value).map_err(|_| self.wrong(name, expected));
+        self.0.get(name).map(read).transpose()
+    }
+
     fn text(&self, name: &str) -> Result<Option<String>, HookProblem> {
-        match self.0.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.wrong(name, "a text")),
-        }
+        self.read(name, "a text")
     }
 
     fn required(&self, name: &str) -> Result<String, HookProblem> {
         let text = self.text(name)?.filter(|text| !text.trim().is_empty());
-        text.ok_or_else(|| HookProblem::new(self.1, format!("{name:?} is missing"), "give it"))
+        text.ok_or_else(|| self.problem(format!("{name:?} is missing"), "give it"))
     }
 
     fn texts(&self, name: &str) -> Result<Option<Vec<String>>, HookProblem> {
-        let Some(value) = self.0.get(name) else { return Ok(None) };
-        let list = value.as_array().and_then(|list| {
-            list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
-        });
-        list.map(Some).ok_or_else(|| self.wrong(name, "a list of strings"))
+        self.read(name, "a list of strings")
     }
 
     fn flag(&self, name: &str) -> Result<bool, HookProblem> {
-        match self.0.get(name) {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(self.wrong(name, "true or false")),
-        }
+        Ok(self.read(name, "true or false")?.unwrap_or(false))
     }
 
     fn seconds(&self, name: &str) -> Result<Option<Duration>, HookProblem> {
@@ -380,12 +353,11 @@ impl<'a> Fields<'a> {
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= SECONDS_MAX);
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         time.map(Some).ok_or_else(|| {
-            let problem = self.wrong(name, "a number of seconds above zero, at most a day");
+            let mut problem = self.wrong(name, "a number of seconds above zero, at most a day");
             if value.is_number() {
-                HookProblem { what: format!("{name:?} is {value}"), ..problem }
-            } else {
-                problem
+                problem.what = format!("{name:?} is {value}");
             }
+            problem
         })
     }
 }

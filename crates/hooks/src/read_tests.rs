@@ -38,7 +38,7 @@ fn every_field_is_read() {
     let (set, problems) = read_from(&hooks, &HookSource::settings("s:1"));
     assert!(problems.is_empty(), "{problems:?}");
     let seen: Vec<String> =
-        set.of(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.kind)).collect();
+        set.of(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.action)).collect();
     let expected = [
         r#"Command(CommandHandler { form: Shell { line: "./check.sh", shell: "bash" }, pace: Awaited })"#,
         r#"Command(CommandHandler { form: Exec { argv: ["prog", "a", "b"] }, pace: Background { wakes: true } })"#,

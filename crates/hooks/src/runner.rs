@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookNews, HookScene, SessionKey};
-use windlass_sandbox::{LaterVariables, Launcher, child_environment};
+use windlass_sandbox::{Launcher, VariableChanges, child_environment};
 
-use crate::background::{Background, Started, Wake};
+use crate::answers::{self, HandlerFailure};
+use crate::background::BackgroundHooks;
 use crate::callback::{CallbackInput, HookCallback};
-use crate::command::{self, Surroundings};
+use crate::command;
 use crate::condition::{self, RuleMatch};
-use crate::handler::{Handler, Kind, Pace};
-use crate::http::{self, Policy};
-use crate::input::{self, Identity};
-use crate::later::{self, Later};
+use crate::env_files::{self, EnvFiles};
+use crate::handler::{Handler, HandlerAction, HandlerPace};
+use crate::http::{self, HttpHookPolicy};
+use crate::input::{self, SessionIdentity};
 use crate::merge::merge;
-use crate::program::Confinement;
+use crate::observer::{self, ObservedEnd, RunObserver, Tell};
+use crate::overflow_file::OverflowFiles;
+use crate::program::{Confinement, ProgramSurroundings};
 use crate::prompt::{self, AskModel};
 use crate::report;
 use crate::set::{HookSet, SourceKind};
-use crate::spill::Spill;
-use crate::voice::{self, Failed};
-use crate::witness::{self, Seen, Tell, Witness};
 
 /// All hooks at the end of a session together have as long as this, unless one is configured to take longer.
 const ENDING: Duration = Duration::from_millis(1_500);
@@ -35,24 +35,42 @@ const ENDING: Duration = Duration::from_millis(1_500);
 const ENDING_MAX: Duration = Duration::from_mins(1);
 
 /// Shows a text to the user.
-type Show = Arc<dyn Fn(&str) + Send + Sync>;
+pub type ShowStatus = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What hooks are run with.
+/// What hooks are run with: [`HookHost::new`], with other fields where a caller has more to say.
 pub struct HookHost {
-    project: PathBuf,
-    home: Option<PathBuf>,
-    environment: Vec<(OsString, OsString)>,
-    pass: Vec<String>,
-    policy: Policy,
-    rules: Option<RuleMatch>,
-    model: Option<Arc<dyn AskModel>>,
-    outputs: Option<PathBuf>,
-    ending: Option<Duration>,
-    wake: Option<Wake>,
-    status: Option<Show>,
-    launcher: Launcher,
-    confinement: Confinement,
-    later: Option<LaterVariables>,
+    /// The project's directory.
+    pub project: PathBuf,
+    /// The user's own directory, where programs start if every other place is gone.
+    pub home: Option<PathBuf>,
+    /// What programs get is filtered from this: never our own credentials, and nothing that looks like a secret unless `pass`
+    /// names it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names in the environment that are passed on although they look like a secret.
+    pub pass: Vec<String>,
+    /// The addresses that http hooks may post to, with `*` for anything; all without a list.
+    pub http_urls: Option<Vec<String>>,
+    /// The variables that headers of http hooks may name; those that each of them lists without a list here.
+    pub http_variables: Option<Vec<String>>,
+    /// Who says whether a permission rule matches a call. Without it, a handler with a rule is asked every time.
+    pub rules: Option<RuleMatch>,
+    /// Who asks a small model.
+    pub model: Option<Arc<dyn AskModel>>,
+    /// Where long outputs are kept. Without it, in a private directory that goes with the runner.
+    pub outputs: Option<PathBuf>,
+    /// How long all hooks at the end of a session may take together, whatever they are configured to.
+    pub ending_time: Option<Duration>,
+    /// Who wakes an idle session when a hook in the background objects. Without it, the objection waits for the next prompt.
+    pub wake: Option<Arc<dyn Fn(String) + Send + Sync>>,
+    /// Who shows what a hook wants shown while it runs.
+    pub status: Option<ShowStatus>,
+    /// How programs are started. Without a supervisor, what a hook leaves behind outlives an engine that is killed.
+    pub launcher: Launcher,
+    /// What programs run in.
+    pub confinement: Confinement,
+    /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
+    /// `CLAUDE_ENV_FILE`; what shell commands they write there set and export, commands get from then on.
+    pub variable_changes: Option<VariableChanges>,
 }
 
 impl HookHost {
@@ -64,92 +82,18 @@ impl HookHost {
             home: std::env::home_dir(),
             environment: std::env::vars_os().collect(),
             pass: Vec::new(),
-            policy: Policy::default(),
+            http_urls: None,
+            http_variables: None,
             rules: None,
             model: None,
             outputs: None,
-            ending: None,
+            ending_time: None,
             wake: None,
             status: None,
             launcher: Launcher::direct(),
             confinement: Confinement::Free,
-            later: None,
+            variable_changes: None,
         }
-    }
-
-    /// What programs run in.
-    #[must_use]
-    pub fn confinement(self, confinement: Confinement) -> Self {
-        Self { confinement, ..self }
-    }
-
-    /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
-    /// `CLAUDE_ENV_FILE`; what shell commands they write there set and export, commands get from then on.
-    #[must_use]
-    pub fn later(self, variables: LaterVariables) -> Self {
-        Self { later: Some(variables), ..self }
-    }
-
-    /// How programs are started. Without a supervisor, what a hook leaves behind outlives an engine that is killed.
-    #[must_use]
-    pub fn launcher(self, launcher: Launcher) -> Self {
-        Self { launcher, ..self }
-    }
-
-    /// Another environment than that of this process. What programs get of it is filtered: never our own credentials, and
-    /// nothing that looks like a secret unless `pass` names it.
-    #[must_use]
-    pub fn environment(self, environment: Vec<(OsString, OsString)>, pass: Vec<String>) -> Self {
-        Self { environment, pass, ..self }
-    }
-
-    /// The user's own directory, where programs start if every other place is gone.
-    #[must_use]
-    pub fn home(self, home: Option<PathBuf>) -> Self {
-        Self { home, ..self }
-    }
-
-    /// The addresses that http hooks may post to, with `*` for anything, and the variables that their headers may name. Without
-    /// a list, nothing is restricted further.
-    #[must_use]
-    pub fn http(self, urls: Option<Vec<String>>, variables: Option<Vec<String>>) -> Self {
-        Self { policy: Policy { urls, variables, ..Policy::default() }, ..self }
-    }
-
-    /// Who says whether a permission rule matches a call. Without it, a handler with a rule is asked every time.
-    #[must_use]
-    pub fn rules(self, rules: RuleMatch) -> Self {
-        Self { rules: Some(rules), ..self }
-    }
-
-    /// Who asks a small model.
-    #[must_use]
-    pub fn model(self, model: Arc<dyn AskModel>) -> Self {
-        Self { model: Some(model), ..self }
-    }
-
-    /// Where long outputs are kept. Without it, in a private directory that goes with the runner.
-    #[must_use]
-    pub fn outputs(self, directory: PathBuf) -> Self {
-        Self { outputs: Some(directory), ..self }
-    }
-
-    /// How long all hooks at the end of a session may take together, whatever they are configured to.
-    #[must_use]
-    pub fn ending_time(self, time: Duration) -> Self {
-        Self { ending: Some(time), ..self }
-    }
-
-    /// Who wakes an idle session when a hook in the background objects. Without it, the objection waits for the next prompt.
-    #[must_use]
-    pub fn wake(self, wake: impl Fn(String) + Send + Sync + 'static) -> Self {
-        Self { wake: Some(Arc::new(wake)), ..self }
-    }
-
-    /// Who shows what a hook wants shown while it runs.
-    #[must_use]
-    pub fn status(self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { status: Some(Arc::new(show)), ..self }
     }
 }
 
@@ -162,13 +106,14 @@ pub struct SettingsHooks {
 struct Inner {
     set: HookSet,
     host: HookHost,
-    identity: Mutex<Identity>,
-    background: Background,
-    spill: Spill,
+    http: HttpHookPolicy,
+    identity: Mutex<SessionIdentity>,
+    background: BackgroundHooks,
+    overflow_files: OverflowFiles,
     /// Who hears what becomes of each handler.
     tell: OnceLock<Tell>,
     /// What hooks write for later commands.
-    later: Option<Later>,
+    env_files: Option<EnvFiles>,
     /// How many handlers were asked.
     runs: AtomicU64,
 }
@@ -176,15 +121,20 @@ struct Inner {
 impl SettingsHooks {
     /// The runner of these handlers.
     #[must_use]
-    pub fn new(set: HookSet, mut host: HookHost) -> Self {
-        host.policy.environment.clone_from(&host.environment);
-        let identity = Identity { home: host.home.clone(), ..Identity::default() };
-        let background = Background::new(host.wake.clone());
-        let spill = Spill::new(host.outputs.clone());
-        let identity = Mutex::new(identity);
-        let (tell, runs) = (OnceLock::new(), AtomicU64::new(0));
-        let later = host.later.clone().map(Later::new);
-        Self { inner: Arc::new(Inner { set, host, identity, background, spill, tell, later, runs }) }
+    pub fn new(set: HookSet, host: HookHost) -> Self {
+        let identity = SessionIdentity { home: host.home.clone(), ..SessionIdentity::default() };
+        let inner = Inner {
+            set,
+            http: HttpHookPolicy::new(&host),
+            identity: Mutex::new(identity),
+            background: BackgroundHooks::new(host.wake.clone()),
+            overflow_files: OverflowFiles::new(host.outputs.clone()),
+            tell: OnceLock::new(),
+            env_files: host.variable_changes.clone().map(EnvFiles::new),
+            runs: AtomicU64::new(0),
+            host,
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Says who hears what becomes of each handler from now on. The first one who wants to hear does.
@@ -234,7 +184,8 @@ impl HookRunner for SettingsHooks {
 const DELIVERING: [HookEvent; 2] = [HookEvent::UserPromptSubmit, HookEvent::PostToolBatch];
 
 /// What one handler is asked with.
-struct Asked<'a> {
+#[derive(Clone)]
+struct HandlerCall<'a> {
     event: HookEvent,
     /// The name that hosts hear.
     name: Arc<str>,
@@ -251,85 +202,82 @@ impl Inner {
         let rules = self.host.rules.as_ref();
         let handlers: Vec<_> =
             handlers.into_iter().filter(|handler| condition::holds(handler, call, scene, rules)).collect();
-        let mut answer = if handlers.is_empty() {
-            HookAnswer::default()
-        } else {
-            let tool_use_id = condition::tool_use(call).map(|(_, tool_use)| tool_use.id.clone());
-            let name = witness::name(call);
+        let mut answer = HookAnswer::default();
+        if !handlers.is_empty() {
+            let env_files = self.env_files.as_ref().filter(|_| env_files::is_writer(event));
+            if let Some(env_files) = env_files {
+                env_files.begin(event);
+            }
             let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let questions = input::questions(call, scene, &identity);
-            let asked = questions.into_iter().flat_map(|input| {
-                let (input, tool_use_id): (Arc<str>, _) = (input.into(), tool_use_id.clone());
-                let name = name.clone();
-                handlers.iter().map(move |handler| {
-                    let (input, tool_use_id, name) = (input.clone(), tool_use_id.clone(), name.clone());
-                    self.ask_one(handler.clone(), Asked { event, name, tool_use_id, input, scene, cancel })
-                })
+            let questions = input::questions(call, scene, &identity).into_iter().map(|input| HandlerCall {
+                event,
+                name: observer::name(call),
+                tool_use_id: condition::tool_use(call).map(|(_, tool_use)| tool_use.id.clone()),
+                input: input.into(),
+                scene,
+                cancel,
             });
-            let later = self.later.as_ref().filter(|_| later::is_writer(event));
-            if let Some(later) = later {
-                later.begin(event);
+            let asked = questions.flat_map(|question| {
+                handlers.iter().map(move |handler| self.ask_one(handler.clone(), question.clone()))
+            });
+            answer = merge(join_all(asked).await);
+            if let Some(env_files) = env_files {
+                answer.notices.extend(env_files.read(self.surroundings(scene)).await);
             }
-            let mut answer = merge(join_all(asked).await);
-            if let Some(later) = later {
-                answer.notices.extend(later.read(self.surroundings(scene)).await);
-            }
-            answer
-        };
+        }
         if DELIVERING.contains(&event) {
             answer.context.extend(self.background.take());
         }
-        self.spill.fit(&mut answer);
+        self.overflow_files.fit(&mut answer);
         answer
     }
 
-    async fn ask_one(&self, handler: Arc<Handler>, asked: Asked<'_>) -> HookAnswer {
+    async fn ask_one(&self, handler: Arc<Handler>, asked: HandlerCall<'_>) -> HookAnswer {
         if let (Some(show), Some(status)) = (&self.host.status, &handler.status) {
             show(status);
         }
         let time = self.time(&handler);
         let (run, began) = (self.runs.fetch_add(1, Ordering::Relaxed), Instant::now());
         let event = asked.event;
-        let witness = Witness::begins(self.tell.get().cloned(), run, asked.event, asked.name.clone());
-        let (answer, seen) = match &handler.kind {
-            Kind::Command(command) => {
+        let observer = RunObserver::begins(self.tell.get().cloned(), run, asked.event, asked.name.clone());
+        let (answer, seen) = match &handler.action {
+            HandlerAction::Command(command) => {
                 let mut around = self.surroundings(asked.scene);
-                let launcher = around.launcher.clone();
                 match command.pace {
-                    Pace::Awaited => {
+                    HandlerPace::Awaited => {
                         self.give_file(&mut around, asked.event, run);
                         let program = command::program(command, &asked.input, around, time);
-                        command::ask(&handler, command, program, &launcher, &witness).await
+                        command::ask(&handler, command, program, &observer).await
                     }
-                    Pace::Background { wakes } => {
+                    HandlerPace::Background { wakes } => {
                         let program = command::program(command, &asked.input, around, handler.time());
-                        self.background.start(handler.clone(), launcher, program, Started { wakes, witness });
+                        self.background.start(handler, program, wakes, observer);
                         return HookAnswer::default();
                     }
                 }
             }
-            Kind::Http(http) => http::ask(&handler, http, &asked.input, &self.host.policy, time).await,
-            Kind::Prompt(prompt) => {
+            HandlerAction::Http(http) => http::ask(&handler, http, &asked.input, &self.http, time).await,
+            HandlerAction::Prompt(prompt) => {
                 prompt::ask(&handler, prompt, &asked.input, self.host.model.as_deref(), time).await
             }
-            Kind::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
+            HandlerAction::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
         };
         let mut answer = condition::counted(&handler, answer);
         if event.is_stop() {
             answer.runs = vec![report::report(&handler, began.elapsed(), &answer, &seen)];
         }
-        witness.ends(seen);
+        observer.ends(seen);
         answer
     }
 
     /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it
     /// sets for commands outside.
-    fn give_file(&self, around: &mut Surroundings, event: HookEvent, run: u64) {
+    fn give_file(&self, around: &mut ProgramSurroundings, event: HookEvent, run: u64) {
         let is_free = matches!(around.confinement, Confinement::Free);
-        let later = self.later.as_ref().filter(|_| is_free && later::is_writer(event));
-        if let Some(file) = later.and_then(|later| later.file(event, run)) {
-            around.environment.retain(|(name, _)| name != later::VARIABLE);
-            around.environment.push((later::VARIABLE.into(), file.into()));
+        let env_files = self.env_files.as_ref().filter(|_| is_free && env_files::is_writer(event));
+        if let Some(file) = env_files.and_then(|env_files| env_files.file(event, run)) {
+            around.environment.retain(|(name, _)| name != env_files::VARIABLE);
+            around.environment.push((env_files::VARIABLE.into(), file.into()));
         }
     }
 
@@ -343,10 +291,10 @@ impl Inner {
             handler.timeout.filter(|_| counts)
         });
         let shared = configured.max().map_or(ENDING, |longest| longest.clamp(ENDING, ENDING_MAX));
-        handler.timeout.unwrap_or(ENDING_MAX).min(self.host.ending.unwrap_or(shared))
+        handler.timeout.unwrap_or(ENDING_MAX).min(self.host.ending_time.unwrap_or(shared))
     }
 
-    fn surroundings(&self, scene: &HookScene) -> Surroundings {
+    fn surroundings(&self, scene: &HookScene) -> ProgramSurroundings {
         let host = &self.host;
         let is_telemetry = |name: &OsString| name.to_string_lossy().starts_with("OTEL_");
         let parent = host.environment.iter().filter(|(name, _)| !is_telemetry(name)).cloned();
@@ -362,37 +310,22 @@ impl Inner {
         let places = [scene.cwd.as_path(), &host.project].into_iter().chain(host.home.as_deref());
         let cwd = places.into_iter().find(|place| place.is_dir()).unwrap_or(Path::new("/")).to_owned();
         let (launcher, confinement) = (host.launcher.clone(), host.confinement.clone());
-        Surroundings { project: host.project.clone(), cwd, environment, launcher, confinement }
+        ProgramSurroundings { project: host.project.clone(), cwd, environment, launcher, confinement }
     }
 }
 
 async fn call_back(
     handler: &Handler,
     callback: &dyn HookCallback,
-    asked: Asked<'_>,
+    asked: HandlerCall<'_>,
     time: Duration,
-) -> (HookAnswer, Seen) {
-    let Asked { event, tool_use_id, input, cancel, .. } = asked;
+) -> (HookAnswer, ObservedEnd) {
+    let HandlerCall { event, tool_use_id, input, cancel, .. } = asked;
     // Whoever takes too long is told that nobody waits any more.
     let own = cancel.child_token();
-    let guard = own.clone().drop_guard();
+    let _guard = own.clone().drop_guard();
     let said = callback.call(CallbackInput { event, tool_use_id, json: input }, own);
-    let (text, failed) = match tokio::time::timeout(time, said).await {
-        Err(_) => (String::new(), Failed::TimedOut(time)),
-        Ok(Err(why)) => (String::new(), Failed::Crashed(why)),
-        Ok(Ok(value)) => {
-            let text = value.to_string();
-            let failed = match voice::read(handler, &text) {
-                Some(Ok(spoken)) => {
-                    handler.worked();
-                    return (voice::spoke(handler, spoken), Seen::said(&text));
-                }
-                Some(Err(why)) => Failed::Misspoke(why),
-                None => Failed::Misspoke("it is not an object".into()),
-            };
-            (text, failed)
-        }
-    };
-    drop(guard);
-    (voice::failed(handler, &failed), Seen::failed(&text, &failed))
+    let text = async { said.await.map(|value| value.to_string()).map_err(HandlerFailure::Crashed) };
+    answers::hear(handler, time, text, |text| answers::from_object(handler, text, "it is not an object"))
+        .await
 }

@@ -9,32 +9,32 @@ mod refusals;
 mod settings;
 mod tls;
 mod transport;
-pub(crate) mod unstreamed;
 mod watchdog;
+pub(crate) mod whole_answer;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream::unfold;
-use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Response};
 use tokio::time::timeout;
 use windlass_ports::{BoxStream, ModelClient};
 use windlass_protocol::{Delivery, Failure, FailureClass, ModelEvent, ModelRequest, Secret};
 
 use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
-use crate::{Assembler, SseDecoder};
+use crate::{ResponseAssembler, SseDecoder};
 use body::BodyBuilder;
 use extras::Extras;
-use refusals::Refusals;
+use refusals::ExtraRefusals;
 pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
-use transport::{Transport, body_failure, send_failure};
-use unstreamed::Unreadable;
+use transport::{ClientCell, body_failure, build, send_failure};
 use watchdog::{Stall, Watchdog};
+use whole_answer::Unreadable;
 
 /// More of an error's body is not read.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -55,27 +55,27 @@ const ANSWER_END_WAIT: Duration = Duration::from_millis(50);
 /// Talks to a server that speaks the Anthropic Messages API. Cheap to clone.
 #[derive(Clone)]
 pub struct AnthropicClient {
-    shared: Arc<Shared>,
+    shared: Arc<ClientState>,
 }
 
-struct Shared {
+struct ClientState {
     settings: AnthropicSettings,
     endpoint: Endpoint,
     headers: HeaderMap,
     bodies: BodyBuilder,
-    refusals: Refusals,
-    transport: Transport,
+    refusals: ExtraRefusals,
+    client: ClientCell,
 }
 
 impl AnthropicClient {
     /// Checks the settings. Connections and certificates wait for the first request.
     pub fn new(settings: AnthropicSettings) -> Result<Self, ClientError> {
-        let shared = Shared {
+        let shared = ClientState {
             endpoint: settings::endpoint(&settings.base_url)?,
             headers: settings::headers(&settings)?,
             bodies: BodyBuilder::new(settings.prompt_caching),
-            refusals: Refusals::default(),
-            transport: Transport::new(),
+            refusals: ExtraRefusals::default(),
+            client: ClientCell::new(),
             settings,
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -90,7 +90,7 @@ impl fmt::Debug for AnthropicClient {
 
 impl ModelClient for AnthropicClient {
     fn stream(&self, request: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-        let exchange = Exchange::new(Arc::clone(&self.shared), request);
+        let exchange = HttpExchange::new(Arc::clone(&self.shared), request);
         Box::pin(unfold(Box::new(exchange), |mut exchange| async move {
             let event = exchange.next().await?;
             Some((event, exchange))
@@ -99,19 +99,19 @@ impl ModelClient for AnthropicClient {
 }
 
 /// One request and its answer.
-struct Exchange {
-    shared: Arc<Shared>,
-    stage: Stage,
+struct HttpExchange {
+    shared: Arc<ClientState>,
+    stage: ExchangeStage,
     model: Arc<str>,
     delivery: Delivery,
     watchdog: Watchdog,
     decoder: SseDecoder,
-    response: Assembler,
+    response: ResponseAssembler,
     request_id: Option<String>,
 }
 
 /// How far it has come.
-enum Stage {
+enum ExchangeStage {
     /// Nothing was sent yet.
     Unsent(Arc<ModelRequest>),
     /// The answer streams.
@@ -121,16 +121,16 @@ enum Stage {
     Over,
 }
 
-impl Exchange {
-    fn new(shared: Arc<Shared>, request: Arc<ModelRequest>) -> Self {
+impl HttpExchange {
+    fn new(shared: Arc<ClientState>, request: Arc<ModelRequest>) -> Self {
         Self {
             watchdog: Watchdog::new(limits(&shared.settings, request.delivery)),
             delivery: request.delivery,
             shared,
             decoder: SseDecoder::default(),
-            response: Assembler::for_model(Arc::clone(&request.model)),
+            response: ResponseAssembler::for_model(Arc::clone(&request.model)),
             model: Arc::clone(&request.model),
-            stage: Stage::Unsent(request),
+            stage: ExchangeStage::Unsent(request),
             request_id: None,
         }
     }
@@ -141,7 +141,7 @@ impl Exchange {
         match event {
             Ok(event) => event,
             Err(mut failure) => {
-                self.stage = Stage::Over;
+                self.stage = ExchangeStage::Over;
                 failure.request_id = failure.request_id.or_else(|| self.request_id.take());
                 failure.message = self.shared.without_secrets(&failure.message);
                 Some(ModelEvent::Failed(failure))
@@ -152,15 +152,15 @@ impl Exchange {
     async fn advance(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
         loop {
             match &mut self.stage {
-                Stage::Unsent(request) => {
+                ExchangeStage::Unsent(request) => {
                     let request = Arc::clone(request);
                     self.stage = self.open(&request).await?;
                 }
-                Stage::Whole(events) => match events.pop_front() {
+                ExchangeStage::Whole(events) => match events.pop_front() {
                     Some(event) => return or_failure(event).map(Some),
-                    None => self.stage = Stage::Over,
+                    None => self.stage = ExchangeStage::Over,
                 },
-                Stage::Streaming(_) => {
+                ExchangeStage::Streaming(_) => {
                     let event = match self.decode()? {
                         Some(event) => Some(event),
                         None => self.read().await?,
@@ -169,15 +169,15 @@ impl Exchange {
                         return self.hand_out(event).await.map(Some);
                     }
                 }
-                Stage::Over => return Ok(None),
+                ExchangeStage::Over => return Ok(None),
             }
         }
     }
 
     /// Sends the request and looks at the head of the answer.
-    async fn open(&mut self, request: &ModelRequest) -> Result<Stage, Box<Failure>> {
+    async fn open(&mut self, request: &ModelRequest) -> Result<ExchangeStage, Box<Failure>> {
         let shared = Arc::clone(&self.shared);
-        let client = shared.transport.client(&shared.settings, &shared.endpoint, &shared.headers)?;
+        let client = shared.client()?;
         let extras = Extras::of(request, |extra| shared.refusals.has(&request.model, extra));
         let headers = settings::request_headers(&shared.headers, request.delivery, extras.betas());
         let body = shared.bodies.build(request, &extras);
@@ -190,7 +190,7 @@ impl Exchange {
                 let failure = send_failure(&error, &shared.settings, &shared.endpoint);
                 return Err(explain_size(failure, body_bytes).into());
             }
-            Err(stall) => return Err(self.stalled(stall).into()),
+            Err(stall) => return Err(stalled(stall, &shared.endpoint.place).into()),
         };
         self.watchdog.on_bytes();
         let headers = read_headers(|name| header(&response, name), SystemTime::now());
@@ -211,7 +211,7 @@ impl Exchange {
         }
     }
 
-    async fn take_answer(&mut self, response: Response) -> Result<Stage, Box<Failure>> {
+    async fn take_answer(&mut self, response: Response) -> Result<ExchangeStage, Box<Failure>> {
         let usual = match self.delivery {
             Delivery::Streamed => "text/event-stream",
             Delivery::Whole => "application/json",
@@ -220,7 +220,7 @@ impl Exchange {
         let encoding = header(&response, CONTENT_ENCODING.as_str()).filter(|name| *name != "identity");
         if encoding.is_none() && kind.starts_with("text/event-stream") {
             self.watchdog = Watchdog::new(self.shared.settings.watchdog);
-            return Ok(Stage::Streaming(response));
+            return Ok(ExchangeStage::Streaming(response));
         }
         if let Some(encoding) = encoding {
             return Err(self.malformed(&format!("unexpected encoding {encoding}")).into());
@@ -231,8 +231,8 @@ impl Exchange {
         let status = response.status().as_u16();
         let body = self.read_whole(response).await?;
         let text = String::from_utf8_lossy(&body);
-        match unstreamed::events(&text, Arc::clone(&self.model)) {
-            Ok(events) => Ok(Stage::Whole(events)),
+        match whole_answer::events(&text, Arc::clone(&self.model)) {
+            Ok(events) => Ok(ExchangeStage::Whole(events)),
             Err(Unreadable::Cut) => {
                 let place = &self.shared.endpoint.place;
                 let message = format!("{place} broke off the response.");
@@ -261,19 +261,15 @@ impl Exchange {
 
     async fn read_whole(&mut self, mut response: Response) -> Result<BytesMut, Box<Failure>> {
         let mut body = BytesMut::new();
-        loop {
-            match self.watchdog.wait(response.chunk()).await {
-                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
-                Ok(Ok(None)) => return Ok(body),
-                Ok(Err(error)) => return Err(body_failure(&error, &self.shared.endpoint.place).into()),
-                Err(stall) => return Err(self.stalled(stall).into()),
-            }
-            self.watchdog.on_bytes();
+        let place = &self.shared.endpoint.place;
+        while let Some(chunk) = next_chunk(&mut self.watchdog, &mut response, place).await? {
+            body.extend_from_slice(&chunk);
             if body.len() > WHOLE_BODY_BYTES_MAX {
                 let message = format!("The response is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
                 return Err(Failure::new(FailureClass::Malformed, message).into());
             }
         }
+        Ok(body)
     }
 
     /// What the bytes at hand say next.
@@ -286,11 +282,8 @@ impl Exchange {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    return Err(Failure::new(
-                        FailureClass::Malformed,
-                        format!("Invalid response stream: {error}."),
-                    )
-                    .into());
+                    let message = format!("Invalid response stream: {error}.");
+                    return Err(Failure::new(FailureClass::Malformed, message).into());
                 }
             };
             // Some gateways send empty events to keep a connection busy.
@@ -303,7 +296,7 @@ impl Exchange {
                 "error" => Some(self.response.on_error(&event.data)),
                 _ => self.response.on_event(&event.data),
             };
-            if self.response.had_news() {
+            if self.response.has_news() {
                 self.watchdog.on_event();
             }
             if item.is_some() {
@@ -314,42 +307,33 @@ impl Exchange {
 
     /// Takes more bytes. An item comes of it only if there are no more.
     async fn read(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
-        let Stage::Streaming(answer) = &mut self.stage else {
-            return Ok(None);
-        };
-        match self.watchdog.wait(answer.chunk()).await {
-            Ok(Ok(Some(chunk))) => {
-                self.watchdog.on_bytes();
+        let ExchangeStage::Streaming(answer) = &mut self.stage else { return Ok(None) };
+        match next_chunk(&mut self.watchdog, answer, &self.shared.endpoint.place).await? {
+            Some(chunk) => {
                 self.decoder.push(&chunk);
                 Ok(None)
             }
-            Ok(Ok(None)) => Ok(self.response.on_eof()),
-            Ok(Err(error)) => Err(body_failure(&error, &self.shared.endpoint.place).into()),
-            Err(stall) => Err(self.stalled(stall).into()),
+            None => Ok(self.response.on_eof()),
         }
     }
 
     async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Box<Failure>> {
         let event = or_failure(event)?;
         if matches!(event, ModelEvent::Ended { .. })
-            && let Stage::Streaming(answer) = std::mem::replace(&mut self.stage, Stage::Over)
+            && let ExchangeStage::Streaming(answer) = std::mem::replace(&mut self.stage, ExchangeStage::Over)
         {
             keep_connection(answer).await;
         }
         Ok(event)
     }
-
-    fn stalled(&self, stall: Stall) -> Failure {
-        let place = &self.shared.endpoint.place;
-        let message = match stall {
-            Stall::Bytes(limit) => format!("{place} sent nothing for {} s.", limit.as_secs_f32()),
-            Stall::Events(limit) => format!("{place} sent no event for {} s.", limit.as_secs_f32()),
-        };
-        Failure::new(FailureClass::Stalled, message)
-    }
 }
 
-impl Shared {
+impl ClientState {
+    fn client(&self) -> Result<&Client, Box<Failure>> {
+        let client = self.client.get_or_init(|| build(&self.settings, &self.endpoint, &self.headers));
+        client.as_ref().map_err(Clone::clone)
+    }
+
     /// Servers repeat what they were sent; a key must not reach a log that way.
     fn without_secrets(&self, message: &str) -> String {
         let settings = &self.settings;
@@ -360,6 +344,25 @@ impl Shared {
             .filter(|secret| secret.len() >= 8 && message.contains(secret))
             .fold(message.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
     }
+}
+
+/// The next bytes of an answer, or none after the last.
+async fn next_chunk(
+    watchdog: &mut Watchdog,
+    answer: &mut Response,
+    place: &str,
+) -> Result<Option<Bytes>, Box<Failure>> {
+    let chunk = watchdog.wait(answer.chunk()).await.map_err(|stall| stalled(stall, place))?;
+    watchdog.on_bytes();
+    chunk.map_err(|error| body_failure(&error, place).into())
+}
+
+fn stalled(stall: Stall, place: &str) -> Failure {
+    let message = match stall {
+        Stall::Bytes(limit) => format!("{place} sent nothing for {} s.", limit.as_secs_f32()),
+        Stall::Events(limit) => format!("{place} sent no event for {} s.", limit.as_secs_f32()),
+    };
+    Failure::new(FailureClass::Stalled, message)
 }
 
 /// How long an answer may be silent.

@@ -1,7 +1,7 @@
 //! Puts a response together from the events of a Messages API stream.
 //!
 //! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each; what had to
-//! wait for an earlier one follows by [`Assembler::take_held`]. After [`ModelEvent::Ended`] or
+//! wait for an earlier one follows by [`ResponseAssembler::take_held`]. After [`ModelEvent::Ended`] or
 //! [`ModelEvent::Failed`] it answers nothing more.
 
 mod notes;
@@ -15,10 +15,11 @@ use serde_json::value::RawValue;
 use windlass_protocol::{
     Block, Delta, Failure, FailureClass, ModelEvent, ModelNote, StopReason, Usage, replace_lone_surrogates,
 };
+use windlass_text::shorten::shorten;
 
 use crate::block::OpenBlock;
 use crate::classify::{ErrorBody, stream_failure};
-use crate::piece::Piece;
+use crate::piece::StringPiece;
 use crate::usage;
 
 /// More than any model's output; only a broken or hostile server sends more in one response.
@@ -30,9 +31,9 @@ const EXCERPT_CHARS_MAX: usize = 160;
 /// A response on its way in.
 ///
 /// ```
-/// use windlass_models::Assembler;
+/// use windlass_models::ResponseAssembler;
 /// use windlass_protocol::ModelEvent;
-/// let mut response = Assembler::for_model("x".into());
+/// let mut response = ResponseAssembler::for_model("x".into());
 /// let start = r#"{"type":"message_start","message":{"id":"m","model":"x","usage":{"input_tokens":3}}}"#;
 /// assert!(matches!(response.on_event(start), Some(ModelEvent::Started { .. })));
 /// assert!(response.on_event(r#"{"type":"ping"}"#).is_none());
@@ -40,7 +41,7 @@ const EXCERPT_CHARS_MAX: usize = 160;
 /// assert!(response.is_ended());
 /// ```
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub struct ResponseAssembler {
     /// The model that was asked, for a server that does not say which one answers.
     model: Arc<str>,
     started: bool,
@@ -60,24 +61,16 @@ pub struct Assembler {
 
 /// Any event of the stream: the union of the fields the engine reads.
 #[derive(Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     index: Option<&'a RawValue>,
-    #[serde(borrow)]
     delta: Option<&'a RawValue>,
-    #[serde(borrow)]
     content_block: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     context_management: Option<&'a RawValue>,
-    #[serde(borrow)]
     input_transformations: Option<&'a RawValue>,
-    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
@@ -87,9 +80,7 @@ struct MessageStart<'a> {
     id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(borrow)]
     input_transformations: Option<&'a RawValue>,
 }
 
@@ -97,7 +88,6 @@ struct MessageStart<'a> {
 struct MessageDelta<'a> {
     #[serde(borrow)]
     stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     stop_details: Option<&'a RawValue>,
 }
 
@@ -119,23 +109,18 @@ struct AnyDelta<'a> {
 }
 
 /// Any delta of a block: the union of the fields the engine reads.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct BlockDelta<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    #[serde(borrow)]
-    text: Option<Piece<'a>>,
-    #[serde(borrow)]
-    thinking: Option<Piece<'a>>,
-    #[serde(borrow)]
-    partial_json: Option<Piece<'a>>,
-    #[serde(borrow)]
-    signature: Option<Piece<'a>>,
-    #[serde(borrow)]
+    text: Option<StringPiece<'a>>,
+    thinking: Option<StringPiece<'a>>,
+    partial_json: Option<StringPiece<'a>>,
+    signature: Option<StringPiece<'a>>,
     citation: Option<&'a RawValue>,
 }
 
-impl Assembler {
+impl ResponseAssembler {
     /// Waits for the response to a request to this model.
     #[must_use]
     pub fn for_model(model: Arc<str>) -> Self {
@@ -154,7 +139,8 @@ impl Assembler {
                 event
             }
             Err(problem) => {
-                let message = format!("Invalid response stream: {problem}. The event was: {}", excerpt(data));
+                let event = shorten(data, EXCERPT_CHARS_MAX, "…");
+                let message = format!("Invalid response stream: {problem}. The event was: {event}");
                 Some(self.fail(FailureClass::Malformed, message))
             }
         }
@@ -198,7 +184,7 @@ impl Assembler {
     /// Whether the event just taken says something about the response, unlike a `ping`. What the watchdog on
     /// events asks.
     #[must_use]
-    pub(crate) fn had_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         self.news
     }
 
@@ -212,7 +198,7 @@ impl Assembler {
         if self.bytes > RESPONSE_BYTES_MAX {
             return Err(format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"));
         }
-        let event = Event::parse(data)?;
+        let event = StreamEvent::parse(data)?;
         self.news = event.name() != "ping";
         if event.name() == "content_block_delta" {
             // Half a character at the end of it may find its other half in the next one.
@@ -220,12 +206,12 @@ impl Assembler {
         }
         match replace_lone_surrogates(data) {
             Cow::Borrowed(_) => self.on_whole(&event, data),
-            Cow::Owned(fixed) => self.on_whole(&Event::parse(&fixed)?, &fixed),
+            Cow::Owned(fixed) => self.on_whole(&StreamEvent::parse(&fixed)?, &fixed),
         }
     }
 
     /// Takes an event that has no part of a string in it.
-    fn on_whole(&mut self, event: &Event<'_>, text: &str) -> Result<Option<ModelEvent>, String> {
+    fn on_whole(&mut self, event: &StreamEvent<'_>, text: &str) -> Result<Option<ModelEvent>, String> {
         match event.name() {
             "error" => Ok(Some(ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(text)))))),
             "message_start" => self.on_message_start(event).map(Some),
@@ -237,7 +223,7 @@ impl Assembler {
         }
     }
 
-    fn on_message_start(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
+    fn on_message_start(&mut self, event: &StreamEvent<'_>) -> Result<ModelEvent, String> {
         if self.started {
             return Err("a second `message_start`".to_owned());
         }
@@ -253,7 +239,7 @@ impl Assembler {
         })
     }
 
-    fn on_block_start(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
+    fn on_block_start(&mut self, event: &StreamEvent<'_>) -> Result<ModelEvent, String> {
         self.expect_started("content_block_start")?;
         let index = event.index()?;
         if index < self.next_index {
@@ -265,7 +251,7 @@ impl Assembler {
         Ok(ModelEvent::Delta { index, delta: Delta::Start(skeleton) })
     }
 
-    fn on_block_delta(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
+    fn on_block_delta(&mut self, event: &StreamEvent<'_>) -> Result<ModelEvent, String> {
         let position = self.open_position(event)?;
         let block = &mut self.open[position];
         let raw = required(event.delta, "delta")?;
@@ -276,26 +262,20 @@ impl Assembler {
                 if DELTAS.contains(&&*kind) {
                     return Err(problem);
                 }
-                BlockDelta::of_kind(kind)
+                BlockDelta { kind, ..BlockDelta::default() }
             }
         };
-        let missing = |name: &str| format!("`{}` without `{name}`", fields.kind);
-        let delta = match &*fields.kind {
-            "text_delta" => {
-                let text = fields.text.ok_or_else(|| missing("text"))?;
-                Delta::Text(block.push_text(text)?)
-            }
+        let kind = &*fields.kind;
+        let delta = match kind {
+            "text_delta" => Delta::Text(block.push_text(given(fields.text, kind, "text")?)?),
             "thinking_delta" => {
-                let thinking = fields.thinking.ok_or_else(|| missing("thinking"))?;
-                Delta::Thinking(block.push_thinking(thinking)?)
+                Delta::Thinking(block.push_thinking(given(fields.thinking, kind, "thinking")?)?)
             }
             "input_json_delta" => {
-                let json = fields.partial_json.ok_or_else(|| missing("partial_json"))?;
-                Delta::InputJson(block.push_input(json)?)
+                Delta::InputJson(block.push_input(given(fields.partial_json, kind, "partial_json")?)?)
             }
             "signature_delta" => {
-                let signature = fields.signature.ok_or_else(|| missing("signature"))?;
-                Delta::Signature(block.set_signature(signature))
+                Delta::Signature(block.set_signature(given(fields.signature, kind, "signature")?))
             }
             kind => {
                 let json = replace_lone_surrogates(raw.get());
@@ -310,7 +290,7 @@ impl Assembler {
         Ok(ModelEvent::Delta { index: block.index(), delta })
     }
 
-    fn on_block_stop(&mut self, event: &Event<'_>) -> Result<Option<ModelEvent>, String> {
+    fn on_block_stop(&mut self, event: &StreamEvent<'_>) -> Result<Option<ModelEvent>, String> {
         let position = self.open_position(event)?;
         let open = self.open.remove(position);
         let index = open.index();
@@ -326,7 +306,7 @@ impl Assembler {
         self.open.iter().any(|open| open.index() < index)
     }
 
-    fn on_message_delta(&mut self, event: &Event<'_>) -> Result<(), String> {
+    fn on_message_delta(&mut self, event: &StreamEvent<'_>) -> Result<(), String> {
         self.expect_started("message_delta")?;
         if event.delta.is_some() {
             let delta: MessageDelta<'_> = parse(event.delta, "delta")?;
@@ -361,7 +341,7 @@ impl Assembler {
         if self.started { Ok(()) } else { Err(format!("`{kind}` before `message_start`")) }
     }
 
-    fn open_position(&self, event: &Event<'_>) -> Result<usize, String> {
+    fn open_position(&self, event: &StreamEvent<'_>) -> Result<usize, String> {
         let index = event.index()?;
         self.open
             .iter()
@@ -370,7 +350,7 @@ impl Assembler {
     }
 }
 
-impl<'a> Event<'a> {
+impl<'a> StreamEvent<'a> {
     fn parse(data: &'a str) -> Result<Self, String> {
         let event: Self = serde_json::from_str(data).map_err(|error| format!("not JSON ({error})"))?;
         if event.kind.is_none() && event.error.is_none() {
@@ -390,10 +370,8 @@ impl<'a> Event<'a> {
     }
 }
 
-impl<'a> BlockDelta<'a> {
-    fn of_kind(kind: Cow<'a, str>) -> Self {
-        Self { kind, text: None, thinking: None, partial_json: None, signature: None, citation: None }
-    }
+fn given<'a>(piece: Option<StringPiece<'a>>, kind: &str, name: &str) -> Result<StringPiece<'a>, String> {
+    piece.ok_or_else(|| format!("`{kind}` without `{name}`"))
 }
 
 fn required<'a>(field: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, String> {
@@ -402,13 +380,6 @@ fn required<'a>(field: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue,
 
 fn parse<'a, T: Deserialize<'a>>(field: Option<&'a RawValue>, name: &str) -> Result<T, String> {
     serde_json::from_str(required(field, name)?.get()).map_err(|error| format!("`{name}`: {error}"))
-}
-
-fn excerpt(data: &str) -> Cow<'_, str> {
-    match data.char_indices().nth(EXCERPT_CHARS_MAX) {
-        None => Cow::Borrowed(data),
-        Some((end, _)) => Cow::Owned(format!("{}…", &data[..end])),
-    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_protocol::{Block, RawObject, replace_lone_surrogates};
+use windlass_protocol::{Block, RawObject, ToolInput, replace_lone_surrogates};
 
-use crate::piece::{Half, Piece};
+use crate::piece::{Half, StringPiece};
 
 /// A block between its start and its stop.
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
     index: u32,
     skeleton: Arc<RawValue>,
-    kind: Kind,
+    kind: OpenBlockKind,
     text: Option<String>,
     thinking: Option<String>,
     /// The JSON text of the input; parsed only when it is complete.
@@ -30,7 +30,7 @@ pub(crate) struct OpenBlock {
 
 /// Which deltas fit. A type the engine does not know takes all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OpenBlockKind {
     Text,
     Thinking,
     ToolUse,
@@ -48,10 +48,10 @@ impl OpenBlock {
         let fields: Skeleton<'_> =
             serde_json::from_str(skeleton.get()).map_err(|error| format!("`content_block`: {error}"))?;
         let kind = match &*fields.kind {
-            "text" => Kind::Text,
-            "thinking" => Kind::Thinking,
-            "tool_use" => Kind::ToolUse,
-            _ => Kind::Other,
+            "text" => OpenBlockKind::Text,
+            "thinking" => OpenBlockKind::Thinking,
+            "tool_use" => OpenBlockKind::ToolUse,
+            _ => OpenBlockKind::Other,
         };
         Ok(Self {
             index,
@@ -71,16 +71,16 @@ impl OpenBlock {
         self.index
     }
 
-    pub(crate) fn push_text(&mut self, piece: Piece<'_>) -> Result<String, String> {
-        self.expect(Kind::Text, "text_delta")?;
+    pub(crate) fn push_text(&mut self, piece: StringPiece<'_>) -> Result<String, String> {
+        self.expect(OpenBlockKind::Text, "text_delta")?;
         let text = piece.join(&mut self.half);
         self.text.get_or_insert_default().push_str(&text);
         Ok(text)
     }
 
     /// Some gateways put the text of the first delta into the start of the block as well; it counts once.
-    pub(crate) fn push_thinking(&mut self, piece: Piece<'_>) -> Result<String, String> {
-        self.expect(Kind::Thinking, "thinking_delta")?;
+    pub(crate) fn push_thinking(&mut self, piece: StringPiece<'_>) -> Result<String, String> {
+        self.expect(OpenBlockKind::Thinking, "thinking_delta")?;
         let text = piece.join(&mut self.half);
         if self.thinking.is_none() && !text.is_empty() && self.started_with("thinking", &text)? {
             self.thinking = Some(String::new());
@@ -90,14 +90,14 @@ impl OpenBlock {
         Ok(text)
     }
 
-    pub(crate) fn push_input(&mut self, piece: Piece<'_>) -> Result<String, String> {
-        self.expect(Kind::ToolUse, "input_json_delta")?;
+    pub(crate) fn push_input(&mut self, piece: StringPiece<'_>) -> Result<String, String> {
+        self.expect(OpenBlockKind::ToolUse, "input_json_delta")?;
         let text = piece.join(&mut self.half);
         self.input.push_str(&text);
         Ok(text)
     }
 
-    pub(crate) fn set_signature(&mut self, signature: Piece<'_>) -> String {
+    pub(crate) fn set_signature(&mut self, signature: StringPiece<'_>) -> String {
         let signature = signature.into_text();
         self.signature = Some(signature.clone());
         signature
@@ -124,7 +124,7 @@ impl OpenBlock {
         }
         let skeleton = Arc::clone(&self.skeleton);
         let start = object(skeleton.get())?;
-        let fields = self.filled(&start)?;
+        let fields = self.filled(&start);
         let json = if fields.is_empty() { skeleton.get().into() } else { Cow::Owned(start.with(&fields)) };
         Block::from_json(&json).map_err(|error| error.to_string())
     }
@@ -143,8 +143,8 @@ impl OpenBlock {
         Ok(text_of(&object(self.skeleton.get())?, name).is_some_and(|start| start == text))
     }
 
-    fn expect(&self, kind: Kind, delta: &str) -> Result<(), String> {
-        if self.kind == kind || self.kind == Kind::Other {
+    fn expect(&self, kind: OpenBlockKind, delta: &str) -> Result<(), String> {
+        if self.kind == kind || self.kind == OpenBlockKind::Other {
             Ok(())
         } else {
             Err(format!("`{delta}` does not fit the type of block {}", self.index))
@@ -152,21 +152,21 @@ impl OpenBlock {
     }
 
     /// The fields whose value differs from the skeleton's, as JSON.
-    fn filled(self, start: &RawObject<'_>) -> Result<Vec<(String, String)>, String> {
+    fn filled(self, start: &RawObject<'_>) -> Vec<(String, String)> {
         let mut filled = Vec::new();
         let mut add = |name: &str, json: String| filled.push((name.to_owned(), json));
         if let Some(text) = self.text {
-            add("text", appended(start, "text", &text)?);
+            add("text", appended(start, "text", &text));
         }
         if let Some(thinking) = self.thinking {
-            add("thinking", appended(start, "thinking", &thinking)?);
+            add("thinking", appended(start, "thinking", &thinking));
         }
         if let Some(signature) = self.signature {
-            add("signature", string_json(&signature)?);
+            add("signature", string_json(&signature));
         }
         if !self.input.trim().is_empty() {
-            add("input", input_json(&self.input)?);
-        } else if self.kind == Kind::ToolUse && !start.get("input").is_some_and(is_object) {
+            add("input", input_json(&self.input));
+        } else if self.kind == OpenBlockKind::ToolUse && !start.get("input").is_some_and(is_object) {
             add("input", "{}".to_owned());
         }
         if !self.citations.is_empty() {
@@ -175,12 +175,12 @@ impl OpenBlock {
         for (name, value) in self.fields {
             add(&name, value.get().to_owned());
         }
-        Ok(filled)
+        filled
     }
 }
 
 /// What a delta string makes of a string the skeleton began with.
-fn appended(start: &RawObject<'_>, name: &str, more: &str) -> Result<String, String> {
+fn appended(start: &RawObject<'_>, name: &str, more: &str) -> String {
     match text_of(start, name) {
         Some(before) if !before.is_empty() => string_json(&[&*before, more].concat()),
         _ => string_json(more),
@@ -203,11 +203,11 @@ fn extended(start: &RawObject<'_>, name: &str, more: &str) -> String {
 }
 
 /// The input as the model wrote it if it is an object, else an object that says what it wrote.
-fn input_json(text: &str) -> Result<String, String> {
+fn input_json(text: &str) -> String {
     let fixed = replace_lone_surrogates(text);
     match serde_json::from_str::<&RawValue>(&fixed) {
-        Ok(raw) if is_object(raw) => Ok(raw.get().to_owned()),
-        _ => Ok(format!(r#"{{"unparsed":{}}}"#, string_json(text)?)),
+        Ok(raw) if is_object(raw) => raw.get().to_owned(),
+        _ => ToolInput::unparsed(text).get().to_owned(),
     }
 }
 
@@ -215,8 +215,9 @@ fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
 
-fn string_json(text: &str) -> Result<String, String> {
-    serde_json::to_string(text).map_err(|error| error.to_string())
+/// Text always has a JSON form.
+fn string_json(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 fn object(json: &str) -> Result<RawObject<'_>, String> {

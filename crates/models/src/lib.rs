@@ -10,6 +10,7 @@ mod block;
 mod classify;
 mod piece;
 #[cfg(test)]
+#[path = "tests/random.rs"]
 mod random;
 mod script;
 mod sse;
@@ -17,11 +18,12 @@ mod table;
 mod usage;
 
 pub use anthropic::{AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
-pub use assemble::Assembler;
+pub use assemble::ResponseAssembler;
 pub use script::{
-    Asked, ClearedSpec, CutAfter, DroppedSpec, Ending, Expect, FailureSpec, Fault, Mismatch, Notes, Opening,
-    Play, Playback, Player, RefusalSpec, ResetsAt, Response, Script, ScriptBlock, ScriptClass, ScriptContent,
-    ScriptError, ScriptModel, StatusError, Then, TimedEvent, UsageSpec, newest_user_text,
+    AfterLast, ClearedSpec, CutAfter, DroppedSpec, Expect, FailureSpec, NotesSpec, Play, Playback,
+    PlaybackEnd, PlaybackStart, RefusalSpec, RequestView, Script, ScriptBlock, ScriptClass, ScriptContent,
+    ScriptError, ScriptFault, ScriptMismatch, ScriptModel, ScriptPlayer, ScriptResponse, StatusError,
+    TimedEvent, UsageSpec, newest_user_text,
 };
 pub use sse::{SseDecoder, SseError, SseEvent};
 pub use table::{FAMILIES, model_card, resolve_family};

@@ -11,12 +11,12 @@ use serde::de::{Deserializer, Error, Visitor};
 
 /// The bytes of a JSON string: UTF-8, except that half a surrogate pair stands as the three bytes that UTF-8's
 /// scheme gives its number.
-pub(crate) struct Piece<'a>(Cow<'a, [u8]>);
+pub(crate) struct StringPiece<'a>(Cow<'a, [u8]>);
 
 /// The first half of a surrogate pair, on its way to the second.
 pub(crate) type Half = [u8; 3];
 
-impl Piece<'_> {
+impl StringPiece<'_> {
     /// The text after `half`, which is kept for the next piece if this one ends in one again. Halves without a
     /// partner become the replacement character.
     pub(crate) fn join(self, half: &mut Option<Half>) -> String {
@@ -84,23 +84,23 @@ fn surrogate(bytes: Half) -> Option<u16> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Piece<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for StringPiece<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Bytes;
 
         impl<'de> Visitor<'de> for Bytes {
-            type Value = Piece<'de>;
+            type Value = StringPiece<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
 
             fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(Piece(Cow::Borrowed(bytes)))
+                Ok(StringPiece(Cow::Borrowed(bytes)))
             }
 
             fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                Ok(Piece(Cow::Owned(bytes.to_owned())))
+                Ok(StringPiece(Cow::Owned(bytes.to_owned())))
             }
         }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Script`] is parsed and checked in one place, and every response is expanded in one place into the
 //! stream events of the Messages API. [`ScriptModel`] plays them inside the process, the loopback server of the
-//! test kit plays them over HTTP; since both go through [`Player`], a script means the same to both.
+//! test kit plays them over HTTP; since both go through [`ScriptPlayer`], a script means the same to both.
 //! The format has a page of its own: `docs/script-format.md`.
 
 mod expand;
@@ -11,14 +11,14 @@ mod fault;
 mod format;
 mod model;
 mod player;
-mod whole;
+mod whole_playback;
 
-pub use expand::{Ending, Opening, Playback, StatusError, TimedEvent};
-pub use failure::{FailureSpec, ResetsAt, ScriptClass};
-pub use fault::{CutAfter, Fault};
+pub use expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
+pub use failure::{FailureSpec, ScriptClass};
+pub use fault::{CutAfter, ScriptFault};
 pub use format::{
-    ClearedSpec, DroppedSpec, Expect, Notes, RefusalSpec, Response, Script, ScriptBlock, ScriptContent,
-    ScriptError, Then, UsageSpec,
+    AfterLast, ClearedSpec, DroppedSpec, Expect, NotesSpec, RefusalSpec, Script, ScriptBlock, ScriptContent,
+    ScriptError, ScriptResponse, UsageSpec,
 };
 pub use model::ScriptModel;
-pub use player::{Asked, Mismatch, Play, Player, newest_user_text};
+pub use player::{Play, RequestView, ScriptMismatch, ScriptPlayer, newest_user_text};

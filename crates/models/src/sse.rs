@@ -41,14 +41,14 @@ pub struct SseDecoder {
     /// The last line ended with a CR, so that an LF right after it is part of the same line end.
     after_cr: bool,
     past_bom: bool,
-    pending: Pending,
+    pending: PendingEvent,
     /// The data lines of an event that has several, joined by LF.
     joined: Vec<u8>,
 }
 
 /// What is known of the event that is not complete yet; ranges are places in the buffer.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingEvent {
     name: Range<usize>,
     data: Data,
 }
@@ -198,7 +198,7 @@ impl SseDecoder {
         self.pending.data = Data::Joined;
     }
 
-    fn view(&self, event: &Pending) -> SseEvent<'_> {
+    fn view(&self, event: &PendingEvent) -> SseEvent<'_> {
         let data = match &event.data {
             Data::None => &[][..],
             Data::Line(range) => &self.buffer[range.clone()],
@@ -211,7 +211,7 @@ impl SseDecoder {
     }
 }
 
-impl Pending {
+impl PendingEvent {
     fn is_empty(&self) -> bool {
         self.name.is_empty() && matches!(self.data, Data::None)
     }

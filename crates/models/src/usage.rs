@@ -15,19 +15,12 @@ const ITERATIONS_BYTES_MAX: usize = 64 * 1024;
 struct UsageFields<'a> {
     #[serde(borrow)]
     input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     cache_creation_input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     cache_read_input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     cache_creation: Option<&'a RawValue>,
-    #[serde(borrow)]
     server_tool_use: Option<&'a RawValue>,
-    #[serde(borrow)]
     service_tier: Option<&'a RawValue>,
-    #[serde(borrow)]
     iterations: Option<&'a RawValue>,
 }
 
@@ -36,7 +29,6 @@ struct UsageFields<'a> {
 struct CacheCreationFields<'a> {
     #[serde(borrow)]
     ephemeral_5m_input_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
     ephemeral_1h_input_tokens: Option<&'a RawValue>,
 }
 
@@ -45,7 +37,6 @@ struct CacheCreationFields<'a> {
 struct ServerToolUseFields<'a> {
     #[serde(borrow)]
     web_search_requests: Option<&'a RawValue>,
-    #[serde(borrow)]
     web_fetch_requests: Option<&'a RawValue>,
 }
 
@@ -71,7 +62,8 @@ pub(crate) fn overwrite(usage: &mut Usage, said: Option<&RawValue>) {
     }
 }
 
-fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
+/// The value of a field, if it is there and as it should be.
+pub(crate) fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(value?.get()).ok()
 }
 

@@ -12,7 +12,7 @@ mod tool;
 pub use futures_util::future::BoxFuture;
 pub use futures_util::stream::BoxStream;
 pub use hooks::HookRunner;
-pub use log::{Appended, LogError, SessionLog};
+pub use log::{AppendProgress, LogError, SessionLog};
 pub use model::ModelClient;
 pub use schemars::{self, JsonSchema};
 pub use surroundings::{EndedTask, LookAround, MemoryPrefetch, TaskWatch};

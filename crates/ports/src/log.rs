@@ -12,8 +12,8 @@ pub trait SessionLog: Send {
     /// Puts facts behind all others, at least as durable as asked for. What the core heard stands before what follows from it.
     /// Answers that the log of a resumed session lacks, and facts that are restated, follow from nothing.
     ///
-    /// A file that an [`Intended`](windlass_protocol::Intended) call may change is kept before its record is written.
-    fn append(&mut self, records: &[Record], durability: Durability) -> Appended;
+    /// A file that an [`CallIntent`](windlass_protocol::CallIntent) call may change is kept before its record is written.
+    fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress;
 
     /// Whether it is time to restate the facts, so that whoever opens the session need not read from the start: after a boundary,
     /// after much was written, and after a failure left something out. Not right after they were.
@@ -21,7 +21,7 @@ pub trait SessionLog: Send {
 }
 
 /// What becomes of an append.
-pub enum Appended {
+pub enum AppendProgress {
     /// It is done, or failed.
     Now(Result<(), LogError>),
     /// It takes a while: a disk is waited for.

@@ -11,7 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, ToolProgress, ToolSpec};
+use windlass_protocol::{
+    CallFacts, CallId, CallKind, FileSeen, PathFact, ToolOutput, ToolProgress, ToolSpec,
+};
 
 /// A tool, written against the type of its input.
 ///
@@ -20,7 +22,7 @@ use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, Tool
 ///
 /// ```
 /// use windlass_ports::{ExamineContext, JsonSchema, Tool, ToolContext};
-/// use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+/// use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 ///
 /// /// Counts the characters of a text.
 /// #[derive(serde::Deserialize, JsonSchema)]
@@ -40,8 +42,8 @@ use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, Tool
 ///         Ok(CallFacts {  shared: true, target: input.text.clone(), ..CallFacts::new(CallKind::Read) })
 ///     }
 ///
-///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutcome {
-///         ToolOutcome::text(&input.text.chars().count().to_string())
+///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutput {
+///         ToolOutput::text(&input.text.chars().count().to_string())
 ///     }
 /// }
 /// ```
@@ -67,7 +69,7 @@ pub trait Tool: Send + Sync + 'static {
     ///
     /// When [`ToolContext::cancel`] fires, the tool stops what it started and returns what it has within
     /// a second. Dropping the future must stop it as well.
-    fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutcome> + Send;
+    fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutput> + Send;
 }
 
 /// What a tool may look at to say what a call would do.
@@ -134,8 +136,9 @@ pub struct ToolContext {
     /// The working directories of the session, absolute; the first is the project's. All are resolved, and one that was
     /// named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
-    /// The paths of the call's facts, as they were when permission was decided. What a tool opens must be these.
-    pub decided: Vec<PathFact>,
+    /// The facts that permission was decided on: those of this very input. What a tool does must be what they say, and what
+    /// it opens must be their paths.
+    pub facts: Arc<CallFacts>,
     /// What the conversation knows of the files that the call's facts name.
     pub seen: Vec<FileSeen>,
     /// What a search must not show.
@@ -160,7 +163,8 @@ impl ToolContext {
     pub fn is_decided(&self, path: &PathFact) -> bool {
         let is_same =
             |decided: &PathFact| decided.lexical == path.lexical && decided.resolved == path.resolved;
-        self.decided.is_empty() || self.decided.iter().any(is_same)
+        let decided = &self.facts.paths;
+        decided.is_empty() || decided.iter().any(is_same)
     }
 
     /// A context for trying a tool on its own: nothing decided, nothing seen, never cancelled, progress dropped.
@@ -171,7 +175,7 @@ impl ToolContext {
             tool_use_id: "detached".into(),
             roots: [cwd.clone()].into(),
             cwd,
-            decided: Vec::new(),
+            facts: Arc::new(CallFacts::new(CallKind::Execute)),
             seen: Vec::new(),
             hidden: Hidden::default(),
             confined: false,
@@ -224,7 +228,7 @@ pub trait AnyTool: Send + Sync + 'static {
     /// Parses the input and says what the call would do; an error is for the model and names the field.
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String>;
     /// Runs the call.
-    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome>;
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutput>;
 }
 
 impl<T: Tool> AnyTool for T {
@@ -248,11 +252,11 @@ impl<T: Tool> AnyTool for T {
         self.facts(&input, cx)
     }
 
-    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
             match parse(T::NAME, &input) {
                 Ok(input) => Tool::run(&*self, input, cx).await,
-                Err(error) => ToolOutcome::error(&error),
+                Err(error) => ToolOutput::error(&error),
             }
         })
     }
@@ -348,8 +352,8 @@ mod tests {
             Err("not used here".into())
         }
 
-        async fn run(&self, _: FindInput, _: ToolContext) -> ToolOutcome {
-            ToolOutcome::text("")
+        async fn run(&self, _: FindInput, _: ToolContext) -> ToolOutput {
+            ToolOutput::text("")
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::ToolInput;
 use crate::json::{self, RawObject};
 
 /// One content block of a message.
@@ -54,20 +55,14 @@ pub enum BlockKind {
 }
 
 /// A model's request to run a tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolUse {
     /// The provider's id of the call.
     pub id: Arc<str>,
     /// The tool's name as the model wrote it.
     pub name: Arc<str>,
-    /// The input as the model wrote it. Always a JSON object once it is part of a [`Block`].
-    pub input: Arc<RawValue>,
-}
-
-impl PartialEq for ToolUse {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.name == other.name && self.input.get() == other.input.get()
-    }
+    /// The input as the model wrote it.
+    pub input: ToolInput,
 }
 
 /// Why a text is not a content block.

@@ -78,7 +78,7 @@ pub struct NamedPath {
     /// The path. What is not known of it is [`UNKNOWN_TEXT`] in its lexical name.
     pub path: PathFact,
     /// How it was named.
-    pub naming: Naming,
+    pub naming: PathNaming,
     /// Whether everything below it is meant too.
     pub recursive: bool,
     /// Whether a redirection names it.
@@ -87,7 +87,7 @@ pub struct NamedPath {
 
 /// How a command names a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
+pub enum PathNaming {
     /// By its name.
     Exact,
     /// By a pattern of names; what it stands for at the moment is listed beside it.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, ModelSpend,
-    Outcome, PermissionUpdate, RequestId, StartSource, StoreId, Surroundings, TimerId, ToolOutcome,
+    Admission, AmbientChanges, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote,
+    ModelEvent, ModelSpend, Outcome, PermissionUpdate, RequestId, StartSource, StoreId, TimerId, ToolOutput,
     ToolProgress,
 };
 
@@ -78,7 +78,7 @@ pub enum Event {
         /// The call.
         call: CallId,
         /// What it returned.
-        outcome: ToolOutcome,
+        outcome: ToolOutput,
     },
     /// Somebody answered a question.
     Answered {
@@ -124,7 +124,7 @@ pub enum Event {
         /// The look.
         look: LookId,
         /// What it found.
-        found: Box<Surroundings>,
+        found: Box<AmbientChanges>,
     },
     /// Memory that may help with the prompt was found. Nobody waits for it.
     Prefetched(Vec<MemoryNote>),

@@ -5,99 +5,54 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{Block, CompactTrigger, Effort, Failure, HookEnding, MessageId, Terminal, ToolOutcome, ToolUse};
+use crate::names::named_enum;
+use crate::{Block, CompactTrigger, Effort, Failure, HookEnding, MessageId, Terminal, ToolOutput, ToolUse};
 
-/// The points at which hooks run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookEvent {
-    /// A session begins, or begins anew after its past was compacted.
-    SessionStart,
-    /// Memory files become part of the conversation.
-    InstructionsLoaded,
-    /// A prompt was said and nobody has acted on it.
-    UserPromptSubmit,
-    /// Before a call, once its input is valid.
-    PreToolUse,
-    /// A call is about to be asked about, or denied because nobody can be asked.
-    PermissionRequest,
-    /// A model denied a call in the user's place.
-    PermissionDenied,
-    /// After a call that worked.
-    PostToolUse,
-    /// After a call that failed.
-    PostToolUseFailure,
-    /// A call changed the working directory.
-    CwdChanged,
-    /// Every call of a response is answered.
-    PostToolBatch,
-    /// The model says it is done.
-    Stop,
-    /// The run ends because of a failure; the answer is ignored.
-    StopFailure,
-    /// The transcript is about to be compacted.
-    PreCompact,
-    /// The transcript was compacted.
-    PostCompact,
-    /// The host tells the user something.
-    Notification,
-    /// A sub-agent begins.
-    SubagentStart,
-    /// A sub-agent says it is done.
-    SubagentStop,
-    /// The session is left.
-    SessionEnd,
+named_enum! {
+    /// The points at which hooks run.
+    pub enum HookEvent {
+        /// A session begins, or begins anew after its past was compacted.
+        SessionStart => "SessionStart",
+        /// Memory files become part of the conversation.
+        InstructionsLoaded => "InstructionsLoaded",
+        /// A prompt was said and nobody has acted on it.
+        UserPromptSubmit => "UserPromptSubmit",
+        /// Before a call, once its input is valid.
+        PreToolUse => "PreToolUse",
+        /// A call is about to be asked about, or denied because nobody can be asked.
+        PermissionRequest => "PermissionRequest",
+        /// A model denied a call in the user's place.
+        PermissionDenied => "PermissionDenied",
+        /// After a call that worked.
+        PostToolUse => "PostToolUse",
+        /// After a call that failed.
+        PostToolUseFailure => "PostToolUseFailure",
+        /// A call changed the working directory.
+        CwdChanged => "CwdChanged",
+        /// Every call of a response is answered.
+        PostToolBatch => "PostToolBatch",
+        /// The model says it is done.
+        Stop => "Stop",
+        /// The run ends because of a failure; the answer is ignored.
+        StopFailure => "StopFailure",
+        /// The transcript is about to be compacted.
+        PreCompact => "PreCompact",
+        /// The transcript was compacted.
+        PostCompact => "PostCompact",
+        /// The host tells the user something.
+        Notification => "Notification",
+        /// A sub-agent begins.
+        SubagentStart => "SubagentStart",
+        /// A sub-agent says it is done.
+        SubagentStop => "SubagentStop",
+        /// The session is left.
+        SessionEnd => "SessionEnd",
+    }
 }
 
 impl HookEvent {
-    /// Every point, in the order of a session.
-    pub const ALL: [Self; 18] = [
-        Self::SessionStart,
-        Self::InstructionsLoaded,
-        Self::UserPromptSubmit,
-        Self::PreToolUse,
-        Self::PermissionRequest,
-        Self::PermissionDenied,
-        Self::PostToolUse,
-        Self::PostToolUseFailure,
-        Self::CwdChanged,
-        Self::PostToolBatch,
-        Self::Stop,
-        Self::StopFailure,
-        Self::PreCompact,
-        Self::PostCompact,
-        Self::Notification,
-        Self::SubagentStart,
-        Self::SubagentStop,
-        Self::SessionEnd,
-    ];
-
     /// The points that nobody reaches yet: there are no sub-agents.
     pub const NOT_REACHED: [Self; 2] = [Self::SubagentStart, Self::SubagentStop];
-
-    /// The name users and hosts know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "SessionStart",
-            Self::InstructionsLoaded => "InstructionsLoaded",
-            Self::UserPromptSubmit => "UserPromptSubmit",
-            Self::PreToolUse => "PreToolUse",
-            Self::PermissionRequest => "PermissionRequest",
-            Self::PermissionDenied => "PermissionDenied",
-            Self::PostToolUse => "PostToolUse",
-            Self::PostToolUseFailure => "PostToolUseFailure",
-            Self::CwdChanged => "CwdChanged",
-            Self::PostToolBatch => "PostToolBatch",
-            Self::Stop => "Stop",
-            Self::StopFailure => "StopFailure",
-            Self::PreCompact => "PreCompact",
-            Self::PostCompact => "PostCompact",
-            Self::Notification => "Notification",
-            Self::SubagentStart => "SubagentStart",
-            Self::SubagentStop => "SubagentStop",
-            Self::SessionEnd => "SessionEnd",
-        }
-    }
 
     /// Whether it is asked where a run ends, so that its handlers are reported one by one.
     #[must_use]
@@ -159,14 +114,14 @@ pub enum HookCall {
         /// Why.
         reason: String,
     },
-    /// A call finished; [`ToolOutcome::is_error`] tells which of the two events it is.
+    /// A call finished; [`ToolOutput::is_error`] tells which of the two events it is.
     PostToolUse {
         /// The tool's own name.
         tool: Arc<str>,
         /// What ran.
         tool_use: ToolUse,
         /// What came of it.
-        outcome: ToolOutcome,
+        outcome: ToolOutput,
         /// How long it ran.
         duration_ms: u64,
     },
@@ -284,78 +239,43 @@ impl HookCall {
     }
 }
 
-/// Why a session begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartSource {
-    /// It is new.
-    Startup,
-    /// It goes on in another process.
-    Resume,
-    /// Its past was compacted.
-    Compact,
-    /// It is a copy of another.
-    Fork,
-}
-
-impl StartSource {
-    /// The name hooks know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Startup => "startup",
-            Self::Resume => "resume",
-            Self::Compact => "compact",
-            Self::Fork => "fork",
-        }
+named_enum! {
+    /// Why a session begins.
+    pub enum StartSource {
+        /// It is new.
+        Startup => "startup",
+        /// It goes on in another process.
+        Resume => "resume",
+        /// Its past was compacted.
+        Compact => "compact",
+        /// It is a copy of another.
+        Fork => "fork",
     }
 }
 
-/// Why memory files become part of the conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadReason {
-    /// The session begins.
-    SessionStart,
-    /// They are told again after a compaction.
-    Compact,
-}
-
-impl LoadReason {
-    /// The name hooks know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "session_start",
-            Self::Compact => "compact",
-        }
+named_enum! {
+    /// Why memory files become part of the conversation.
+    pub enum LoadReason {
+        /// The session begins.
+        SessionStart => "session_start",
+        /// They are told again after a compaction.
+        Compact => "compact",
     }
 }
 
-/// Why a session is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndReason {
-    /// The user begins another conversation.
-    Clear,
-    /// The user goes on with another session.
-    Resume,
-    /// The user gives up the credentials.
-    Logout,
-    /// The user leaves at the prompt.
-    PromptInputExit,
-    /// Anything else.
-    Other,
-}
-
-impl EndReason {
-    /// The name hooks know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Clear => "clear",
-            Self::Resume => "resume",
-            Self::Logout => "logout",
-            Self::PromptInputExit => "prompt_input_exit",
-            Self::Other => "other",
-        }
+named_enum! {
+    /// Why a session is left.
+    pub enum EndReason {
+        /// The user begins another conversation.
+        Clear => "clear",
+        /// The user goes on with another session.
+        Resume => "resume",
+        /// The user gives up the credentials.
+        Logout => "logout",
+        /// The user leaves at the prompt.
+        PromptInputExit => "prompt_input_exit",
+        /// Anything else.
+        Other => "other",
     }
 }
 

@@ -15,14 +15,16 @@ mod ids;
 mod json;
 mod message;
 mod model;
+mod names;
 mod reason;
 mod record;
 mod ruling;
 mod secret;
-mod shown;
+mod shown_parts;
 mod surroundings;
 mod tokens;
 mod tool;
+mod tool_input;
 mod tool_names;
 mod transcript;
 mod update;
@@ -30,7 +32,7 @@ mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
 pub use command::{
-    CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, Naming, PlainCommand, UNKNOWN_TEXT,
+    CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, PathNaming, PlainCommand, UNKNOWN_TEXT,
     UrlFact,
 };
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
@@ -48,25 +50,27 @@ pub use json::{RawObject, replace_lone_surrogates};
 pub use message::{Message, Origin, Role};
 pub use model::{
     ContextEdits, Culprit, Delivery, Delta, Effort, Failure, FailureClass, ModelCard, ModelEvent, ModelNote,
-    ModelRequest, Overflow, Price, StopReason, TaskBudget, Thinking, ThinkingDisplay, ThinkingSupport,
+    ModelRequest, Overflow, Price, RequestThinking, StopReason, TaskBudget, ThinkingDisplay, ThinkingSupport,
     ToolSpec,
 };
 pub use reason::{Terminal, Transition};
 pub use record::{
-    Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Ruled,
-    Said, SentFacts, Spent, TimeSpent, UnfinishedPrompt,
+    AnswerBlock, CallIntent, CallResult, CallRuling, CompactionMemory, Durability, Fate, Record,
+    RequestEntry, SentRequest, SessionMemory, SessionSnapshot, SpendEntry, TimeSpent, UnfinishedPrompt,
+    UserEntry,
 };
 pub use ruling::{
-    Behaviour, Destination, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict,
+    Behaviour, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, SettingsDestination, Verdict,
 };
 pub use secret::Secret;
-pub use shown::ShownParts;
-pub use surroundings::{FileChange, MemoryNote, Surroundings};
+pub use shown_parts::ShownParts;
+pub use surroundings::{AmbientChanges, FileChange, MemoryNote};
 pub use tokens::{estimate_text_tokens, estimate_tokens};
 pub use tool::{
-    Admission, CallFacts, CallKind, FileSeen, FileStamp, PathFact, RawValueEq, ShownPart, ToolOutcome,
-    ToolProgress,
+    Admission, CallFacts, CallKind, FileSeen, FileStamp, LineRun, PathFact, RawValueEq, ShownPart,
+    ToolOutput, ToolProgress, WrittenPath,
 };
+pub use tool_input::ToolInput;
 pub use tool_names::KNOWN_TOOLS;
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};

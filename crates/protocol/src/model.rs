@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::names::named_enum;
 use crate::{Block, Transcript, Usage};
 
 /// One request to a model. Cheap to clone: everything large is shared.
@@ -23,7 +24,7 @@ pub struct ModelRequest {
     /// The cap on output tokens.
     pub output_tokens_max: u32,
     /// How the model thinks.
-    pub thinking: Thinking,
+    pub thinking: RequestThinking,
     /// How hard the model tries; the model's own default if nothing is said.
     pub effort: Option<Effort>,
     /// What the model is told about the tokens left for the whole run.
@@ -36,7 +37,7 @@ pub struct ModelRequest {
 
 /// How a model thinks, as the request says it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum RequestThinking {
     /// The request says nothing; the model does what it does by default.
     #[default]
     Unsaid,
@@ -56,61 +57,29 @@ pub enum Thinking {
     },
 }
 
-/// What is shown of a model's thinking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThinkingDisplay {
-    /// A summary.
-    Summarized,
-    /// Nothing but the signature.
-    Omitted,
-}
-
-impl ThinkingDisplay {
-    /// The provider's and the user's name for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Summarized => "summarized",
-            Self::Omitted => "omitted",
-        }
+named_enum! {
+    /// What is shown of a model's thinking.
+    pub enum ThinkingDisplay {
+        /// A summary.
+        Summarized => "summarized",
+        /// Nothing but the signature.
+        Omitted => "omitted",
     }
 }
 
-/// How hard a model tries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effort {
-    /// Quick.
-    Low,
-    /// In between.
-    Medium,
-    /// Thorough.
-    High,
-    /// More than thorough.
-    XHigh,
-    /// Without regard to cost.
-    Max,
-}
-
-impl Effort {
-    /// Every level, ascending.
-    pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
-
-    /// The provider's and the user's name for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::XHigh => "xhigh",
-            Self::Max => "max",
-        }
-    }
-
-    /// The level of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name)
+named_enum! {
+    /// How hard a model tries.
+    pub enum Effort {
+        /// Quick.
+        Low => "low",
+        /// In between.
+        Medium => "medium",
+        /// Thorough.
+        High => "high",
+        /// More than thorough.
+        XHigh => "xhigh",
+        /// Without regard to cost.
+        Max => "max",
     }
 }
 
@@ -178,8 +147,7 @@ pub enum ModelEvent {
         /// The piece.
         delta: Delta,
     },
-    /// A block is complete. A tool use whose input is not a JSON object has it replaced by
-    /// `{"unparsed": "<the text>"}`, so that replaying it is valid; the core never runs such a call.
+    /// A block is complete. A tool use whose input is not a JSON object is [`ToolInput::Unparsed`](crate::ToolInput::Unparsed).
     Block {
         /// Position in the response.
         index: u32,
@@ -443,11 +411,11 @@ impl ModelCard {
 /// Which ways of thinking a model takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThinkingSupport {
-    /// [`Thinking::Adaptive`].
+    /// [`RequestThinking::Adaptive`].
     pub adaptive: bool,
-    /// [`Thinking::Budgeted`].
+    /// [`RequestThinking::Budgeted`].
     pub budgeted: bool,
-    /// [`Thinking::Disabled`], up to this level of effort.
+    /// [`RequestThinking::Disabled`], up to this level of effort.
     pub disabled_up_to: Option<Effort>,
     /// Whether it thinks when the request says nothing.
     pub by_default: bool,

@@ -16,9 +16,9 @@ pub enum Record {
     /// The core was told something. Facts that follow from it come behind it.
     Heard(Box<Input>),
     /// Something from the user's side entered the conversation: a prompt, an attachment, a note of the engine.
-    Said(Said),
+    Said(UserEntry),
     /// A block of an answer is complete.
-    Answered(Answered),
+    Answered(AnswerBlock),
     /// A call is answered in the conversation.
     Result(CallResult),
     /// What was said under these ids does not stand any more.
@@ -28,11 +28,11 @@ pub enum Record {
     /// No prompt waits any more.
     Dequeued,
     /// A request goes out.
-    Requested(Requested),
+    Requested(RequestEntry),
     /// It was decided what becomes of a call.
-    Ruled(Ruled),
+    Ruled(CallRuling),
     /// A call is about to start.
-    Intended(Intended),
+    Intended(CallIntent),
     /// A call came to an end by itself; what it returned was heard just before.
     Finished {
         /// The call.
@@ -45,7 +45,7 @@ pub enum Record {
     /// A context layer changed the transcript, or prepared to.
     Decided(Decision),
     /// A model took this.
-    Spent(Spent),
+    Spent(SpendEntry),
     /// The conversation was mended: by the last gate, or when it was opened.
     Repaired(Vec<Repair>),
     /// The run is over.
@@ -53,10 +53,10 @@ pub enum Record {
         /// The typed reason.
         terminal: Terminal,
         /// What the session remembers besides the conversation.
-        rest: Box<Rest>,
+        rest: Box<SessionMemory>,
     },
     /// Everything that counts at this point, restated: whoever opens the session need not read what stands before.
-    Facts(Box<Facts>),
+    Snapshot(Box<SessionSnapshot>),
 }
 
 /// How sure a fact must be before anything is built on it.
@@ -70,7 +70,7 @@ pub enum Durability {
 
 /// Something from the user's side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct UserEntry {
     /// The message, as it is in the transcript.
     pub message: Arc<Message>,
     /// How many of its blocks at the front the engine put there.
@@ -83,7 +83,7 @@ pub struct Said {
 
 /// A block of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct AnswerBlock {
     /// The id under which it was shown.
     pub id: MessageId,
     /// The request it answers.
@@ -123,7 +123,7 @@ pub struct CallResult {
 
 /// A request that goes out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Requested {
+pub struct RequestEntry {
     /// The request.
     pub request: RequestId,
     /// Its model.
@@ -136,7 +136,7 @@ pub struct Requested {
 
 /// What was decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruled {
+pub struct CallRuling {
     /// The call.
     pub call: CallId,
     /// The provider's id of the call.
@@ -149,7 +149,7 @@ pub struct Ruled {
 
 /// A call that is about to start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Intended {
+pub struct CallIntent {
     /// The call.
     pub call: CallId,
     /// The provider's id of the call.
@@ -166,7 +166,7 @@ pub struct Intended {
 
 /// What a model took.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spent {
+pub struct SpendEntry {
     /// The model.
     pub model: Arc<str>,
     /// Tokens and money.
@@ -179,9 +179,9 @@ pub struct Spent {
 
 /// What a session remembers besides the conversation, small and always whole.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rest {
+pub struct SessionMemory {
     /// Compactions so far, and how they went.
-    pub compactions: CompactionFacts,
+    pub compactions: CompactionMemory,
     /// What the provider counted: tokens, and for how many messages.
     pub counted: (u64, usize),
     /// Failures of the summariser of spans.
@@ -197,7 +197,7 @@ pub struct Rest {
     /// The task list as it was seen last, and turns since it changed or was told.
     pub tasks: Option<(Arc<str>, u32)>,
     /// The last request.
-    pub sent: Option<SentFacts>,
+    pub sent: Option<SentRequest>,
     /// Prompts whose run did not end well, since the last that did.
     pub unfinished: Vec<UnfinishedPrompt>,
     /// Whether a provider ever answered.
@@ -217,7 +217,7 @@ pub struct TimeSpent {
 
 /// What the layers remember of compactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompactionFacts {
+pub struct CompactionMemory {
     /// Whether the transcript was compacted since the user last said something.
     pub compacted: bool,
     /// Turns since the last compaction.
@@ -247,7 +247,7 @@ pub struct UnfinishedPrompt {
 
 /// The last request of a session: the provider's cache ends with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SentFacts {
+pub struct SentRequest {
     /// How many messages it had.
     pub messages: usize,
     /// Its model.
@@ -258,7 +258,7 @@ pub struct SentFacts {
 
 /// Everything that counts between two rounds of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct SessionSnapshot {
     /// The conversation as the model sees it.
     pub messages: Vec<Arc<Message>>,
     /// The highest message id so far.
@@ -280,7 +280,7 @@ pub struct Facts {
     /// Calls whose outcome is unknown and that nobody has decided about, by the hash of tool and input.
     pub doubtful: Vec<u64>,
     /// The rest.
-    pub rest: Rest,
+    pub rest: SessionMemory,
 }
 
 /// What became of a call that was open when the session was left.
@@ -316,12 +316,12 @@ impl Record {
             Self::Spent(_) => "spent",
             Self::Repaired(_) => "repaired",
             Self::Ended { .. } => "ended",
-            Self::Facts(_) => "facts",
+            Self::Snapshot(_) => "facts",
         }
     }
 }
 
-impl Said {
+impl UserEntry {
     /// A message of the engine's own, or of the user's without anything in front.
     #[must_use]
     pub fn plain(message: Arc<Message>) -> Self {

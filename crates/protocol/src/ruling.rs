@@ -5,26 +5,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What a rule wants to become of what it covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Behaviour {
-    /// Run it.
-    Allow,
-    /// Ask about it.
-    Ask,
-    /// Do not run it.
-    Deny,
-}
+use crate::names::named_enum;
 
-impl Behaviour {
-    /// The name users know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
+named_enum! {
+    /// What a rule wants to become of what it covers.
+    pub enum Behaviour {
+        /// Run it.
+        Allow => "allow",
+        /// Ask about it.
+        Ask => "ask",
+        /// Do not run it.
+        Deny => "deny",
     }
 }
 
@@ -34,7 +25,7 @@ pub struct PermissionUpdate {
     /// What changes.
     pub change: PermissionChange,
     /// Where it is kept.
-    pub destination: Destination,
+    pub destination: SettingsDestination,
 }
 
 /// What changes of who may do what.
@@ -73,9 +64,9 @@ impl PermissionUpdate {
     /// Reads a change as hooks and hosts write it; the error says what is wrong.
     ///
     /// ```
-    /// # use windlass_protocol::{Destination, PermissionUpdate};
+    /// # use windlass_protocol::{SettingsDestination, PermissionUpdate};
     /// let json = r#"{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls"}]}"#;
-    /// assert_eq!(PermissionUpdate::from_json(json).unwrap().destination, Destination::Session);
+    /// assert_eq!(PermissionUpdate::from_json(json).unwrap().destination, SettingsDestination::Session);
     /// ```
     pub fn from_json(json: &str) -> Result<Self, String> {
         let entry: Entry = serde_json::from_str(json).map_err(|error| error.to_string())?;
@@ -115,15 +106,10 @@ struct EntryRule {
 
 impl Entry {
     fn update(self) -> Result<PermissionUpdate, String> {
-        let destination = Destination::ALL.into_iter().find(|place| place.name() == self.destination);
-        let destination = destination.ok_or_else(|| format!("unknown destination {}", self.destination))?;
-        let behaviour = || {
-            let given = self.behavior.as_deref();
-            let all = [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny];
-            all.into_iter()
-                .find(|kind| Some(kind.name()) == given)
-                .ok_or("`behavior` is not allow, ask or deny")
-        };
+        let destination = SettingsDestination::from_name(&self.destination)
+            .ok_or_else(|| format!("unknown destination {}", self.destination))?;
+        let given = self.behavior.as_deref().and_then(Behaviour::from_name);
+        let behaviour = || given.ok_or("`behavior` is not allow, ask or deny");
         let rules = || self.rules.iter().map(EntryRule::text).collect();
         let change = match self.r#type.as_str() {
             "addRules" => PermissionChange::AddRules { behaviour: behaviour()?, rules: rules() },
@@ -218,7 +204,7 @@ impl Offers {
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
         let add = |rules: &Vec<String>| {
             let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
-            PermissionUpdate { change, destination: Destination::Local }
+            PermissionUpdate { change, destination: SettingsDestination::Local }
         };
         let rules = [&self.rules, &self.prefix_rules].into_iter().filter(|rules| !rules.is_empty()).map(add);
         rules.chain(self.accepts_edits.then(Self::accept_edits)).collect()
@@ -228,36 +214,21 @@ impl Offers {
     #[must_use]
     pub fn accept_edits() -> PermissionUpdate {
         let change = PermissionChange::SetMode("acceptEdits".to_owned());
-        PermissionUpdate { change, destination: Destination::Session }
+        PermissionUpdate { change, destination: SettingsDestination::Session }
     }
 }
 
-/// Where a change is kept. Wherever that is, it holds in the session at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// Nowhere: it ends with the session.
-    Session,
-    /// The user's own settings for the project.
-    Local,
-    /// The project's settings.
-    Project,
-    /// The user's settings.
-    User,
-}
-
-impl Destination {
-    /// Every place.
-    pub const ALL: [Self; 4] = [Self::Session, Self::Local, Self::Project, Self::User];
-
-    /// The name hooks and hosts know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Local => "localSettings",
-            Self::Project => "projectSettings",
-            Self::User => "userSettings",
-        }
+named_enum! {
+    /// Where a change is kept. Wherever that is, it holds in the session at once.
+    pub enum SettingsDestination {
+        /// Nowhere: it ends with the session.
+        Session => "session",
+        /// The user's own settings for the project.
+        Local => "localSettings",
+        /// The project's settings.
+        Project => "projectSettings",
+        /// The user's settings.
+        User => "userSettings",
     }
 }
 

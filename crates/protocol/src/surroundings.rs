@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// What was found when the engine looked around between two requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct AmbientChanges {
     /// Files that are not any more what the conversation knows.
     pub changed: Vec<FileChange>,
     /// The task list as it is now, if there is one: lines for the model.

@@ -27,6 +27,8 @@ pub struct CallFacts {
     pub commands: Option<Arc<CommandFacts>>,
     /// The address it fetches.
     pub url: Option<UrlFact>,
+    /// What the run of the command line goes by. It is not recorded.
+    pub run: Option<Arc<LineRun>>,
 }
 
 impl CallFacts {
@@ -42,8 +44,29 @@ impl CallFacts {
             target: String::new(),
             commands: None,
             url: None,
+            run: None,
         }
     }
+}
+
+/// What the run of a command line goes by: what was found out about it when permission was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineRun {
+    /// The directory it starts in.
+    pub starts_in: PathBuf,
+    /// What it opens by name, if all it does is look.
+    pub opens: Vec<WrittenPath>,
+    /// The one file that it shows, whole or in part, resolved.
+    pub shows: Option<PathBuf>,
+}
+
+/// A path as a command line has it: absolute, but with the `..` that means what it means to the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPath {
+    /// The path.
+    pub path: PathBuf,
+    /// Whether it stands for all names that fit.
+    pub is_pattern: bool,
 }
 
 /// What kind of thing a call does.
@@ -99,7 +122,7 @@ pub enum Admission {
 
 /// What a tool returned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToolOutcome {
+pub struct ToolOutput {
     /// What the model reads.
     pub content: Vec<Block>,
     /// Whether it is a failure.
@@ -169,7 +192,7 @@ pub struct ToolProgress {
     pub text: String,
 }
 
-impl ToolOutcome {
+impl ToolOutput {
     /// A success that is one text.
     #[must_use]
     pub fn text(text: &str) -> Self {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PREFIX: &str = "windlass-";
 
 /// A group, removed when it is dropped. Everything in it must have ended.
-pub(crate) struct Group(PathBuf);
+pub(crate) struct ControlGroup(PathBuf);
 
-impl Group {
+impl ControlGroup {
     /// Makes a group for at most `processes` processes and threads.
     pub(crate) fn make(processes: u32) -> Option<Self> {
         parents().into_iter().find_map(|parent| Self::make_in(&parent, processes))
@@ -38,15 +38,14 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Whether groups can be made here.
 pub(crate) fn is_available() -> bool {
-    Group::make(1).is_some()
+    ControlGroup::make(1).is_some()
 }
 
 /// Removes empty groups of supervisors that were killed. Those in use cannot be removed.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
-use crate::tree::{self, Left};
+use crate::tree::{self, TreeState};
 
 static CHILDREN: Mutex<Children> = Mutex::new(Children { own: Vec::new(), adopts: false, lost_since: None });
 
@@ -20,22 +20,21 @@ const LAST_TIME: Duration = Duration::from_millis(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
 
-/// What a child of ours is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ChildRole {
     /// It ends everything below it, and itself when that is done.
     Supervisor,
     /// A command that leads a session and has nobody above it but us.
     Session,
 }
 
-struct Own {
+struct OwnChild {
     child: Child,
-    kind: Kind,
+    role: ChildRole,
 }
 
 struct Children {
-    own: Vec<Own>,
+    own: Vec<OwnChild>,
     /// Whether this process adopts what a lost supervisor leaves.
     adopts: bool,
     /// When the first of the lost supervisors began whose processes may still be there.
@@ -46,20 +45,18 @@ fn children() -> MutexGuard<'static, Children> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a child of ours.
-pub(crate) fn spawn(command: &mut Command, kind: Kind) -> io::Result<Pid> {
+pub(crate) fn spawn(command: &mut Command, role: ChildRole) -> io::Result<Pid> {
     let mut children = children();
-    if kind == Kind::Supervisor && !children.adopts {
+    if role == ChildRole::Supervisor && !children.adopts {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         children.adopts = true;
     }
     let child = command.spawn()?;
     let pid = Pid::from_child(&child);
-    children.own.push(Own { child, kind });
+    children.own.push(OwnChild { child, role });
     Ok(pid)
 }
 
-/// Sends a signal to a child of ours that has not been collected.
 pub(crate) fn signal(pid: Pid, signal: Signal) {
     if children().own.iter().any(|own| own.pid() == pid) {
         // It may have ended.
@@ -74,12 +71,11 @@ pub(crate) fn collect(pid: Pid) -> io::Result<Option<ExitStatus>> {
     children.collect(place)
 }
 
-/// Kills what lost supervisors left to us, and collects it.
-pub(crate) fn end_adopted() -> Left {
+pub(crate) fn end_adopted() -> TreeState {
     children().end_adopted()
 }
 
-impl Own {
+impl OwnChild {
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -93,15 +89,15 @@ impl Children {
         let started = tree::started(pid);
         let Some(status) = own.child.try_wait()? else { return Ok(None) };
         let own = self.own.swap_remove(place);
-        if own.kind == Kind::Supervisor && !status.success() {
+        if own.role == ChildRole::Supervisor && !status.success() {
             let started = started.unwrap_or(0);
             self.lost_since = Some(self.lost_since.map_or(started, |since| since.min(started)));
         }
         Ok(Some(status))
     }
 
-    fn end_adopted(&mut self) -> Left {
-        let Some(since) = self.lost_since else { return Left::Nothing };
+    fn end_adopted(&mut self) -> TreeState {
+        let Some(since) = self.lost_since else { return TreeState::Gone };
         let own: Vec<i32> = self.own.iter().map(|own| own.pid().as_raw_pid()).collect();
         tree::kill(|| tree::adopted(&own, since).living);
         let rest = tree::adopted(&own, since);
@@ -110,33 +106,33 @@ impl Children {
         }
         if rest.living.is_empty() && rest.ended.is_empty() {
             self.lost_since = None;
-            return Left::Nothing;
+            return TreeState::Gone;
         }
-        Left::Something
+        TreeState::Alive
     }
 
     /// Collects what has ended and kills what is lost.
-    fn settle(&mut self) -> Left {
+    fn settle(&mut self) -> TreeState {
         for place in (0..self.own.len()).rev() {
             let own = &self.own[place];
-            if own.kind == Kind::Supervisor || tree::in_session(own.pid()).is_empty() {
+            if own.role == ChildRole::Supervisor || tree::in_session(own.pid()).is_empty() {
                 // What cannot be collected stays in the list.
                 let _ = self.collect(place);
             }
         }
         match self.end_adopted() {
-            Left::Nothing if self.own.is_empty() => Left::Nothing,
-            _ => Left::Something,
+            TreeState::Gone if self.own.is_empty() => TreeState::Gone,
+            _ => TreeState::Alive,
         }
     }
 
     fn signal_all(&self, signal: Signal) {
         for own in &self.own {
-            match own.kind {
-                Kind::Supervisor => {
+            match own.role {
+                ChildRole::Supervisor => {
                     let _ = rustix::process::kill_process(own.pid(), signal);
                 }
-                Kind::Session => tree::signal(&tree::in_session(own.pid()), signal),
+                ChildRole::Session => tree::signal(&tree::in_session(own.pid()), signal),
             }
         }
     }
@@ -150,25 +146,25 @@ impl Children {
 pub fn wait_for_trees(limit: Duration) {
     let deadline = Instant::now() + limit;
     children().signal_all(Signal::TERM);
-    if wait_until(deadline) == Left::Nothing {
+    if wait_until(deadline) == TreeState::Gone {
         return;
     }
     children().signal_all(Signal::KILL);
     wait_until(deadline + LAST_TIME);
 }
 
-fn wait_until(deadline: Instant) -> Left {
+fn wait_until(deadline: Instant) -> TreeState {
     let mut pause = LOOK_AGAIN;
     loop {
         let mut children = children();
-        if children.settle() == Left::Nothing {
-            return Left::Nothing;
+        if children.settle() == TreeState::Gone {
+            return TreeState::Gone;
         }
         // Whoever is stopped would not notice that it is to end.
         children.signal_all(Signal::CONT);
         drop(children);
         if Instant::now() >= deadline {
-            return Left::Something;
+            return TreeState::Alive;
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(LOOK_AGAIN_MAX);

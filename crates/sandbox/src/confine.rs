@@ -16,20 +16,20 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::MountFlags;
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, wait};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use serde::{Deserialize, Serialize};
 
 use crate::filter;
-use crate::grants;
-use crate::job::{self, Surroundings};
-use crate::passing;
-use crate::plan::{Backend, Confined, Plan, Reach};
-use crate::process::{Exit, Status};
-use crate::report::Message;
-use crate::request::What;
+use crate::job::{self, ChildSurroundings};
+use crate::landlock_rules;
+use crate::messages::{self, MessageBuffer};
+use crate::plan::{Backend, ConfinedRun, ConfinementPlan, NetworkReach};
+use crate::process::{CommandStatus, Exit};
+use crate::raw_text;
+use crate::report::CommandReport;
+use crate::request::CommandToRun;
 use crate::secrecy::close_to_others;
-use crate::supervisor::status_of;
 use crate::system::{self, Leader};
 use crate::tree;
-use crate::wire::{self, wire_struct};
 
 /// The first argument that makes a binary the inside.
 pub(crate) const ARGUMENT: &str = "__confine";
@@ -44,34 +44,26 @@ pub(crate) const ERRORS_FD: i32 = 254;
 /// The port inside on which the proxy is found. Nobody else is there.
 pub(crate) const PROXY_PORT: u16 = 3128;
 
-/// What the inside is told.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Inside {
-    pub(crate) what: What,
-    pub(crate) confined: Confined,
-    /// Links to be covered.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InnerRequest {
+    pub(crate) command: CommandToRun,
+    pub(crate) confined: ConfinedRun,
+    #[serde(with = "raw_text")]
     pub(crate) symlinks: Vec<PathBuf>,
     /// Whether a control group counts the processes.
     pub(crate) has_group: bool,
 }
 
-wire_struct!(Inside { what, confined, symlinks, has_group });
-
 /// Confines this process, runs the command, and returns what to exit with.
 pub(crate) fn run() -> i32 {
     let Ok(channel) = system::inherited(CHANNEL_FD) else { return 1 };
     let message = match enter(&channel) {
-        Ok(exit) => Message::Ended(exit),
-        Err(reason) => Message::Failed(reason),
+        Ok(exit) => CommandReport::Ended(exit),
+        Err(reason) => CommandReport::Failed(reason),
     };
-    i32::from(say(&channel, &message).is_err())
+    i32::from(messages::send(&channel, &message, None).is_err())
 }
 
-fn say(channel: &OwnedFd, message: &Message) -> io::Result<()> {
-    wire::write_all(channel, &wire::message(message))
-}
-
-/// Prefixes what failed.
 fn failed<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
@@ -83,8 +75,9 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     rustix::stdio::dup2_stderr(&errors).map_err(failed("standard error"))?;
     drop(errors);
     let null = File::options().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
-    let told = wire::read_message(channel).map_err(failed("what to run"))?;
-    let Inside { what, confined, symlinks, has_group } = told.ok_or("the command to run is missing")?;
+    let request = MessageBuffer::default().wait(channel).map_err(failed("what to run"))?;
+    let InnerRequest { command, confined, symlinks, has_group } =
+        request.ok_or("the command to run is missing")?;
     std::env::set_current_dir(&confined.cwd)
         .map_err(failed(&format!("{} cannot be entered", confined.cwd.display())))?;
     if matches!(confined.plan.backend, Backend::Bubblewrap(_)) {
@@ -95,36 +88,36 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     }
     limit(&confined.plan, has_group).map_err(failed("limits"))?;
     rustix::thread::set_no_new_privs(true).map_err(failed("no new privileges"))?;
-    if confined.plan.network == Reach::Proxied {
+    if confined.plan.network == NetworkReach::Proxied {
         open_door(channel).map_err(failed("the way to the proxy"))?;
     }
     drop_capabilities()?;
     match &confined.plan.backend {
         Backend::Landlock(landlock) => {
-            grants::restrict(&confined.plan.files, *landlock).map_err(failed("Landlock"))?;
+            landlock_rules::restrict(&confined.plan.files, *landlock).map_err(failed("Landlock"))?;
         }
         Backend::Bubblewrap(_) if confined.plan.shares_abstract_sockets() => {
-            grants::close_abstract_sockets().map_err(failed("Landlock"))?;
+            landlock_rules::close_abstract_sockets().map_err(failed("Landlock"))?;
         }
         Backend::Bubblewrap(_) => {}
     }
     filter::apply(&confined.plan).map_err(failed("the system call filter"))?;
-    say(channel, &Message::Confined).map_err(failed("the supervisor"))?;
-    Ok(match start(&what, &confined) {
+    messages::send(channel, &CommandReport::Confined, None).map_err(failed("the supervisor"))?;
+    Ok(match start(&command, &confined) {
         Ok((direct, cwd)) => watch(direct, cwd, &null),
-        Err(error) => Exit::new(Status::NotStarted(error.raw_os_error().unwrap_or(0))),
+        Err(error) => Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))),
     })
 }
 
 /// Makes sure that this process is where `bwrap` was to put it.
-fn look_around(network: Reach) -> Result<(), String> {
+fn look_around(network: NetworkReach) -> Result<(), String> {
     let is_first = rustix::process::getpid().as_raw_pid() == 1;
     let top = rustix::fs::statvfs("/").map_err(failed("/"))?;
     let is_fixed = top.f_flag.contains(StatVfsMountFlags::RDONLY);
     // Two lines of heading, and one for each interface.
     let interfaces = std::fs::read_to_string("/proc/self/net/dev").map_err(failed("interfaces"))?;
     let is_alone = interfaces.lines().skip(2).all(|line| line.trim_start().starts_with("lo:"));
-    if is_first && is_fixed && (is_alone || network == Reach::Open) {
+    if is_first && is_fixed && (is_alone || network == NetworkReach::Open) {
         Ok(())
     } else {
         Err("bwrap did not make the namespaces it was asked for".to_owned())
@@ -151,7 +144,7 @@ fn cover(link: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount_remount(name(&cover), flags, "")?)
 }
 
-fn limit(plan: &Plan, has_group: bool) -> io::Result<()> {
+fn limit(plan: &ConfinementPlan, has_group: bool) -> io::Result<()> {
     lower(Resource::Nofile, plan.limits.open_files)?;
     if let Some(bytes) = plan.limits.file_bytes {
         lower(Resource::Fsize, bytes)?;
@@ -177,7 +170,7 @@ fn lower(resource: Resource, limit: u64) -> io::Result<()> {
 /// Opens the port where the command looks for its proxy, and hands it to the engine, which listens there from outside.
 fn open_door(channel: &OwnedFd) -> io::Result<()> {
     let door = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
-    passing::send(channel, &wire::message(&Message::Listening), Some(door.as_fd()))
+    messages::send(channel, &CommandReport::Listening, Some(door.as_fd()))
 }
 
 fn drop_capabilities() -> Result<(), String> {
@@ -193,11 +186,14 @@ fn drop_capabilities() -> Result<(), String> {
     if left == sets { Ok(()) } else { Err("capabilities could not be given up".to_owned()) }
 }
 
-fn start(what: &What, confined: &Confined) -> io::Result<(Pid, Option<OwnedFd>)> {
+fn start(command: &CommandToRun, confined: &ConfinedRun) -> io::Result<(Pid, Option<OwnedFd>)> {
     let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let around =
-        Surroundings { environment: Some(&confined.environment), input: Some(input), leader: Leader::Group };
-    let (mut command, cwd) = job::command(what, around)?;
+    let around = ChildSurroundings {
+        environment: Some(&confined.environment),
+        input: Some(input),
+        leader: Leader::Group,
+    };
+    let (mut command, cwd) = job::command(command, around)?;
     Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 
@@ -210,11 +206,11 @@ fn watch(direct: Pid, cwd: Option<OwnedFd>, null: &File) -> Exit {
     loop {
         match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
             Ok(Some((pid, status))) if pid == direct => {
-                let status = status_of(ExitStatus::from_raw(status.as_raw()));
-                return Exit { cwd: job::read_cwd(cwd), ..Exit::new(status) };
+                let status = ExitStatus::from_raw(status.as_raw());
+                return Exit { cwd: job::read_cwd(cwd), ..Exit::new(status.into()) };
             }
             Ok(_) => {}
-            Err(_) => return Exit::new(Status::Lost),
+            Err(_) => return Exit::new(CommandStatus::Lost),
         }
     }
 }

@@ -18,18 +18,17 @@ use rustix::fs::MemfdFlags;
 use rustix::net::RecvFlags;
 use rustix::process::Pid;
 
-use crate::cgroup::Group;
-use crate::confine::{self, CHANNEL_FD, ERRORS_FD, Inside, PROGRAM_FD};
+use crate::cgroup::ControlGroup;
+use crate::confine::{self, CHANNEL_FD, ERRORS_FD, InnerRequest, PROGRAM_FD};
 use crate::job::out_of_the_way;
+use crate::messages::{self, MessageBuffer};
 use crate::mounts::{self, Mounts};
-use crate::passing;
-use crate::plan::{Backend, Confined};
-use crate::process::{Exit, Status};
-use crate::report::Message;
-use crate::request::{Request, What};
+use crate::plan::{Backend, ConfinedRun};
+use crate::process::{CommandStatus, Exit};
+use crate::report::CommandReport;
+use crate::request::{CommandToRun, SupervisorRequest};
 use crate::stubs::Stubs;
-use crate::system::{self, Inherited, Leader, Setup};
-use crate::wire;
+use crate::system::{self, ChildSetup, InheritedDescriptor, Leader};
 
 /// Of what `bwrap` complains about, no more is told.
 const COMPLAINT_BYTES_MAX: u64 = 2000;
@@ -37,20 +36,18 @@ const COMPLAINT_BYTES_MAX: u64 = 2000;
 /// Everything outside that belongs to one confined command.
 pub(crate) struct Enclosure {
     channel: Option<UnixStream>,
-    arrived: Vec<u8>,
-    descriptor: Option<OwnedFd>,
+    buffer: MessageBuffer,
     /// What `bwrap` says when it fails.
     complaints: File,
     stands: bool,
     is_namespaced: bool,
-    /// Placeholders for what is missing, to be removed at the end.
     _stubs: Stubs,
-    _group: Option<Group>,
+    _group: Option<ControlGroup>,
 }
 
 /// Starts a confined command; the number is that of the process directly below us.
-pub(crate) fn start(request: Request, input: Option<OwnedFd>) -> Result<(Pid, Enclosure), Exit> {
-    let Request { what, confined: Some(confined) } = request else {
+pub(crate) fn start(request: SupervisorRequest, input: Option<OwnedFd>) -> Result<(Pid, Enclosure), Exit> {
+    let SupervisorRequest { command, confined: Some(confined), .. } = request else {
         return Err(not_started("there is no plan"));
     };
     let mounts = match &confined.plan.backend {
@@ -59,50 +56,49 @@ pub(crate) fn start(request: Request, input: Option<OwnedFd>) -> Result<(Pid, En
         }
         Backend::Landlock(_) => Mounts::default(),
     };
-    enclose(what, confined, input, mounts).map_err(|error| not_started(&error.to_string()))
+    enclose(command, confined, input, mounts).map_err(|error| not_started(&error.to_string()))
 }
 
 /// How a command ended whose sandbox could not be set up.
 pub(crate) fn not_started(reason: &str) -> Exit {
     Exit {
         reason: Some(format!("the sandbox could not be set up: {reason}")),
-        ..Exit::new(Status::NotStarted(libc::EPERM))
+        ..Exit::new(CommandStatus::NotStarted(libc::EPERM))
     }
 }
 
 fn enclose(
-    what: What,
-    confined: Confined,
+    command: CommandToRun,
+    confined: ConfinedRun,
     input: Option<OwnedFd>,
     mounts: Mounts,
 ) -> io::Result<(Pid, Enclosure)> {
     let (ours, theirs) = UnixStream::pair()?;
     let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
-    let group = Group::make(confined.plan.limits.processes);
+    let group = ControlGroup::make(confined.plan.limits.processes);
     let program = File::open("/proc/self/exe")?;
-    let mut setup = Setup { holds_signals: true, ..Setup::new(Leader::Group) };
-    setup.group = group.as_ref().map(Group::list).transpose()?;
+    let mut setup = ChildSetup { holds_signals: true, ..ChildSetup::new(Leader::Group) };
+    setup.group = group.as_ref().map(ControlGroup::list).transpose()?;
     for (descriptor, number) in [
         (out_of_the_way(&theirs)?, CHANNEL_FD),
         (out_of_the_way(&program)?, PROGRAM_FD),
         (out_of_the_way(&rustix::stdio::stderr())?, ERRORS_FD),
     ] {
-        setup.inherited.push(Inherited { descriptor, number });
+        setup.inherited.push(InheritedDescriptor { descriptor, number });
     }
     let is_namespaced = matches!(confined.plan.backend, Backend::Bubblewrap(_));
-    let mut command = outermost(&confined, &mounts);
-    command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stderr(complaints.try_clone()?);
-    system::before_exec(&mut command, setup);
-    let child = command.spawn()?;
-    drop((command, theirs));
+    let mut outer = outermost(&confined, &mounts);
+    outer.stdin(input.map_or_else(Stdio::null, Stdio::from)).stderr(complaints.try_clone()?);
+    system::before_exec(&mut outer, setup);
+    let child = outer.spawn()?;
+    drop((outer, theirs));
     let has_group = group.is_some();
-    let inside = Inside { what, confined, symlinks: mounts.symlinks, has_group };
+    let inside = InnerRequest { command, confined, symlinks: mounts.symlinks, has_group };
     // If it cannot be written, whoever was to read it has failed and will have said why.
-    let _ = wire::write_all(&ours, &wire::message(&inside));
+    let _ = messages::send(&ours, &inside, None);
     let enclosure = Enclosure {
         channel: Some(ours),
-        arrived: Vec::new(),
-        descriptor: None,
+        buffer: MessageBuffer::default(),
         complaints,
         stands: false,
         is_namespaced,
@@ -113,7 +109,7 @@ fn enclose(
 }
 
 /// The program directly below the supervisor.
-fn outermost(confined: &Confined, mounts: &Mounts) -> Command {
+fn outermost(confined: &ConfinedRun, mounts: &Mounts) -> Command {
     let inside = [format!("/proc/self/fd/{PROGRAM_FD}"), confine::ARGUMENT.to_owned()];
     match &confined.plan.backend {
         Backend::Bubblewrap(bubblewrap) => {
@@ -132,51 +128,46 @@ fn outermost(confined: &Confined, mounts: &Mounts) -> Command {
 }
 
 impl Enclosure {
-    /// On what to wait for something to be said.
     pub(crate) fn channel(&self) -> Option<BorrowedFd<'_>> {
         self.channel.as_ref().map(AsFd::as_fd)
     }
 
     /// The next thing said inside, if there is one.
-    pub(crate) fn hear(&mut self) -> Option<(Message, Option<OwnedFd>)> {
+    pub(crate) fn hear(&mut self) -> Option<(CommandReport, Option<OwnedFd>)> {
         loop {
-            match wire::take_message(&mut self.arrived) {
-                Ok(Some(Message::Confined)) => self.stands = true,
-                Ok(Some(message)) => return Some((message, self.descriptor.take())),
+            match self.buffer.take() {
+                Ok(Some(CommandReport::Confined)) => self.stands = true,
+                Ok(Some(message)) => return Some((message, self.buffer.descriptor.take())),
                 Ok(None) => {}
                 Err(_) => self.channel = None,
             }
-            match passing::receive(self.channel.as_ref()?, 4096, RecvFlags::DONTWAIT) {
-                Ok((bytes, descriptor)) if !bytes.is_empty() => {
-                    self.arrived.extend(bytes);
-                    self.descriptor = descriptor.or(self.descriptor.take());
-                }
+            match self.buffer.receive(self.channel.as_ref()?, RecvFlags::DONTWAIT) {
+                Ok(true) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
-                Ok(_) | Err(_) => {
-                    self.channel = None;
-                    return None;
-                }
+                Ok(false) | Err(_) => self.channel = None,
             }
         }
     }
 
     /// How the process directly below us ended that confined nothing.
-    fn in_words(&self, status: Status) -> String {
+    fn in_words(&self, status: CommandStatus) -> String {
         let who = if self.is_namespaced { "bwrap" } else { "the process that confines the command" };
         match status {
-            Status::Code(code) => format!("{who} ended with code {code} before it confined the command"),
-            Status::Signal(signal) => {
+            CommandStatus::Code(code) => {
+                format!("{who} ended with code {code} before it confined the command")
+            }
+            CommandStatus::Signal(signal) => {
                 format!("{who} was killed by signal {signal} before it confined the command")
             }
-            Status::NotStarted(errno) => {
+            CommandStatus::NotStarted(errno) => {
                 format!("{who} could not be started: {}", io::Error::from_raw_os_error(errno))
             }
-            Status::Lost => format!("it is unknown how {who} ended"),
+            CommandStatus::Lost => format!("it is unknown how {who} ended"),
         }
     }
 
     /// How the command ended if nobody inside said so.
-    pub(crate) fn end(&mut self, status: Status) -> Exit {
+    pub(crate) fn end(&mut self, status: CommandStatus) -> Exit {
         if !self.stands {
             let mut text = String::new();
             let read = self
@@ -188,7 +179,9 @@ impl Enclosure {
         }
         match status {
             // `bwrap` tells of signals as shells do.
-            Status::Code(code @ 129..=192) if self.is_namespaced => Exit::new(Status::Signal(code - 128)),
+            CommandStatus::Code(code @ 129..=192) if self.is_namespaced => {
+                Exit::new(CommandStatus::Signal(code - 128))
+            }
             status => Exit::new(status),
         }
     }

@@ -1,7 +1,7 @@
 //! What a sandbox has to do with a failure, for whoever reads the output of a command.
 
-use crate::plan::Reach;
-use crate::sandbox::{Layer, Sandbox};
+use crate::plan::NetworkReach;
+use crate::sandbox::{Barrier, Sandbox};
 
 /// Only the end of an output is looked at: a command that fails says why at last.
 const BYTES_MAX: usize = 16 * 1024;
@@ -10,7 +10,6 @@ const BYTES_MAX: usize = 16 * 1024;
 const WRITING: &[&str] = &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY"];
 /// What they may also say, for many other reasons too.
 const DENIED: &[&str] = &["Permission denied", "EACCES", "Operation not permitted", "EPERM"];
-/// What they say when there is no network.
 const NETWORK: &[&str] = &[
     "Could not resolve host",
     "Temporary failure in name resolution",
@@ -22,10 +21,8 @@ const NETWORK: &[&str] = &[
     "failed to lookup address information",
     "Immediate connect fail",
 ];
-/// What they say when they get no socket.
 const SOCKETS: &[&str] =
     &["socket: Operation not permitted", "/dev/tcp", "/dev/udp", "Couldn't connect to server"];
-/// What they say when there are too many processes.
 const PROCESSES: &[&str] = &["fork: retry", "Resource temporarily unavailable", "EAGAIN"];
 
 impl Sandbox {
@@ -37,17 +34,17 @@ impl Sandbox {
         let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
         let says = |signs: &[&str]| signs.iter().any(|sign| end.contains(sign));
         let reach = self.plan().network;
-        let is_offline = reach == Reach::Off && (says(NETWORK) || says(SOCKETS));
-        let layers: &[Layer] = if is_offline || (reach == Reach::Proxied && says(NETWORK)) {
-            &[Layer::Network]
+        let is_offline = reach == NetworkReach::Off && (says(NETWORK) || says(SOCKETS));
+        let barriers: &[Barrier] = if is_offline || (reach == NetworkReach::Proxied && says(NETWORK)) {
+            &[Barrier::Network]
         } else if says(WRITING) || says(DENIED) {
-            &[Layer::Writing, Layer::Protected, Layer::Hidden]
+            &[Barrier::Writing, Barrier::Protected, Barrier::Hidden]
         } else if says(PROCESSES) {
-            &[Layer::ProcessLimit]
+            &[Barrier::ProcessLimit]
         } else {
             &[]
         };
-        let limits = self.limits_of(layers);
+        let limits = self.limits_of(barriers);
         (!limits.is_empty()).then(|| format!("The command runs in a sandbox. {limits}"))
     }
 }
@@ -57,11 +54,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::network::{Arbiter, Network, Verdict};
-    use crate::policy::Policy;
+    use crate::network::{Arbiter, Network, NetworkVerdict};
+    use crate::policy::SandboxPolicy;
 
     fn check(network: &Network, output: &str, expected: Option<&str>) {
-        let mut policy = Policy::new(vec!["/work".into()], Path::new("/home/me"));
+        let mut policy = SandboxPolicy::new(vec!["/work".into()], Path::new("/home/me"));
         policy.network = network.clone();
         let Ok(sandbox) = Sandbox::prepare(&policy) else { return };
         let found = sandbox.explain(output);
@@ -75,22 +72,26 @@ mod tests {
 
     #[test]
     fn only_what_points_to_the_sandbox_is_explained() {
-        let proxied = Network::Proxied(Arbiter::new(|_| async { Verdict::Allow }));
+        let proxied = Network::Proxied(Arbiter::new(|_| async { NetworkVerdict::Allow }));
         check(&Network::Off, "all is well", None);
         check(&Network::Off, "", None);
         check(&Network::Off, "touch: /etc/x: Read-only file system", Some("only in /work and $TMPDIR."));
         check(&Network::Off, "curl: (6) Could not resolve host: a", Some("There is no network"));
         check(&Network::Open, "curl: (6) Could not resolve host: a", None);
-        let limited = Sandbox::prepare(&Policy::new(Vec::new(), Path::new("/"))).is_ok_and(|sandbox| {
-            sandbox
-                .active_layers()
-                .iter()
-                .any(|active| active.layer == Layer::ProcessLimit && active.by != "none")
-        });
+        let limited =
+            Sandbox::prepare(&SandboxPolicy::new(Vec::new(), Path::new("/"))).is_ok_and(|sandbox| {
+                sandbox
+                    .active_barriers()
+                    .iter()
+                    .any(|active| active.barrier == Barrier::ProcessLimit && active.by != "none")
+            });
         check(&Network::Open, "bash: fork: retry: no", limited.then_some("At most 4096 processes"));
         check(&Network::Off, &format!("Read-only file system{}", "ü".repeat(BYTES_MAX)), None);
-        if Sandbox::prepare(&Policy { network: proxied.clone(), ..Policy::new(Vec::new(), Path::new("/")) })
-            .is_ok_and(|sandbox| sandbox.backend() == "bubblewrap")
+        if Sandbox::prepare(&SandboxPolicy {
+            network: proxied.clone(),
+            ..SandboxPolicy::new(Vec::new(), Path::new("/"))
+        })
+        .is_ok_and(|sandbox| sandbox.backend() == "bubblewrap")
         {
             check(&proxied, "curl: (6) Could not resolve host: a", Some("HTTP_PROXY"));
         }

@@ -11,7 +11,7 @@ use seccompiler::{
     TargetArch, apply_filter, sock_filter,
 };
 
-use crate::plan::{Plan, Reach};
+use crate::plan::{ConfinementPlan, NetworkReach};
 
 /// Refused with "not permitted".
 const REFUSED: &[libc::c_long] = &[
@@ -96,19 +96,19 @@ const TYPING: [u64; 2] = [0x5412, 0x541c];
 /// The lower bits of a socket's type, without the flags beside it.
 const TYPE_MASK: u64 = 0xf;
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, seccompiler::Error>;
 
 /// Applies the filters to this process and what it starts, for good.
-pub(crate) fn apply(plan: &Plan) -> Result<()> {
+pub(crate) fn apply(plan: &ConfinementPlan) -> Result<()> {
     for program in programs(plan)? {
         apply_filter(&program)?;
     }
     Ok(())
 }
 
-fn programs(plan: &Plan) -> Result<Vec<BpfProgram>> {
-    let mut refused: Rules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+fn programs(plan: &ConfinementPlan) -> Result<Vec<BpfProgram>> {
+    let mut refused: SyscallRules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
     refused.insert(
         libc::SYS_ioctl,
         TYPING.iter().map(|&code| one(1, SeccompCmpOp::Eq, code)).collect::<Result<_>>()?,
@@ -126,14 +126,14 @@ fn programs(plan: &Plan) -> Result<Vec<BpfProgram>> {
     refused.insert(libc::SYS_unshare, unshared);
     refused.insert(libc::SYS_socket, sockets(plan)?);
     refused.insert(libc::SYS_socketpair, pairs()?);
-    let missing: Rules = MISSING.iter().map(|&call| (call, Vec::new())).collect();
+    let missing: SyscallRules = MISSING.iter().map(|&call| (call, Vec::new())).collect();
     Ok(vec![program(missing, libc::ENOSYS)?, program(refused, libc::EPERM)?])
 }
 
 /// Which sockets cannot be made. No rule at all means: none.
-fn sockets(plan: &Plan) -> Result<Vec<SeccompRule>> {
+fn sockets(plan: &ConfinementPlan) -> Result<Vec<SeccompRule>> {
     let mut families = Vec::new();
-    if plan.network != Reach::Off {
+    if plan.network != NetworkReach::Off {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     if plan.unix_sockets {
@@ -175,7 +175,7 @@ fn one(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule> 
 }
 
 /// Refuses what the rules name with this error. Calls of another kind of machine end the process.
-fn program(rules: Rules, errno: libc::c_int) -> Result<BpfProgram> {
+fn program(rules: SyscallRules, errno: libc::c_int) -> Result<BpfProgram> {
     let machine = TargetArch::try_from(std::env::consts::ARCH)?;
     let refuse = SeccompAction::Errno(errno.cast_unsigned());
     let filter: BpfProgram = SeccompFilter::new(rules, SeccompAction::Allow, refuse, machine)?.try_into()?;
@@ -198,14 +198,14 @@ fn without_x32(filter: BpfProgram) -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Backend, Files, Landlock};
-    use crate::policy::Limits;
+    use crate::plan::{Backend, FileAccess, Landlock};
+    use crate::policy::ResourceLimits;
 
     #[test]
     fn every_plan_has_a_filter() {
-        for network in [Reach::Off, Reach::Proxied, Reach::Open] {
+        for network in [NetworkReach::Off, NetworkReach::Proxied, NetworkReach::Open] {
             for unix_sockets in [false, true] {
-                let files = Files {
+                let files = FileAccess {
                     writable: Vec::new(),
                     readable: Vec::new(),
                     protected: Vec::new(),
@@ -213,7 +213,13 @@ mod tests {
                     temp: "/tmp".into(),
                 };
                 let backend = Backend::Landlock(Landlock { version: 3, exceptions: true });
-                let plan = Plan { backend, files, network, unix_sockets, limits: Limits::default() };
+                let plan = ConfinementPlan {
+                    backend,
+                    files,
+                    network,
+                    unix_sockets,
+                    limits: ResourceLimits::default(),
+                };
                 let programs = programs(&plan).unwrap();
                 assert!(programs.iter().all(|program| (4..4096).contains(&program.len())));
             }

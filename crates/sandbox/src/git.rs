@@ -8,7 +8,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::policy::Protected;
+use windlass_git::{core_work_tree, is_repository};
+
+use crate::policy::ProtectedPath;
 
 /// Repositories deeper inside a directory are not looked for.
 const DEPTH_MAX: usize = 4;
@@ -16,18 +18,14 @@ const DEPTH_MAX: usize = 4;
 const ENTRIES_MAX: usize = 20_000;
 /// After this many repositories the search ends. Each of them costs every command time to start.
 const REPOSITORIES_MAX: usize = 64;
-/// Files that name a place are short.
-const POINTER_BYTES_MAX: u64 = 8192;
-/// A longer configuration is not that of a submodule.
-const CONFIG_BYTES_MAX: u64 = 256 * 1024;
 
 /// What of the repositories in a directory must stay, and what must be writable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitGuard {
-    /// Where git keeps the data of repositories whose work tree is elsewhere: for [`Policy::writable`](crate::Policy).
+    /// Where git keeps the data of repositories whose work tree is elsewhere: for [`SandboxPolicy::writable`](crate::SandboxPolicy).
     pub writable: Vec<PathBuf>,
-    /// What git would run, or would find what to run in: for [`Policy::protected`](crate::Policy).
-    pub protected: Vec<Protected>,
+    /// What git would run, or would find what to run in: for [`SandboxPolicy::protected`](crate::SandboxPolicy).
+    pub protected: Vec<ProtectedPath>,
     /// Whether everything was looked through. A directory may be too large.
     pub is_complete: bool,
 }
@@ -40,7 +38,7 @@ pub fn guard_repositories(root: &Path) -> GitGuard {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     if fs::symlink_metadata(root.join(".git")).is_err() && !is_repository(&root) {
         // Neither kind of repository can be made of the directory itself.
-        search.protect([Protected::new(root.join(".git")), Protected::new(root.join("HEAD"))]);
+        search.protect([ProtectedPath::new(root.join(".git")), ProtectedPath::new(root.join("HEAD"))]);
     }
     let mut waiting = VecDeque::from([(root, 0)]);
     while let Some((directory, depth)) = waiting.pop_front() {
@@ -70,7 +68,7 @@ pub fn guard_repositories(root: &Path) -> GitGuard {
 #[derive(Default)]
 struct Search {
     writable: BTreeSet<PathBuf>,
-    protected: BTreeSet<Protected>,
+    protected: BTreeSet<ProtectedPath>,
     guarded: BTreeSet<PathBuf>,
     entries_left: usize,
     is_cut: bool,
@@ -81,7 +79,7 @@ impl Search {
         self.entries_left == 0 || self.guarded.len() >= REPOSITORIES_MAX
     }
 
-    fn protect(&mut self, paths: impl IntoIterator<Item = Protected>) {
+    fn protect(&mut self, paths: impl IntoIterator<Item = ProtectedPath>) {
         self.protected.extend(paths);
     }
 
@@ -92,10 +90,10 @@ impl Search {
         if found.is_dir() {
             self.guard(&git);
         } else if found.is_file() {
-            self.protect([Protected::new(&git)]);
+            self.protect([ProtectedPath::new(&git)]);
             self.follow(directory, &git);
         } else {
-            self.protect([Protected::new(&git)]);
+            self.protect([ProtectedPath::new(&git)]);
         }
     }
 
@@ -105,10 +103,10 @@ impl Search {
             return;
         }
         self.protect([
-            Protected::new(repository.join("hooks")),
-            Protected::new(repository.join("config")),
-            Protected::new(repository.join("config.worktree")),
-            Protected::pointer(repository.join("commondir")),
+            ProtectedPath::new(repository.join("hooks")),
+            ProtectedPath::new(repository.join("config")),
+            ProtectedPath::new(repository.join("config.worktree")),
+            ProtectedPath::pointer(repository.join("commondir")),
         ]);
         for tree in self.directories(&repository.join("worktrees")) {
             self.guard_linked(&tree);
@@ -131,8 +129,8 @@ impl Search {
 
     /// Guards what git keeps of one linked work tree.
     fn guard_linked(&mut self, tree: &Path) {
-        self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
-        self.protect([Protected::new(tree.join("config.worktree"))]);
+        self.protect(["commondir", "gitdir"].map(|name| ProtectedPath::pointer(tree.join(name))));
+        self.protect([ProtectedPath::new(tree.join("config.worktree"))]);
     }
 
     /// Follows a file that says where the repository of a work tree is. Whoever made the file may lie: to be writable, the
@@ -155,7 +153,11 @@ impl Search {
         };
         let owner = match common {
             Some(common) if is_linked(&common) && is_repository(&common) => common,
-            None if is_repository(&repository) && is_submodule(&repository, work_tree) => repository,
+            None if is_repository(&repository)
+                && core_work_tree(&repository).as_deref() == Some(work_tree) =>
+            {
+                repository
+            }
             _ => return,
         };
         self.writable.insert(owner);
@@ -177,43 +179,9 @@ impl Search {
     }
 }
 
-/// Whether a directory is what git takes for a repository.
-fn is_repository(directory: &Path) -> bool {
-    directory.join("HEAD").symlink_metadata().is_ok()
-        && directory.join("objects").is_dir()
-        && directory.join("refs").is_dir()
-}
-
-/// Whether the configuration of a repository names this work tree.
-fn is_submodule(repository: &Path, work_tree: &Path) -> bool {
-    let Some(text) = read_short(&repository.join("config"), CONFIG_BYTES_MAX) else { return false };
-    let mut section = String::new();
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('[') {
-            section = line.to_ascii_lowercase();
-        }
-        let value = line.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("worktree"));
-        if let (Some((_, value)), "[core]") = (value, section.as_str()) {
-            let named = repository.join(value.trim().trim_matches('"'));
-            return named.canonicalize().is_ok_and(|named| named == work_tree);
-        }
-    }
-    false
-}
-
-/// The place that a file names, relative to the directory it is in.
+/// The path that a file names, resolved.
 fn pointed_to(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let text = read_short(file, POINTER_BYTES_MAX)?;
-    let name = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);
-    file.parent()?.join(name).canonicalize().ok()
-}
-
-fn read_short(file: &Path, most: u64) -> Option<String> {
-    let found = fs::metadata(file).ok()?;
-    if !found.is_file() || found.len() > most {
-        return None;
-    }
-    fs::read_to_string(file).ok()
+    windlass_git::named_path(file, prefix)?.canonicalize().ok()
 }
 
 #[cfg(test)]

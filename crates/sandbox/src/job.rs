@@ -1,6 +1,6 @@
 //! A command to run, and how bash is told to run it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,9 +12,9 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 
-use crate::request::{Script, What};
+use crate::request::{CommandToRun, ShellScript};
 use crate::sandbox::Sandbox;
-use crate::system::{self, Inherited, Leader, Setup};
+use crate::system::{self, ChildSetup, InheritedDescriptor, Leader};
 
 /// One command line for bash.
 #[derive(Clone, Debug)]
@@ -43,17 +43,17 @@ pub struct ProgramJob {
     /// Its whole environment. A sandbox changes what must be different inside.
     pub environment: Vec<(OsString, OsString)>,
     /// What it reads.
-    pub input: Input,
+    pub input: ProgramInput,
     /// What confines it.
     pub sandbox: Option<Sandbox>,
 }
 
 /// The standard input of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub enum ProgramInput {
     /// Nothing: it is at its end at once.
     Nothing,
-    /// What is written to [`Program::input`](crate::Program).
+    /// What is written to [`ProgramProcess::input`](crate::ProgramProcess).
     Pipe,
 }
 
@@ -68,8 +68,7 @@ const PATH_BYTES_MAX: usize = 8192;
 
 const BASH: &[&str] = &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-/// What a command runs with.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ChildSurroundings<'a> {
     /// Its environment; without one it is that of this process.
     pub(crate) environment: Option<&'a [(OsString, OsString)]>,
     /// Its standard input; without one it is at its end at once.
@@ -79,26 +78,28 @@ pub(crate) struct Surroundings<'a> {
 
 /// What is to be started, with everything it does before it is the program; and the pipe on which the last working
 /// directory will arrive.
-pub(crate) fn command(what: &What, around: Surroundings<'_>) -> io::Result<(Command, Option<OwnedFd>)> {
-    let mut command = match what {
-        What::Shell(script) => bash(&script.text),
-        What::Program(argv) => program(argv)?,
+pub(crate) fn command(
+    run: &CommandToRun,
+    around: ChildSurroundings<'_>,
+) -> io::Result<(Command, Option<OwnedFd>)> {
+    let mut command = match run {
+        CommandToRun::Shell(script) => bash(&script.text),
+        CommandToRun::Program(argv) => program(argv)?,
     };
     command.stdin(around.input.map_or_else(Stdio::null, Stdio::from));
     if let Some(environment) = around.environment {
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     }
-    let mut setup = Setup::new(around.leader);
-    let cwd = match what {
-        What::Shell(script) => attach(&mut command, script, &mut setup)?,
-        What::Program(_) => None,
+    let mut setup = ChildSetup::new(around.leader);
+    let cwd = match run {
+        CommandToRun::Shell(script) => attach(&mut command, script, &mut setup)?,
+        CommandToRun::Program(_) => None,
     };
     system::before_exec(&mut command, setup);
     Ok((command, cwd))
 }
 
-/// Bash for `script`, without start-up files.
-fn bash(script: &OsStr) -> Command {
+fn bash(script: &str) -> Command {
     let bash = BASH.iter().find(|path| Path::new(path).exists()).unwrap_or(&"bash");
     let mut command = Command::new(bash);
     command.arg0("bash").args(["--noprofile", "--norc", "-c", "--"]).arg(script);
@@ -118,17 +119,23 @@ fn program(argv: &[OsString]) -> io::Result<Command> {
 /// It is done in a prelude that bash reads because `BASH_ENV` names it. So the script itself stays the argument of
 /// `-c`, byte for byte: line numbers, `$0`, `$?`, here-documents and `exit` are what they would be without it. A script
 /// that sets its own `EXIT` trap or replaces the shell by `exec` leaves no report.
-fn attach(command: &mut Command, script: &Script, setup: &mut Setup) -> io::Result<Option<OwnedFd>> {
+fn attach(
+    command: &mut Command,
+    script: &ShellScript,
+    setup: &mut ChildSetup,
+) -> io::Result<Option<OwnedFd>> {
     let mut cwd = None;
     if script.track_cwd {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        setup.inherited.push(Inherited { descriptor: out_of_the_way(&writer)?, number: CWD_FD });
+        setup.inherited.push(InheritedDescriptor { descriptor: out_of_the_way(&writer)?, number: CWD_FD });
         cwd = Some(reader);
     }
     if script.track_cwd || script.source.is_some() {
         let mut prelude = File::from(rustix::fs::memfd_create("prelude", MemfdFlags::CLOEXEC)?);
         prelude.write_all(&prelude_text(script.track_cwd, script.source.as_deref()))?;
-        setup.inherited.push(Inherited { descriptor: out_of_the_way(&prelude)?, number: PRELUDE_FD });
+        setup
+            .inherited
+            .push(InheritedDescriptor { descriptor: out_of_the_way(&prelude)?, number: PRELUDE_FD });
         command.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
     }
     Ok(cwd)
@@ -154,15 +161,8 @@ fn prelude_text(track_cwd: bool, source: Option<&Path>) -> Vec<u8> {
 }
 
 fn quoted(path: &Path) -> Vec<u8> {
-    let mut text = vec![b'\''];
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'\'' => text.extend(br"'\''"),
-            byte => text.push(byte),
-        }
-    }
-    text.push(b'\'');
-    text
+    let parts: Vec<&[u8]> = path.as_os_str().as_bytes().split(|&byte| byte == b'\'').collect();
+    [b"'", &parts.join(&br"'\''"[..])[..], b"'"].concat()
 }
 
 /// The working directory that arrived on the pipe, if any did.

@@ -19,21 +19,22 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::children::{self, Kind};
+use crate::children::{self, ChildRole};
 use crate::environment::without_loader;
-use crate::job::{self, Input, ProgramJob, ShellJob, Surroundings};
-use crate::network::Refusals;
-use crate::passing;
-use crate::plan::Confined;
-use crate::process::{Exit, ExitReceiver, Process, Program, Status, TERMINATE_TIME, Tree};
+use crate::job::{self, ChildSurroundings, ProgramInput, ProgramJob, ShellJob};
+use crate::messages::{self, MessageBuffer};
+use crate::network::RefusedConnections;
+use crate::plan::ConfinedRun;
+use crate::process::{
+    CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess, TERMINATE_TIME,
+};
 use crate::proxy::Proxy;
-use crate::report::Message;
-use crate::request::{self, Request, Script, What};
+use crate::report::CommandReport;
+use crate::request::{self, CommandToRun, ShellScript, SupervisorRequest};
 use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;
 use crate::system::{self, Leader};
-use crate::tree::{self, Left};
-use crate::wire;
+use crate::tree::{self, TreeState};
 
 /// How often a supervisor is set going again, should it have been stopped.
 const AWAKE_EVERY: Duration = Duration::from_secs(1);
@@ -46,10 +47,10 @@ const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
 /// Starts commands.
 #[derive(Clone, Debug)]
-pub struct Launcher(Mode);
+pub struct Launcher(LaunchMode);
 
 #[derive(Clone, Debug)]
-enum Mode {
+enum LaunchMode {
     Supervised(PathBuf),
     Direct,
 }
@@ -88,59 +89,61 @@ impl Launcher {
     /// from such processes.
     #[must_use]
     pub fn supervised(program: PathBuf) -> Self {
-        Self(Mode::Supervised(program))
+        Self(LaunchMode::Supervised(program))
     }
 
     /// Commands run without a supervisor, in a session of their own. The shell dies with the thread that started
     /// it; what it left behind, or what moved to another session, is not found when this process is killed.
     #[must_use]
     pub fn direct() -> Self {
-        Self(Mode::Direct)
+        Self(LaunchMode::Direct)
     }
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start(&self, job: &ShellJob) -> Result<Process, LaunchError> {
+    pub fn start(&self, job: &ShellJob) -> Result<ShellProcess, LaunchError> {
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        let streams = Streams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
+        let streams =
+            StandardStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
         let script =
-            Script { text: job.script.clone().into(), track_cwd: job.track_cwd, source: job.source.clone() };
+            ShellScript { text: job.script.clone(), track_cwd: job.track_cwd, source: job.source.clone() };
         let (exit, tree) = self.launch(Task {
-            what: What::Shell(script),
+            command: CommandToRun::Shell(script),
             cwd: &job.cwd,
             environment: &job.environment,
             sandbox: job.sandbox.as_ref(),
             streams,
         })?;
-        Ok(Process { output, exit, tree })
+        Ok(ShellProcess { output, exit, tree })
     }
 
     /// Starts the program. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start_program(&self, job: &ProgramJob) -> Result<Program, LaunchError> {
+    pub fn start_program(&self, job: &ProgramJob) -> Result<ProgramProcess, LaunchError> {
         let (output, output_writer) = io::pipe()?;
         let (errors, errors_writer) = io::pipe()?;
         let (reader, input) = match job.input {
-            Input::Nothing => (None, None),
-            Input::Pipe => {
+            ProgramInput::Nothing => (None, None),
+            ProgramInput::Pipe => {
                 let (reader, writer) = io::pipe()?;
                 (Some(reader.into()), Some(Sender::from_owned_fd(writer.into())?))
             }
         };
-        let streams = Streams { input: reader, output: output_writer.into(), errors: errors_writer.into() };
+        let streams =
+            StandardStreams { input: reader, output: output_writer.into(), errors: errors_writer.into() };
         let (output, errors) =
             (Receiver::from_owned_fd(output.into())?, Receiver::from_owned_fd(errors.into())?);
         let (exit, tree) = self.launch_program(job, streams)?;
-        Ok(Program { input, output, errors, exit, tree })
+        Ok(ProgramProcess { input, output, errors, exit, tree })
     }
 
     /// Starts the program with these standard streams.
     pub(crate) fn launch_program(
         &self,
         job: &ProgramJob,
-        streams: Streams,
-    ) -> Result<(ExitReceiver, Tree), LaunchError> {
+        streams: StandardStreams,
+    ) -> Result<(ExitReceiver, ProcessTree), LaunchError> {
         self.launch(Task {
-            what: What::Program(job.argv.clone()),
+            command: CommandToRun::Program(job.argv.clone()),
             cwd: &job.cwd,
             environment: &job.environment,
             sandbox: job.sandbox.as_ref(),
@@ -148,31 +151,31 @@ impl Launcher {
         })
     }
 
-    fn launch(&self, task: Task<'_>) -> Result<(ExitReceiver, Tree), LaunchError> {
-        if !task.what.fits() {
+    fn launch(&self, task: Task<'_>) -> Result<(ExitReceiver, ProcessTree), LaunchError> {
+        if !task.command.fits() {
             return Err(LaunchError::TooLong);
         }
         let stop = CancellationToken::new();
         let gone = CancellationToken::new();
         let (sender, receiver) = oneshot::channel();
-        let watch = Watch {
+        let watch = CommandWatch {
             exit: Some(sender),
             stop: stop.clone(),
-            refusals: Refusals::default(),
+            refusals: RefusedConnections::default(),
             sandbox: task.sandbox.cloned(),
             _gone: gone.clone().drop_guard(),
         };
         match &self.0 {
-            Mode::Supervised(program) => start_supervised(program, task, watch)?,
-            Mode::Direct if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
-            Mode::Direct => start_direct(task, watch)?,
+            LaunchMode::Supervised(program) => start_supervised(program, task, watch)?,
+            LaunchMode::Direct if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
+            LaunchMode::Direct => start_direct(task, watch)?,
         }
-        Ok((ExitReceiver(receiver), Tree::new(stop, gone)))
+        Ok((ExitReceiver(receiver), ProcessTree::new(stop, gone)))
     }
 }
 
 /// The standard streams of a command.
-pub(crate) struct Streams {
+pub(crate) struct StandardStreams {
     /// Without one it is at its end at once.
     pub(crate) input: Option<OwnedFd>,
     pub(crate) output: OwnedFd,
@@ -181,24 +184,24 @@ pub(crate) struct Streams {
 
 /// A command that is about to be started.
 struct Task<'a> {
-    what: What,
+    command: CommandToRun,
     cwd: &'a Path,
     environment: &'a [(OsString, OsString)],
     sandbox: Option<&'a Sandbox>,
-    streams: Streams,
+    streams: StandardStreams,
 }
 
 /// What whoever watches a command holds.
-struct Watch {
+struct CommandWatch {
     exit: Option<oneshot::Sender<Exit>>,
     stop: CancellationToken,
-    refusals: Refusals,
+    refusals: RefusedConnections,
     /// Its directory for temporary files must last as long as the command.
     sandbox: Option<Sandbox>,
     _gone: DropGuard,
 }
 
-impl Watch {
+impl CommandWatch {
     fn report(&mut self, mut exit: Exit) {
         if let Some(sender) = self.exit.take() {
             exit.refused = self.refusals.list();
@@ -210,80 +213,77 @@ impl Watch {
 
 fn spawn(
     command: &mut Command,
-    kind: Kind,
+    role: ChildRole,
     cwd: &Path,
     streams: (OwnedFd, OwnedFd),
 ) -> Result<Pid, LaunchError> {
     command.current_dir(cwd).stdout(streams.0).stderr(streams.1);
-    children::spawn(command, kind).map_err(|source| match source.raw_os_error() {
+    children::spawn(command, role).map_err(|source| match source.raw_os_error() {
         Some(libc::E2BIG) => LaunchError::TooLong,
         _ => LaunchError::Program { program: command.get_program().to_string_lossy().into_owned(), source },
     })
 }
 
-fn start_supervised(program: &Path, task: Task<'_>, watch: Watch) -> Result<(), LaunchError> {
+fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> {
     let (ours, theirs) = StdUnixStream::pair()?;
-    let Task { what, cwd, environment, sandbox, streams } = task;
-    request::announce(&ours, streams.input.as_ref().map(AsFd::as_fd))?;
+    let Task { command, cwd, environment, sandbox, streams } = task;
+    if let Some(input) = &streams.input {
+        request::send_input(&ours, input.as_fd())?;
+    }
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
-    let confined = sandbox.map(|sandbox| Confined {
+    let confined = sandbox.map(|sandbox| ConfinedRun {
         plan: sandbox.plan().clone(),
         cwd: cwd.to_owned(),
         environment: sandbox.environment(environment),
     });
-    let mut command = Command::new(program);
-    command.arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs))).env_clear();
+    let mut supervisor = Command::new(program);
+    supervisor.arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs))).env_clear();
     if confined.is_some() {
         // What is outside of the sandbox loads nothing that only the inside is told to.
-        command.envs(without_loader(environment));
+        supervisor.envs(without_loader(environment));
     } else {
-        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        supervisor.envs(environment.iter().map(|(name, value)| (name, value)));
     }
-    let message = wire::message(&Request { what, confined });
-    if message.len() > wire::MESSAGE_BYTES_MAX {
+    let request =
+        messages::encode(&SupervisorRequest { command, confined, has_input: streams.input.is_some() })?;
+    if request.len() > messages::MESSAGE_BYTES_MAX {
         return Err(LaunchError::TooLong);
     }
-    let supervisor = spawn(&mut command, Kind::Supervisor, cwd, (streams.output, streams.errors))?;
-    tokio::spawn(watch_supervisor(supervisor, control, message, watch));
+    let supervisor = spawn(&mut supervisor, ChildRole::Supervisor, cwd, (streams.output, streams.errors))?;
+    tokio::spawn(watch_supervisor(supervisor, control, request, watch));
     Ok(())
 }
 
 /// What the supervisor says, and the proxy that it may ask for.
-struct Ear {
+struct ReportListener {
     socket: OwnedReadHalf,
-    arrived: Vec<u8>,
-    descriptor: Option<OwnedFd>,
+    buffer: MessageBuffer,
     proxy: Option<Proxy>,
 }
 
-impl Ear {
+impl ReportListener {
     /// Waits for something to be said and acts on it; false at the end. Nothing is lost if it is dropped meanwhile.
-    async fn listen(&mut self, watch: &mut Watch) -> bool {
+    async fn listen(&mut self, watch: &mut CommandWatch) -> bool {
         let socket: &UnixStream = self.socket.as_ref();
-        let read = || passing::receive(socket, 4096, RecvFlags::DONTWAIT);
-        match socket.async_io(Interest::READABLE, read).await {
-            Ok((bytes, _)) if bytes.is_empty() => return false,
-            Ok((bytes, descriptor)) => {
-                self.arrived.extend(bytes);
-                self.descriptor = descriptor.or(self.descriptor.take());
-            }
-            Err(_) => return false,
+        let receive = || self.buffer.receive(socket, RecvFlags::DONTWAIT);
+        if !socket.async_io(Interest::READABLE, receive).await.unwrap_or(false) {
+            return false;
         }
-        while let Ok(Some(message)) = wire::take_message(&mut self.arrived) {
+        while let Ok(Some(message)) = self.buffer.take() {
             match message {
-                Message::Listening => self.open_proxy(watch),
-                Message::Ended(exit) => watch.report(exit),
-                Message::Confined | Message::Failed(_) => {}
+                CommandReport::Listening => self.open_proxy(watch),
+                CommandReport::Ended(exit) => watch.report(exit),
+                CommandReport::Confined | CommandReport::Failed(_) => {}
             }
         }
         true
     }
 
     /// A socket that cannot be served is closed, so the command finds nobody there.
-    fn open_proxy(&mut self, watch: &Watch) {
+    fn open_proxy(&mut self, watch: &CommandWatch) {
         let arbiter = watch.sandbox.as_ref().and_then(Sandbox::arbiter);
-        if let (Some(socket), Some(arbiter)) = (self.descriptor.take(), arbiter) {
+        if let (Some(socket), Some(arbiter)) = (self.buffer.descriptor.take(), arbiter) {
             self.proxy = Proxy::open(socket, arbiter.clone(), watch.refusals.clone()).ok();
         }
     }
@@ -291,7 +291,7 @@ impl Ear {
 
 /// Passes on the request, the supervisor's report and the wish to stop, until the supervisor is gone and nothing of
 /// what was below it is left.
-async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>, mut watch: Watch) {
+async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>, mut watch: CommandWatch) {
     let (socket, mut writer) = control.into_split();
     let stop = watch.stop.clone();
     tokio::select! {
@@ -299,12 +299,12 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
         _ = writer.write_all(&request) => {}
         () = stop.cancelled() => {}
     }
-    let mut ear = Ear { socket, arrived: Vec::new(), descriptor: None, proxy: None };
+    let mut listener = ReportListener { socket, buffer: MessageBuffer::default(), proxy: None };
     let mut killed_at = None;
     let mut awake = interval(AWAKE_EVERY);
     loop {
         tokio::select! {
-            more = ear.listen(&mut watch) => if !more { break },
+            more = listener.listen(&mut watch) => if !more { break },
             () = stop.cancelled(), if killed_at.is_none() => {
                 killed_at = Some(Instant::now() + TERMINATE_TIME + REACT_TIME);
                 // Closing our half is the request; if it is closed already, the supervisor is gone.
@@ -318,24 +318,24 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
             }
         }
     }
-    drop(ear);
+    drop(listener);
     // Its end of the socket was the last thing it held; the process itself follows at once.
     while let Ok(None) = children::collect(supervisor) {
         sleep(COLLECT_AGAIN).await;
     }
     let mut again = COLLECT_AGAIN;
-    while children::end_adopted() == Left::Something {
+    while children::end_adopted() == TreeState::Alive {
         sleep(again).await;
         again = (again * 2).min(KILL_AGAIN_MAX);
     }
 }
 
-fn start_direct(task: Task<'_>, watch: Watch) -> Result<(), LaunchError> {
-    let Task { what, cwd, environment, streams, .. } = task;
+fn start_direct(task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> {
+    let Task { command, cwd, environment, streams, .. } = task;
     let around =
-        Surroundings { environment: Some(environment), input: streams.input, leader: Leader::Session };
-    let (mut command, last_cwd) = job::command(&what, around)?;
-    let leader = spawn(&mut command, Kind::Session, cwd, (streams.output, streams.errors))?;
+        ChildSurroundings { environment: Some(environment), input: streams.input, leader: Leader::Session };
+    let (mut command, last_cwd) = job::command(&command, around)?;
+    let leader = spawn(&mut command, ChildRole::Session, cwd, (streams.output, streams.errors))?;
     let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)
         .and_then(system::watch)?;
@@ -345,7 +345,7 @@ fn start_direct(task: Task<'_>, watch: Watch) -> Result<(), LaunchError> {
 
 /// Waits for the shell and for the wish to stop. The shell is collected only at the very end, so that its number,
 /// which is also its session's, belongs to nobody else meanwhile.
-async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd>, mut watch: Watch) {
+async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd>, mut watch: CommandWatch) {
     let ended = tokio::select! {
         _ = handle.readable() => true,
         () = watch.stop.cancelled() => false,
@@ -367,17 +367,13 @@ async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd
         sleep(LOOK_AGAIN).await;
     }
     if let Ok(Some(status)) = children::collect(leader) {
-        watch.report(Exit::new(crate::supervisor::status_of(status)));
+        watch.report(Exit::new(status.into()));
     }
 }
 
 /// The status of a child that has ended and is left uncollected.
-fn peek(pid: Pid) -> Status {
+fn peek(pid: Pid) -> CommandStatus {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let Ok(Some(status)) = waitid(WaitId::Pid(pid), options) else { return Status::Lost };
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Status::Code(code),
-        (None, Some(signal)) => Status::Signal(signal),
-        (None, None) => Status::Lost,
-    }
+    let Ok(Some(status)) = waitid(WaitId::Pid(pid), options) else { return CommandStatus::Lost };
+    CommandStatus::new(status.exit_status(), status.terminating_signal())
 }

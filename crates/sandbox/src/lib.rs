@@ -6,7 +6,7 @@
 //! and ends what was below; at its own end it can wait until all is gone ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker
 //! promises, for programs that cannot offer themselves as supervisor.
 //!
-//! A command can be confined: a [`Policy`] says what it may reach, [`Sandbox::prepare`] finds out how that can be enforced
+//! A command can be confined: a [`SandboxPolicy`] says what it may reach, [`Sandbox::prepare`] finds out how that can be enforced
 //! here, and every job takes the result. There is no way from a policy that cannot be enforced to a command that runs.
 //!
 //! Nothing here decides whether a command may run. Linux only.
@@ -19,18 +19,18 @@ mod environment;
 mod explain;
 mod filter;
 mod git;
-mod grants;
 mod job;
-mod later;
+mod landlock_rules;
 mod launch;
 mod limits;
+mod messages;
 mod mounts;
 mod network;
-mod passing;
 mod plan;
 mod policy;
 mod process;
 mod proxy;
+mod raw_text;
 mod report;
 mod request;
 mod run;
@@ -42,20 +42,22 @@ mod supervisor;
 mod system;
 mod terminal;
 mod tree;
-mod wire;
+mod variable_changes;
 
 pub use children::wait_for_trees;
 pub use environment::{child_environment, distrust};
 pub use git::{GitGuard, guard_repositories};
-pub use job::{Input, ProgramJob, ShellJob};
-pub use later::LaterVariables;
+pub use job::{ProgramInput, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
-pub use network::{Arbiter, Destination, Host, Network, Refused, Verdict, VerdictFuture};
-pub use policy::{Choice, Exceptions, Limits, Policy, Protected, StandIn, credential_stores};
-pub use process::{Exit, ExitReceiver, Process, Program, Status, Tree};
-pub use run::{Bounds, Finished, Kept};
-pub use sandbox::{ActiveLayer, Layer, Sandbox, Unavailable};
+pub use network::{Arbiter, Host, Network, NetworkDestination, NetworkVerdict, RefusedConnection};
+pub use policy::{
+    Choice, Exceptions, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores,
+};
+pub use process::{CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess};
+pub use run::{Bounds, CapturedOutput, ProgramOutcome};
+pub use sandbox::{ActiveBarrier, Barrier, Sandbox, Unavailable};
 pub use secrecy::close_to_others;
 pub use supervisor::run_if_supervisor;
 pub use terminal::{run_command, tried_sandbox};
 pub use tokio::net::unix::pipe::{Receiver as OutputPipe, Sender as InputPipe};
+pub use variable_changes::VariableChanges;

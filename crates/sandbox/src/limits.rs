@@ -1,4 +1,4 @@
-//! What the layers of a sandbox keep a command from, in words for whoever runs it.
+//! What the barriers of a sandbox keep a command from, in words for whoever runs it.
 //!
 //! A model is told nothing else about its sandbox, before a command and after one that failed, so that it is told what holds here.
 
@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup;
-use crate::grants;
-use crate::plan::{Backend, Files, Plan, Reach};
-use crate::sandbox::{ActiveLayer, Layer, Sandbox};
+use crate::landlock_rules;
+use crate::plan::{Backend, ConfinementPlan, FileAccess, NetworkReach};
+use crate::sandbox::{ActiveBarrier, Barrier, Sandbox};
 
 /// So many directories are named in one sentence.
 const NAMED_MAX: usize = 6;
@@ -17,42 +17,42 @@ impl Sandbox {
     /// What commands cannot do in this sandbox, in sentences.
     #[must_use]
     pub fn limits(&self) -> String {
-        self.limits_of(&[Layer::Writing, Layer::Protected, Layer::Hidden, Layer::Network])
+        self.limits_of(&[Barrier::Writing, Barrier::Protected, Barrier::Hidden, Barrier::Network])
     }
 
-    /// What these layers keep a command from; empty if they keep it from nothing.
-    pub(crate) fn limits_of(&self, wanted: &[Layer]) -> String {
-        let active = self.active_layers().iter().filter(|active| wanted.contains(&active.layer));
-        active.filter_map(|ActiveLayer { limit, .. }| limit.as_deref()).collect::<Vec<_>>().join(" ")
+    /// What these barriers keep a command from; empty if they keep it from nothing.
+    pub(crate) fn limits_of(&self, wanted: &[Barrier]) -> String {
+        let active = self.active_barriers().iter().filter(|active| wanted.contains(&active.barrier));
+        active.filter_map(|ActiveBarrier { limit, .. }| limit.as_deref()).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What a layer keeps a command from.
-pub(crate) fn limit(layer: Layer, plan: &Plan) -> Option<String> {
+/// What a barrier keeps a command from.
+pub(crate) fn limit(barrier: Barrier, plan: &ConfinementPlan) -> Option<String> {
     let files = &plan.files;
-    match layer {
-        Layer::Writing => Some(format!("Commands can write only in {}.", writable(files))),
-        Layer::Protected => protected(plan),
-        Layer::Hidden if files.hidden.is_empty() => None,
-        Layer::Hidden => Some("Credentials and other hidden files cannot be read.".to_owned()),
-        Layer::Network => match plan.network {
-            Reach::Off => Some("There is no network, not even on this machine.".to_owned()),
-            Reach::Proxied => Some(
+    match barrier {
+        Barrier::Writing => Some(format!("Commands can write only in {}.", writable(files))),
+        Barrier::Protected => protected(plan),
+        Barrier::Hidden if files.hidden.is_empty() => None,
+        Barrier::Hidden => Some("Credentials and other hidden files cannot be read.".to_owned()),
+        Barrier::Network => match plan.network {
+            NetworkReach::Off => Some("There is no network, not even on this machine.".to_owned()),
+            NetworkReach::Proxied => Some(
                 "Only allowed hosts can be reached, through the proxy that HTTP_PROXY and HTTPS_PROXY name."
                     .to_owned(),
             ),
-            Reach::Open => None,
+            NetworkReach::Open => None,
         },
-        Layer::ProcessLimit => match process_limit(&plan.backend) {
+        Barrier::ProcessLimit => match process_limit(&plan.backend) {
             (NO_LIMIT, _) => None,
             _ => Some(format!("At most {} processes can run at a time.", plan.limits.processes)),
         },
-        Layer::Sockets | Layer::Processes | Layer::Privileges | Layer::SystemCalls => None,
+        Barrier::Sockets | Barrier::Processes | Barrier::Privileges | Barrier::SystemCalls => None,
     }
 }
 
 /// The writable places without those inside of others. The name of the temporary directory is another one in each session.
-fn writable(files: &Files) -> String {
+fn writable(files: &FileAccess) -> String {
     let is_inside =
         |place: &PathBuf| files.writable.iter().any(|other| other != place && place.starts_with(other));
     let places: BTreeSet<&PathBuf> = files.writable.iter().filter(|place| !is_inside(place)).collect();
@@ -60,14 +60,14 @@ fn writable(files: &Files) -> String {
     listed(names.chain(["$TMPDIR".to_owned()]).collect())
 }
 
-fn protected(plan: &Plan) -> Option<String> {
+fn protected(plan: &ConfinementPlan) -> Option<String> {
     let files = &plan.files;
     let may_change = matches!(&plan.backend, Backend::Landlock(landlock) if !landlock.exceptions);
     let stay = "Protected files in there cannot be changed: git hooks and configuration, settings of editors and agents, \
                 shell start-up files.";
     let stay = (!may_change && !files.protected.is_empty()).then(|| stay.to_owned());
     let Backend::Landlock(landlock) = &plan.backend else { return stay };
-    let in_part = grants::opened_in_part(files, *landlock);
+    let in_part = landlock_rules::opened_in_part(files, *landlock);
     if in_part.is_empty() {
         return stay;
     }

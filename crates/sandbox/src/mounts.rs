@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::plan::{Bubblewrap, Files, Reach};
+use crate::plan::{Bubblewrap, FileAccess, NetworkReach};
 use crate::policy::StandIn;
 use crate::stubs::{self, Stubs};
 
@@ -23,7 +23,7 @@ const LINKS_MAX: u8 = 8;
 /// What is mounted, and what has to be done besides.
 #[derive(Default)]
 pub(crate) struct Mounts {
-    entries: Vec<(PathBuf, Access)>,
+    entries: Vec<(PathBuf, MountAccess)>,
     /// Links to be covered inside.
     pub(crate) symlinks: Vec<PathBuf>,
     /// What stands in for missing paths.
@@ -32,7 +32,7 @@ pub(crate) struct Mounts {
 
 /// How a place is mounted; of two for the same place the later counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Access {
+enum MountAccess {
     /// As what it is in, only to hold it in its place.
     Pin,
     Write,
@@ -62,13 +62,17 @@ const LINKS: &[(&str, &str)] = &[
 ];
 
 /// What `bwrap` is told in every case.
-pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach, devices: Devices) -> Vec<&'static str> {
+pub(crate) fn base_arguments(
+    bubblewrap: &Bubblewrap,
+    network: NetworkReach,
+    devices: Devices,
+) -> Vec<&'static str> {
     let mut arguments = vec!["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"];
     arguments.extend(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if bubblewrap.user_namespace {
         arguments.push("--unshare-user");
     }
-    if network != Reach::Open {
+    if network != NetworkReach::Open {
         arguments.push("--unshare-net");
     }
     arguments.extend(["--ro-bind", "/", "/"]);
@@ -97,7 +101,7 @@ pub(crate) enum Devices {
 
 /// The writable places, as they are named and as they are, outer ones first. What does not exist is left out, and so is
 /// what is reached over a link inside of another writable place: whoever writes there could have made that link.
-pub(crate) fn writable_places(files: &Files) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+pub(crate) fn writable_places(files: &FileAccess) -> Result<Vec<(PathBuf, PathBuf)>, String> {
     let mut found = Vec::new();
     for place in files.writable.iter().chain([&files.temp]) {
         match place.canonicalize() {
@@ -128,7 +132,7 @@ fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> b
 }
 
 /// Finds out what has to be mounted how. Fails if something cannot be protected.
-pub(crate) fn arrange(files: &Files) -> Result<Mounts, String> {
+pub(crate) fn arrange(files: &FileAccess) -> Result<Mounts, String> {
     let mut arrangement = Arrangement { writable: writable_places(files)?, ..Arrangement::default() };
     arrangement.hold_writable();
     let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
@@ -151,17 +155,18 @@ impl Mounts {
         for (path, access) in &self.entries {
             let path = path.as_os_str();
             match access {
-                Access::Pin | Access::Write => add(&[words("--bind"), path, path]),
-                Access::Read => add(&[words("--ro-bind"), path, path]),
-                Access::Hide if Path::new(path).is_dir() => {
+                MountAccess::Pin | MountAccess::Write => add(&[words("--bind"), path, path]),
+                MountAccess::Read => add(&[words("--ro-bind"), path, path]),
+                MountAccess::Hide if Path::new(path).is_dir() => {
                     // What is inside of it and not hidden can still be reached.
                     let mode = if self.has_inside(Path::new(path)) { "0111" } else { "0000" };
                     add(&[words("--perms"), words(mode), words("--tmpfs"), path]);
                 }
-                Access::Hide => add(&[words("--ro-bind"), words("/dev/null"), path]),
+                MountAccess::Hide => add(&[words("--ro-bind"), words("/dev/null"), path]),
             }
         }
-        let hidden = self.entries.iter().filter(|(path, access)| *access == Access::Hide && path.is_dir());
+        let hidden =
+            self.entries.iter().filter(|(path, access)| *access == MountAccess::Hide && path.is_dir());
         for (path, _) in hidden {
             add(&[words("--remount-ro"), path.as_os_str()]);
         }
@@ -185,7 +190,7 @@ impl Mounts {
 struct Arrangement {
     /// Writable places as they were named and as they are.
     writable: Vec<(PathBuf, PathBuf)>,
-    entries: BTreeMap<PathBuf, Access>,
+    entries: BTreeMap<PathBuf, MountAccess>,
     symlinks: BTreeSet<PathBuf>,
     stubs: Stubs,
 }
@@ -194,18 +199,17 @@ impl Arrangement {
     /// Mounts the writable places, and holds those that are inside of another where they are.
     fn hold_writable(&mut self) {
         for (_, real) in self.writable.clone() {
-            self.add(&real, Access::Write);
+            self.add(&real, MountAccess::Write);
             let around = self.writable.iter().map(|(_, root)| root);
             let around = around.filter(|root| real != **root && real.starts_with(root)).max().cloned();
-            let above: Vec<PathBuf> = real.ancestors().skip(1).map(Path::to_owned).collect();
-            for directory in above.iter().take_while(|path| around.as_ref().is_some_and(|root| *path != root))
-            {
-                self.add(directory, Access::Pin);
+            let Some(root) = around else { continue };
+            for directory in real.ancestors().skip(1).take_while(|path| *path != root) {
+                self.add(directory, MountAccess::Pin);
             }
         }
     }
 
-    fn add(&mut self, path: &Path, access: Access) {
+    fn add(&mut self, path: &Path, access: MountAccess) {
         let entry = self.entries.entry(path.to_owned()).or_insert(access);
         *entry = (*entry).max(access);
     }
@@ -223,11 +227,9 @@ impl Arrangement {
         if let Some((root, rest)) = self.inside(&real.path) {
             return self.walk(root, &rest, goal, links);
         }
-        match goal {
-            Goal::Hide if real.exists => self.add(&real.path, Access::Hide),
-            Goal::Read | Goal::Protect(_) if real.exists => self.add(&real.path, Access::Read),
-            // Where nothing can be written, nothing can be made.
-            _ => {}
+        // Where nothing can be written, nothing can be made.
+        if real.exists {
+            self.reach(&real.path, goal);
         }
         Ok(())
     }
@@ -255,7 +257,10 @@ impl Arrangement {
                 Ok(found) if goal == Goal::Read || !stubs::is_blank(&found, &next) => found,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
                 _ => {
-                    let goal = if is_last { goal } else { goal.as_directory() };
+                    let goal = match goal {
+                        Goal::Protect(_) if !is_last => Goal::Protect(StandIn::Directory),
+                        goal => goal,
+                    };
                     return self.keep_missing(&next, goal, links);
                 }
             };
@@ -269,14 +274,14 @@ impl Arrangement {
                 self.reach(&next, goal);
                 return Ok(());
             }
-            self.add(&next, Access::Pin);
+            self.add(&next, MountAccess::Pin);
             here = next;
         }
         Ok(())
     }
 
     fn reach(&mut self, path: &Path, goal: Goal) {
-        self.add(path, if goal == Goal::Hide { Access::Hide } else { Access::Read });
+        self.add(path, if goal == Goal::Hide { MountAccess::Hide } else { MountAccess::Read });
     }
 
     /// Keeps something from being made.
@@ -301,15 +306,15 @@ impl Arrangement {
     /// Drops what has no effect, and what would have the wrong one: a place that only has to stay where it is must not
     /// become writable because of that.
     fn settle(self) -> Mounts {
-        let mut entries: Vec<(PathBuf, Access)> = Vec::new();
+        let mut entries: Vec<(PathBuf, MountAccess)> = Vec::new();
         for (path, access) in self.entries {
             let around = entries.iter().rev().find(|(other, _)| path.starts_with(other));
-            let around = around.map_or(Access::Read, |(_, access)| *access);
+            let around = around.map_or(MountAccess::Read, |(_, access)| *access);
             let has_effect = match access {
-                Access::Pin => matches!(around, Access::Pin | Access::Write),
-                Access::Write => true,
-                Access::Read => around != Access::Read,
-                Access::Hide => around != Access::Hide,
+                MountAccess::Pin => matches!(around, MountAccess::Pin | MountAccess::Write),
+                MountAccess::Write => true,
+                MountAccess::Read => around != MountAccess::Read,
+                MountAccess::Hide => around != MountAccess::Hide,
             };
             if has_effect {
                 entries.push((path, access));
@@ -319,23 +324,13 @@ impl Arrangement {
     }
 }
 
-impl Goal {
-    /// The same for a directory that the path would lead through.
-    fn as_directory(self) -> Self {
-        match self {
-            Self::Protect(_) => Self::Protect(StandIn::Directory),
-            other => other,
-        }
-    }
-}
-
 /// A path without links, of which the last parts may not exist.
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedPath {
     pub(crate) path: PathBuf,
     pub(crate) exists: bool,
 }
 
-pub(crate) fn resolve(path: &Path) -> io::Result<Resolved> {
+pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
     let mut missing = Vec::new();
     let mut links = 0;
     let mut rest = path.to_owned();
@@ -343,7 +338,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<Resolved> {
         match rest.canonicalize() {
             Ok(real) => {
                 let path = missing.iter().rev().fold(real, |path, part| path.join(part));
-                return Ok(Resolved { path, exists: missing.is_empty() });
+                return Ok(ResolvedPath { path, exists: missing.is_empty() });
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             // What cannot be looked into cannot be reached from inside either, with fewer rights.

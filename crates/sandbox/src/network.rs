@@ -22,7 +22,7 @@ pub enum Network {
 
 /// A place in the network.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Destination {
+pub struct NetworkDestination {
     /// The host as the command names it.
     pub host: Host,
     /// The port.
@@ -40,7 +40,7 @@ pub enum Host {
 
 /// Whether a destination may be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum NetworkVerdict {
     /// Yes, as long as it is a public address.
     Allow,
     /// Yes, whatever its address: this very host was named by whoever allowed it.
@@ -49,24 +49,23 @@ pub enum Verdict {
     Deny(String),
 }
 
-/// A future of a [`Verdict`].
-pub type VerdictFuture = Pin<Box<dyn Future<Output = Verdict> + Send>>;
+type NetworkVerdictFuture = Pin<Box<dyn Future<Output = NetworkVerdict> + Send>>;
 
 /// Decides about destinations; may take its time, the connection waits.
 #[derive(Clone)]
-pub struct Arbiter(Arc<dyn Fn(Destination) -> VerdictFuture + Send + Sync>);
+pub struct Arbiter(Arc<dyn Fn(NetworkDestination) -> NetworkVerdictFuture + Send + Sync>);
 
 impl Arbiter {
     /// Whoever answers with the verdict.
     pub fn new<F, V>(decide: F) -> Self
     where
-        F: Fn(Destination) -> V + Send + Sync + 'static,
-        V: Future<Output = Verdict> + Send + 'static,
+        F: Fn(NetworkDestination) -> V + Send + Sync + 'static,
+        V: Future<Output = NetworkVerdict> + Send + 'static,
     {
         Self(Arc::new(move |destination| Box::pin(decide(destination))))
     }
 
-    pub(crate) async fn decide(&self, destination: Destination) -> Verdict {
+    pub(crate) async fn decide(&self, destination: NetworkDestination) -> NetworkVerdict {
         (self.0)(destination).await
     }
 }
@@ -119,7 +118,7 @@ impl fmt::Display for Host {
     }
 }
 
-impl fmt::Display for Destination {
+impl fmt::Display for NetworkDestination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -127,14 +126,14 @@ impl fmt::Display for Destination {
 
 /// A destination that a command tried to reach and did not get to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedConnection {
     /// Where it wanted to go.
-    pub destination: Destination,
+    pub destination: NetworkDestination,
     /// Why it was refused.
     pub reason: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "network: {} was refused: {}", self.destination, self.reason)
     }
@@ -142,10 +141,10 @@ impl fmt::Display for Refused {
 
 /// Refusals of one command, each destination once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Refusals(Arc<Mutex<Vec<Refused>>>);
+pub(crate) struct RefusedConnections(Arc<Mutex<Vec<RefusedConnection>>>);
 
-impl Refusals {
-    pub(crate) fn add(&self, refused: Refused) {
+impl RefusedConnections {
+    pub(crate) fn add(&self, refused: RefusedConnection) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = list.iter().any(|known| known.destination == refused.destination);
         if !is_known && list.len() < REFUSED_MAX {
@@ -153,7 +152,7 @@ impl Refusals {
         }
     }
 
-    pub(crate) fn list(&self) -> Vec<Refused> {
+    pub(crate) fn list(&self) -> Vec<RefusedConnection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -195,10 +194,10 @@ mod tests {
 
     #[test]
     fn refusals_are_few() {
-        let refusals = Refusals::default();
+        let refusals = RefusedConnections::default();
         for port in (0..300).chain(0..300) {
-            let destination = Destination { host: Host::Name("a".to_owned()), port };
-            refusals.add(Refused { destination, reason: "no".to_owned() });
+            let destination = NetworkDestination { host: Host::Name("a".to_owned()), port };
+            refusals.add(RefusedConnection { destination, reason: "no".to_owned() });
         }
         let list = refusals.list();
         assert_eq!(list.len(), REFUSED_MAX);

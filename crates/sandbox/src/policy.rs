@@ -2,20 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::network::Network;
+use crate::raw_text;
 
 /// What a confined command may reach. Everything else of the file system can be read and not be written.
 ///
 /// All paths are absolute. Where two of them contradict each other, the longer one counts; for the very same path the
 /// stricter of the two does.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct SandboxPolicy {
     /// Directories and files that can be written. One that does not exist is left out.
     pub writable: Vec<PathBuf>,
     /// What can only be read, inside a writable directory or inside a hidden one.
     pub readable: Vec<PathBuf>,
     /// What can only be read and, where it does not exist, not be made.
-    pub protected: Vec<Protected>,
+    pub protected: Vec<ProtectedPath>,
     /// What can be neither read nor written; see [`credential_stores`].
     pub hidden: Vec<PathBuf>,
     /// What of the network can be reached.
@@ -27,7 +30,7 @@ pub struct Policy {
     /// at its end.
     pub temp: Option<PathBuf>,
     /// How much a command may use.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Which way to confine is taken.
     pub backend: Choice,
     /// Where `bwrap` is, if not in one of the usual places.
@@ -36,7 +39,7 @@ pub struct Policy {
     pub exceptions: Exceptions,
 }
 
-impl Policy {
+impl SandboxPolicy {
     /// Nothing can be written but `writable` and temporary files, there is no network, and credentials in `home` are
     /// hidden, as are the system's passwords.
     #[must_use]
@@ -49,7 +52,7 @@ impl Policy {
             network: Network::Off,
             unix_sockets: false,
             temp: None,
-            limits: Limits::default(),
+            limits: ResourceLimits::default(),
             backend: Choice::Best,
             bwrap: None,
             exceptions: Exceptions::Enforced,
@@ -58,16 +61,17 @@ impl Policy {
 }
 
 /// Something inside a writable directory that cannot be changed, made, moved or removed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Protected {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProtectedPath {
     /// Where it is, or would be.
+    #[serde(with = "raw_text")]
     pub path: PathBuf,
     /// What stands in for it where it is missing, while a command runs.
     pub stand_in: StandIn,
 }
 
 /// What stands in for something that is missing. Whoever looks finds it, inside and outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StandIn {
     /// An empty directory: no file can be made or read in its place, and git does not see it.
     Directory,
@@ -75,7 +79,7 @@ pub enum StandIn {
     Pointer,
 }
 
-impl Protected {
+impl ProtectedPath {
     /// A protected file or directory.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), stand_in: StandIn::Directory }
@@ -88,8 +92,8 @@ impl Protected {
 }
 
 /// How much a command may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
     /// Processes and threads at a time.
     pub processes: u32,
     /// Open files of one process.
@@ -98,7 +102,7 @@ pub struct Limits {
     pub file_bytes: Option<u64>,
 }
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
         Self { processes: 4096, open_files: 65_536, file_bytes: None }
     }

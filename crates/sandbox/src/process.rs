@@ -1,12 +1,16 @@
 //! A started command as the engine holds it.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::network::Refused;
+use crate::network::RefusedConnection;
+use crate::raw_text;
 use crate::{InputPipe, OutputPipe};
 
 /// Between the request to terminate and the kill.
@@ -14,18 +18,18 @@ pub(crate) const TERMINATE_TIME: Duration = Duration::from_secs(2);
 
 /// A command that has been started.
 #[derive(Debug)]
-pub struct Process {
+pub struct ShellProcess {
     /// Standard output and standard error, merged in order.
     pub output: OutputPipe,
     /// How the command itself will have ended.
     pub exit: ExitReceiver,
     /// The command and everything it started.
-    pub tree: Tree,
+    pub tree: ProcessTree,
 }
 
 /// A program that has been started.
 #[derive(Debug)]
-pub struct Program {
+pub struct ProgramProcess {
     /// Its standard input, if that was asked for. Dropping it is the end of the input.
     pub input: Option<InputPipe>,
     /// Its standard output.
@@ -35,31 +39,33 @@ pub struct Program {
     /// How the program itself will have ended.
     pub exit: ExitReceiver,
     /// The program and everything it started.
-    pub tree: Tree,
+    pub tree: ProcessTree,
 }
 
 /// How a command ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
     /// Its status.
-    pub status: Status,
+    pub status: CommandStatus,
     /// The working directory it ended in, if that was asked for and could be learnt.
+    #[serde(with = "raw_text")]
     pub cwd: Option<PathBuf>,
     /// Why it was not started, where there is more to say than the status does: the sandbox could not be set up.
     pub reason: Option<String>,
-    /// Where it was not let through to while it ran.
-    pub refused: Vec<Refused>,
+    /// Where it was not let through to while it ran. Only the engine, whose proxy it is, knows these.
+    #[serde(skip)]
+    pub refused: Vec<RefusedConnection>,
 }
 
 impl Exit {
-    pub(crate) fn new(status: Status) -> Self {
+    pub(crate) fn new(status: CommandStatus) -> Self {
         Self { status, cwd: None, reason: None, refused: Vec::new() }
     }
 }
 
 /// The status of a command that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandStatus {
     /// It exited with this code.
     Code(i32),
     /// It was ended by this signal.
@@ -70,6 +76,18 @@ pub enum Status {
     Lost,
 }
 
+impl CommandStatus {
+    pub(crate) fn new(code: Option<i32>, signal: Option<i32>) -> Self {
+        code.map(Self::Code).or(signal.map(Self::Signal)).unwrap_or(Self::Lost)
+    }
+}
+
+impl From<ExitStatus> for CommandStatus {
+    fn from(status: ExitStatus) -> Self {
+        Self::new(status.code(), status.signal())
+    }
+}
+
 /// Tells once how the command itself ended, while processes it left behind may go on.
 #[derive(Debug)]
 pub struct ExitReceiver(pub(crate) oneshot::Receiver<Exit>);
@@ -77,20 +95,20 @@ pub struct ExitReceiver(pub(crate) oneshot::Receiver<Exit>);
 impl ExitReceiver {
     /// How the command ended. Can be dropped and called again until it has answered.
     pub async fn recv(&mut self) -> Exit {
-        (&mut self.0).await.unwrap_or(Exit::new(Status::Lost))
+        (&mut self.0).await.unwrap_or(Exit::new(CommandStatus::Lost))
     }
 }
 
 /// A command and everything it started. Dropping it ends them all.
 ///
-/// Ending means: a request to terminate, two seconds, then the kill. Nobody waits for it; [`Tree::gone`] tells.
+/// Ending means: a request to terminate, two seconds, then the kill. Nobody waits for it; [`ProcessTree::gone`] tells.
 #[derive(Debug)]
-pub struct Tree {
+pub struct ProcessTree {
     stop: DropGuard,
     gone: CancellationToken,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(crate) fn new(stop: CancellationToken, gone: CancellationToken) -> Self {
         Self { stop: stop.drop_guard(), gone }
     }

@@ -25,9 +25,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::network::{Arbiter, Refusals};
-use dial::{Door, Failure};
-use head::{Head, Wanted};
+use crate::network::{Arbiter, RefusedConnections};
+use dial::{DialError, Dialer};
+use head::{ProxyAction, ProxyRequest};
 
 /// Connections at a time; more of them wait.
 const CONNECTIONS_MAX: usize = 256;
@@ -42,11 +42,11 @@ pub(crate) struct Proxy(JoinHandle<()>);
 
 impl Proxy {
     /// Serves a listening socket.
-    pub(crate) fn open(socket: OwnedFd, arbiter: Arbiter, refusals: Refusals) -> io::Result<Self> {
+    pub(crate) fn open(socket: OwnedFd, arbiter: Arbiter, refusals: RefusedConnections) -> io::Result<Self> {
         let listener = StdTcpListener::from(socket);
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        Ok(Self(tokio::spawn(serve(listener, Arc::new(Door { arbiter, refusals })))))
+        Ok(Self(tokio::spawn(serve(listener, Arc::new(Dialer { arbiter, refusals })))))
     }
 }
 
@@ -56,7 +56,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn serve(listener: TcpListener, door: Arc<Door>) {
+async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -70,23 +70,23 @@ async fn serve(listener: TcpListener, door: Arc<Door>) {
             sleep(PAUSE_AFTER_ERROR).await;
             continue;
         };
-        let door = Arc::clone(&door);
+        let dialer = Arc::clone(&dialer);
         connections.spawn(async move {
             // The client sees that its connection is closed, and there is nobody else to tell.
-            let _ = attend(client, &door).await;
+            let _ = attend(client, &dialer).await;
             drop(place);
         });
     }
 }
 
-async fn attend(mut client: TcpStream, door: &Door) -> io::Result<()> {
+async fn attend(mut client: TcpStream, dialer: &Dialer) -> io::Result<()> {
     let mut first = [0];
     timeout(HEAD_TIME, client.peek(&mut first)).await??;
     if first == [SOCKS] {
         let Some(destination) = timeout(HEAD_TIME, socks::read_request(&mut client)).await?? else {
             return Ok(());
         };
-        let connected = door.connect(destination).await;
+        let connected = dialer.connect(destination).await;
         client.write_all(&socks::answer(&connected)).await?;
         if let Ok(mut server) = connected {
             copy_bidirectional(&mut client, &mut server).await?;
@@ -94,20 +94,22 @@ async fn attend(mut client: TcpStream, door: &Door) -> io::Result<()> {
         return Ok(());
     }
     let Some((head, rest)) = timeout(HEAD_TIME, read_head(&mut client)).await?? else { return Ok(()) };
-    let head = match Head::parse(&head) {
+    let head = match ProxyRequest::parse(&head) {
         Ok(head) => head,
         Err(problem) => return refuse(&mut client, "400 Bad Request", problem).await,
     };
-    let mut server = match door.connect(head.destination.clone()).await {
+    let mut server = match dialer.connect(head.destination.clone()).await {
         Ok(server) => server,
-        Err(Failure::Refused(refused)) => {
+        Err(DialError::Refused(refused)) => {
             return refuse(&mut client, "403 Forbidden", &refused.to_string()).await;
         }
-        Err(Failure::Unreachable(problem)) => return refuse(&mut client, "502 Bad Gateway", &problem).await,
+        Err(DialError::Unreachable(problem)) => {
+            return refuse(&mut client, "502 Bad Gateway", &problem).await;
+        }
     };
-    match &head.wanted {
-        Wanted::Tunnel => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
-        Wanted::Request(request) => server.write_all(request).await?,
+    match &head.action {
+        ProxyAction::Tunnel => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+        ProxyAction::Forward(request) => server.write_all(request).await?,
     }
     server.write_all(&rest).await?;
     copy_bidirectional(&mut client, &mut server).await?;

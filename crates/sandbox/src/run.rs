@@ -4,11 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, interval_at, sleep_until, timeout_at};
 
 use crate::job::ProgramJob;
 use crate::launch::{LaunchError, Launcher};
-use crate::process::{Exit, Program};
+use crate::process::{Exit, ProgramProcess};
 use crate::{InputPipe, OutputPipe};
 
 /// After the program itself has ended, something it left behind may hold its output. Nobody waits longer for that.
@@ -29,18 +29,18 @@ pub struct Bounds {
 
 /// What came of a program that was run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct ProgramOutcome {
     /// How it ended; `None` if its time was over, and it was ended with everything it started.
     pub exit: Option<Exit>,
     /// Its standard output.
-    pub output: Kept,
+    pub output: CapturedOutput,
     /// Its standard error.
-    pub errors: Kept,
+    pub errors: CapturedOutput,
 }
 
 /// What is kept of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct CapturedOutput {
     /// Its beginning.
     pub bytes: Vec<u8>,
     /// Whether there was more.
@@ -52,7 +52,12 @@ impl Launcher {
     /// left when this returns; should the future be dropped, it is ended too.
     ///
     /// Must be called inside a tokio runtime with I/O and time enabled.
-    pub async fn run(&self, job: &ProgramJob, input: &[u8], bounds: Bounds) -> Result<Finished, LaunchError> {
+    pub async fn run(
+        &self,
+        job: &ProgramJob,
+        input: &[u8],
+        bounds: Bounds,
+    ) -> Result<ProgramOutcome, LaunchError> {
         self.run_seen(job, input, bounds, |_, _| ()).await
     }
 
@@ -63,11 +68,13 @@ impl Launcher {
         input: &[u8],
         bounds: Bounds,
         see: impl Fn(&[u8], &[u8]) + Send,
-    ) -> Result<Finished, LaunchError> {
-        let Program { input: pipe, output: out, errors: err, mut exit, tree } = self.start_program(job)?;
+    ) -> Result<ProgramOutcome, LaunchError> {
+        let ProgramProcess { input: pipe, output: out, errors: err, mut exit, tree } =
+            self.start_program(job)?;
         let deadline = Instant::now() + bounds.time;
         let (output, errors) = (Mutex::default(), Mutex::default());
-        let mut seen = Seen::default();
+        let mut ticks = interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY);
+        let mut seen_bytes = 0;
         let ended = {
             let streams = async {
                 tokio::join!(
@@ -88,42 +95,26 @@ impl Launcher {
                         break Some(exit);
                     }
                     () = sleep_until(deadline) => break None,
-                    () = sleep_until(seen.next) => seen.look(&lock(&output), &lock(&errors), &see),
+                    _ = ticks.tick() => {
+                        let (output, errors) = (lock(&output), lock(&errors));
+                        let bytes = output.bytes.len() + errors.bytes.len();
+                        if std::mem::replace(&mut seen_bytes, bytes) != bytes {
+                            see(&output.bytes, &errors.bytes);
+                        }
+                    }
                 }
             }
         };
         tree.stop().await;
-        Ok(Finished { exit: ended, output: take(output), errors: take(errors) })
+        Ok(ProgramOutcome { exit: ended, output: take(output), errors: take(errors) })
     }
 }
 
-/// When and how much of the output was shown.
-struct Seen {
-    next: Instant,
-    bytes: usize,
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self { next: Instant::now() + SEEN_EVERY, bytes: 0 }
-    }
-}
-
-impl Seen {
-    fn look(&mut self, output: &Kept, errors: &Kept, see: impl Fn(&[u8], &[u8])) {
-        let bytes = output.bytes.len() + errors.bytes.len();
-        if std::mem::replace(&mut self.bytes, bytes) != bytes {
-            see(&output.bytes, &errors.bytes);
-        }
-        self.next = Instant::now() + SEEN_EVERY;
-    }
-}
-
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock(kept: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn take(kept: Mutex<Kept>) -> Kept {
+fn take(kept: Mutex<CapturedOutput>) -> CapturedOutput {
     kept.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,7 +125,7 @@ async fn give(pipe: Option<InputPipe>, input: &[u8]) {
     }
 }
 
-async fn keep(mut pipe: OutputPipe, most: usize, kept: &Mutex<Kept>) {
+async fn keep(mut pipe: OutputPipe, most: usize, kept: &Mutex<CapturedOutput>) {
     let mut piece = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = pipe.read(&mut piece).await {
         let mut kept = lock(kept);

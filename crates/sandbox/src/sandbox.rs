@@ -1,22 +1,23 @@
 //! Which sandbox can be had here, and what it is worth.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt::{self, Write as _};
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fmt::Write as _;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
+use windlass_text::folders::create_temporary;
 
 use crate::confine::PROXY_PORT;
-use crate::grants;
+use crate::landlock_rules;
 use crate::limits;
 use crate::mounts::{self, Devices};
 use crate::network::{Arbiter, Network};
-use crate::plan::{Backend, Bubblewrap, Files, Landlock, Plan, Reach};
-use crate::policy::{Choice, Exceptions, Policy};
+use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
+use crate::policy::{Choice, Exceptions, SandboxPolicy};
 use crate::sockets;
 
 /// The only places where `bwrap` is looked for. A work tree must not provide it.
@@ -42,13 +43,13 @@ const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY"
 
 /// A sandbox that commands can be started in. A clone is the same sandbox.
 #[derive(Clone, Debug)]
-pub struct Sandbox(Arc<Prepared>);
+pub struct Sandbox(Arc<SandboxState>);
 
 #[derive(Debug)]
-struct Prepared {
-    plan: Plan,
-    network: Network,
-    layers: Vec<ActiveLayer>,
+struct SandboxState {
+    plan: ConfinementPlan,
+    arbiter: Option<Arbiter>,
+    barriers: Vec<ActiveBarrier>,
     /// Why a better backend was passed over.
     passed_over: Option<Unavailable>,
     /// Removed when the last clone is gone, and no command in it is left.
@@ -57,7 +58,7 @@ struct Prepared {
 
 /// What a sandbox is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum Barrier {
     /// Only some places can be written.
     Writing,
     /// Inside of those, some cannot.
@@ -78,11 +79,11 @@ pub enum Layer {
     ProcessLimit,
 }
 
-/// A layer as it is in a sandbox.
+/// A barrier as it is in a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActiveLayer {
+pub struct ActiveBarrier {
     /// Which one.
-    pub layer: Layer,
+    pub barrier: Barrier,
     /// What it is made with.
     pub by: String,
     /// What it does not hold here.
@@ -103,7 +104,7 @@ pub struct Unavailable {
     pub advice: String,
 }
 
-impl Layer {
+impl Barrier {
     /// Its name on screens.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -123,13 +124,10 @@ impl Layer {
 
 impl Sandbox {
     /// Finds out how a policy can be enforced here. Takes a few milliseconds the first time.
-    pub fn prepare(policy: &Policy) -> Result<Self, Unavailable> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Self, Unavailable> {
         if rustix::thread::secure_computing_mode().is_err() {
-            return Err(Unavailable {
-                missing: "the system call filter".to_owned(),
-                why: "the kernel has no seccomp".to_owned(),
-                advice: "Use a kernel with CONFIG_SECCOMP_FILTER.".to_owned(),
-            });
+            let advice = "Use a kernel with CONFIG_SECCOMP_FILTER.";
+            return Err(Unavailable::new("the system call filter", "the kernel has no seccomp", advice));
         }
         let (backend, passed_over) = match policy.backend {
             Choice::Bubblewrap => (bubblewrap(policy)?, None),
@@ -144,29 +142,38 @@ impl Sandbox {
         };
         let (temp, own_temp) = temporary(policy)?;
         let network = reach(policy, &backend);
-        let files = Files {
+        let files = FileAccess {
             writable: policy.writable.clone(),
             readable: policy.readable.clone(),
             protected: policy.protected.clone(),
             hidden: policy.hidden.iter().cloned().chain(sockets::outside()).collect(),
             temp,
         };
-        let plan = Plan { backend, files, network, unix_sockets: policy.unix_sockets, limits: policy.limits };
-        let layers = layers(policy, &plan);
-        let network = policy.network.clone();
-        Ok(Self(Arc::new(Prepared { plan, network, layers, passed_over, _temp: own_temp })))
+        let plan = ConfinementPlan {
+            backend,
+            files,
+            network,
+            unix_sockets: policy.unix_sockets,
+            limits: policy.limits,
+        };
+        let barriers = barriers(policy, &plan);
+        let arbiter = match &policy.network {
+            Network::Proxied(arbiter) => Some(arbiter.clone()),
+            Network::Off | Network::Open => None,
+        };
+        Ok(Self(Arc::new(SandboxState { plan, arbiter, barriers, passed_over, _temp: own_temp })))
     }
 
     /// What the sandbox is made of, and where it has gaps.
     #[must_use]
-    pub fn active_layers(&self) -> &[ActiveLayer] {
-        &self.0.layers
+    pub fn active_barriers(&self) -> &[ActiveBarrier] {
+        &self.0.barriers
     }
 
-    /// Whether some layer does not hold all it should.
+    /// Whether some barrier does not hold all it should.
     #[must_use]
     pub fn is_reduced(&self) -> bool {
-        self.0.layers.iter().any(|layer| layer.gap.is_some())
+        self.0.barriers.iter().any(|barrier| barrier.gap.is_some())
     }
 
     /// The name of the way commands are confined.
@@ -187,23 +194,24 @@ impl Sandbox {
     /// The whole in one line, with the gaps if there are any.
     #[must_use]
     pub fn summary(&self) -> String {
-        let gap = |active: &ActiveLayer| Some(format!("{}: {}", active.layer.name(), active.gap.as_ref()?));
-        let gaps: Vec<String> = self.0.layers.iter().filter_map(gap).collect();
+        let gap =
+            |active: &ActiveBarrier| Some(format!("{}: {}", active.barrier.name(), active.gap.as_ref()?));
+        let gaps: Vec<String> = self.0.barriers.iter().filter_map(gap).collect();
         match gaps[..] {
             [] => format!("sandbox: {} (complete)", self.backend()),
             _ => format!("sandbox: {} (reduced: {})", self.backend(), gaps.join("; ")),
         }
     }
 
-    /// All of this for people: one line for the whole, then one for each layer.
+    /// All of this for people: one line for the whole, then one for each barrier.
     #[must_use]
     pub fn report(&self) -> String {
         let state = if self.is_reduced() { "reduced" } else { "complete" };
         let mut text = format!("sandbox: {} ({state})\n", self.backend());
-        for ActiveLayer { layer, by, gap, .. } in &self.0.layers {
+        for ActiveBarrier { barrier, by, gap, .. } in &self.0.barriers {
             let gap = gap.as_ref().map_or_else(String::new, |gap| format!("; gap: {gap}"));
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "  {}: {by}{gap}", layer.name());
+            let _ = writeln!(text, "  {}: {by}{gap}", barrier.name());
         }
         if let (true, Backend::Landlock(_)) = (self.is_reduced(), &self.0.plan.backend) {
             text.push_str("  for a complete sandbox, install bubblewrap and allow user namespaces\n");
@@ -214,20 +222,17 @@ impl Sandbox {
         text
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &ConfinementPlan {
         &self.0.plan
     }
 
     pub(crate) fn arbiter(&self) -> Option<&Arbiter> {
-        match &self.0.network {
-            Network::Proxied(arbiter) => Some(arbiter),
-            Network::Off | Network::Open => None,
-        }
+        self.0.arbiter.as_ref()
     }
 
     /// The environment of a command as it must be inside.
     pub(crate) fn environment(&self, given: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-        let is_closed = self.0.plan.network != Reach::Open;
+        let is_closed = self.0.plan.network != NetworkReach::Open;
         let is_kept = |name: &OsStr| {
             let upper = name.to_string_lossy().to_ascii_uppercase();
             let is_proxy = PROXIES.contains(&upper.as_str()) || upper == "NO_PROXY";
@@ -235,7 +240,7 @@ impl Sandbox {
         };
         let mut environment: Vec<_> = given.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         environment.push(("TMPDIR".into(), self.temp().into()));
-        if self.0.plan.network == Reach::Proxied {
+        if self.0.plan.network == NetworkReach::Proxied {
             let mut set = |name: &str, value: &str| {
                 environment.extend(
                     [name.to_owned(), name.to_ascii_lowercase()].map(|name| (name.into(), value.into())),
@@ -252,6 +257,10 @@ impl Sandbox {
 }
 
 impl Unavailable {
+    fn new(missing: &str, why: impl Into<String>, advice: &str) -> Self {
+        Self { missing: missing.to_owned(), why: why.into(), advice: advice.to_owned() }
+    }
+
     /// Neither of two ways works.
     fn and(self, other: &Self) -> Self {
         Self {
@@ -262,104 +271,88 @@ impl Unavailable {
     }
 }
 
-fn temporary(policy: &Policy) -> Result<(PathBuf, Option<TempDir>), Unavailable> {
+fn temporary(policy: &SandboxPolicy) -> Result<(PathBuf, Option<TempDir>), Unavailable> {
     if let Some(temp) = &policy.temp {
         return Ok((temp.clone(), None));
     }
-    let private = Permissions::from_mode(0o700);
-    let made = tempfile::Builder::new().prefix("windlass-").permissions(private).tempdir().and_then(|temp| {
+    let made = create_temporary("windlass-").and_then(|temp| {
         let path = temp.path().canonicalize()?;
         Ok((path, Some(temp)))
     });
-    made.map_err(|error| Unavailable {
-        missing: "a temporary directory".to_owned(),
-        why: error.to_string(),
-        advice: "Set TMPDIR to a writable directory.".to_owned(),
+    made.map_err(|error| {
+        let advice = "Set TMPDIR to a writable directory.";
+        Unavailable::new("a temporary directory", error.to_string(), advice)
     })
 }
 
-fn reach(policy: &Policy, backend: &Backend) -> Reach {
+fn reach(policy: &SandboxPolicy, backend: &Backend) -> NetworkReach {
     match (&policy.network, backend) {
-        (Network::Open, _) => Reach::Open,
-        (Network::Proxied(_), Backend::Bubblewrap(_)) => Reach::Proxied,
+        (Network::Open, _) => NetworkReach::Open,
+        (Network::Proxied(_), Backend::Bubblewrap(_)) => NetworkReach::Proxied,
         // Without a network of its own there is no telling where a command goes.
-        (Network::Off, _) | (Network::Proxied(_), Backend::Landlock(_)) => Reach::Off,
+        (Network::Off, _) | (Network::Proxied(_), Backend::Landlock(_)) => NetworkReach::Off,
     }
 }
 
-fn landlock(policy: &Policy) -> Result<Backend, Unavailable> {
-    let unavailable = |missing: &str, why: String, advice: &str| Unavailable {
-        missing: missing.to_owned(),
-        why,
-        advice: advice.to_owned(),
+fn landlock(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
+    let missing = |why: String| {
+        let advice = "Use Linux 6.2 or later with Landlock enabled, or install bubblewrap.";
+        Unavailable::new("Landlock", why, advice)
     };
-    let advice = "Use Linux 6.2 or later with Landlock enabled, or install bubblewrap.";
-    let version = match grants::version() {
-        Some(version) if version >= grants::VERSION_MIN => version,
-        Some(version) => {
-            return Err(unavailable("Landlock", format!("the kernel has only version {version}"), advice));
-        }
-        None => return Err(unavailable("Landlock", "the kernel does not offer it".to_owned(), advice)),
-    };
+    let version =
+        landlock_rules::version().ok_or_else(|| missing("the kernel does not offer it".to_owned()))?;
+    if version < landlock_rules::VERSION_MIN {
+        return Err(missing(format!("the kernel has only version {version}")));
+    }
     if policy.unix_sockets {
-        return Err(unavailable(
-            "a way to hide sockets",
-            "Unix sockets are allowed, and Landlock cannot close those of other programs".to_owned(),
-            "Install bubblewrap, or do not allow Unix sockets.",
-        ));
+        let why = "Unix sockets are allowed, and Landlock cannot close those of other programs";
+        let advice = "Install bubblewrap, or do not allow Unix sockets.";
+        return Err(Unavailable::new("a way to hide sockets", why, advice));
     }
     Ok(Backend::Landlock(Landlock { version, exceptions: policy.exceptions == Exceptions::Enforced }))
 }
 
-fn bubblewrap(policy: &Policy) -> Result<Backend, Unavailable> {
+fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
     let program = find_bwrap(policy)?;
     let isolates_network = !matches!(policy.network, Network::Open);
-    if !isolates_network && policy.unix_sockets && grants::version() < Some(grants::VERSION_SIGNALS) {
-        return Err(Unavailable {
-            missing: "a way to close abstract sockets".to_owned(),
-            why: "the network is open, Unix sockets are allowed, and the kernel's Landlock is too old"
-                .to_owned(),
-            advice: "Use Linux 6.12 or later, close the network, or do not allow Unix sockets.".to_owned(),
-        });
+    if !isolates_network
+        && policy.unix_sockets
+        && landlock_rules::version() < Some(landlock_rules::VERSION_SIGNALS)
+    {
+        let why = "the network is open, Unix sockets are allowed, and the kernel's Landlock is too old";
+        let advice = "Use Linux 6.12 or later, close the network, or do not allow Unix sockets.";
+        return Err(Unavailable::new("a way to close abstract sockets", why, advice));
     }
-    let user_namespace = probe(&program, isolates_network).map_err(|why| Unavailable {
-        missing: "the right to create namespaces".to_owned(),
-        why,
-        advice: "Allow unprivileged user namespaces (sysctl user.max_user_namespaces and, where they exist, \
-                 kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0)."
-            .to_owned(),
+    let user_namespace = probe(&program, isolates_network).map_err(|why| {
+        let advice = "Allow unprivileged user namespaces (sysctl user.max_user_namespaces and, where they exist, \
+                      kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0).";
+        Unavailable::new("the right to create namespaces", why, advice)
     })?;
     Ok(Backend::Bubblewrap(Bubblewrap { program, user_namespace }))
 }
 
-fn find_bwrap(policy: &Policy) -> Result<PathBuf, Unavailable> {
-    let unavailable = |why: String| Unavailable {
-        missing: "bubblewrap".to_owned(),
-        why,
-        advice: "Install the package bubblewrap.".to_owned(),
-    };
+fn find_bwrap(policy: &SandboxPolicy) -> Result<PathBuf, Unavailable> {
     let Some(named) = &policy.bwrap else {
-        let found = BWRAP.iter().map(Path::new).find(|path| is_safe_program(path, policy));
-        return found
-            .map(Path::to_owned)
-            .ok_or_else(|| unavailable(format!("it is not in {}", BWRAP.join(", "))));
+        let found = BWRAP.iter().map(PathBuf::from).find(|path| is_safe_program(path, policy));
+        return found.ok_or_else(|| {
+            let why = format!("it is not in {}", BWRAP.join(", "));
+            Unavailable::new("bubblewrap", why, "Install the package bubblewrap.")
+        });
     };
     if named.is_absolute() && is_safe_program(named, policy) {
         return Ok(named.clone());
     }
-    let why = match named.metadata() {
-        Err(error) => format!("sandbox.bwrapPath is {}: {error}", named.display()),
-        Ok(_) => format!(
-            "sandbox.bwrapPath is {}, which is not a program, or others can change it",
-            named.display()
-        ),
+    let problem = match named.metadata() {
+        Err(error) => format!(": {error}"),
+        Ok(_) => ", which is not a program, or others can change it".to_owned(),
     };
-    let advice = "Correct sandbox.bwrapPath, or remove it to use the installed one.".to_owned();
-    Err(Unavailable { advice, ..unavailable(why) })
+    let why = format!("sandbox.bwrapPath is {}{problem}", named.display());
+    let advice = "Correct sandbox.bwrapPath, or remove it to use the installed one.";
+    Err(Unavailable::new("bubblewrap", why, advice))
 }
 
 /// Whether a program is one that no confined command could have put there.
-fn is_safe_program(path: &Path, policy: &Policy) -> bool {
+fn is_safe_program(path: &Path, policy: &SandboxPolicy) -> bool {
     let Ok(real) = path.canonicalize() else { return false };
     let Ok(found) = real.metadata() else { return false };
     let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
@@ -371,30 +364,19 @@ fn is_safe_program(path: &Path, policy: &Policy) -> bool {
         && !policy.writable.iter().any(is_inside)
 }
 
-/// What was found out about a program before.
-type Known = (PathBuf, bool, Result<bool, String>);
-static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
-
 /// Whether `bwrap` works with a user namespace, or works at all; else what it says.
 fn probe(program: &Path, isolates_network: bool) -> Result<bool, String> {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let same = |(path, network, _): &&Known| path == program && *network == isolates_network;
-    if let Some((_, _, result)) = known.iter().find(same) {
-        return result.clone();
-    }
-    let network = if isolates_network { Reach::Off } else { Reach::Open };
-    let result = try_bwrap(program, network, true).map(|()| true).or_else(|error| {
-        if rustix::process::geteuid().is_root() {
-            try_bwrap(program, network, false).map(|()| false)
-        } else {
-            Err(error)
-        }
-    });
-    known.push((program.to_owned(), isolates_network, result.clone()));
-    result
+    static RESULTS: Mutex<BTreeMap<(PathBuf, bool), Result<bool, String>>> = Mutex::new(BTreeMap::new());
+    let mut results = RESULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let network = if isolates_network { NetworkReach::Off } else { NetworkReach::Open };
+    let probe = || match try_bwrap(program, network, true) {
+        Err(_) if rustix::process::geteuid().is_root() => try_bwrap(program, network, false).map(|()| false),
+        result => result.map(|()| true),
+    };
+    results.entry((program.to_owned(), isolates_network)).or_insert_with(probe).clone()
 }
 
-fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(), String> {
+fn try_bwrap(program: &Path, network: NetworkReach, user_namespace: bool) -> Result<(), String> {
     let bubblewrap = Bubblewrap { program: program.to_owned(), user_namespace };
     let mut command = Command::new(program);
     command
@@ -414,51 +396,51 @@ fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(),
     Err(text.lines().next().unwrap_or("it failed without a message").to_owned())
 }
 
-fn layers(policy: &Policy, plan: &Plan) -> Vec<ActiveLayer> {
+fn barriers(policy: &SandboxPolicy, plan: &ConfinementPlan) -> Vec<ActiveBarrier> {
     let backend = &plan.backend;
-    let mut layers = Vec::new();
-    let mut add = |layer, by: &str, gap: Option<&str>| {
+    let mut barriers = Vec::new();
+    let mut add = |barrier, by: &str, gap: Option<&str>| {
         let (by, gap) = (by.to_owned(), gap.map(str::to_owned));
-        layers.push(ActiveLayer { layer, by, gap, limit: limits::limit(layer, plan) });
+        barriers.push(ActiveBarrier { barrier, by, gap, limit: limits::limit(barrier, plan) });
     };
     let closed = match plan.network {
-        Reach::Off => "no network and no network sockets",
-        Reach::Proxied => "own network, with a proxy that decides by name and address",
-        Reach::Open => "open",
+        NetworkReach::Off => "no network and no network sockets",
+        NetworkReach::Proxied => "own network, with a proxy that decides by name and address",
+        NetworkReach::Open => "open",
     };
     match backend {
         Backend::Bubblewrap(bubblewrap) => {
-            add(Layer::Writing, "mount namespace", None);
-            add(Layer::Protected, "mount namespace", None);
-            add(Layer::Hidden, "mount namespace", None);
-            add(Layer::Network, closed, None);
-            add(Layer::Sockets, "mount namespace and system call filter", None);
+            add(Barrier::Writing, "mount namespace", None);
+            add(Barrier::Protected, "mount namespace", None);
+            add(Barrier::Hidden, "mount namespace", None);
+            add(Barrier::Network, closed, None);
+            add(Barrier::Sockets, "mount namespace and system call filter", None);
             let user = if bubblewrap.user_namespace { ", user namespace" } else { "" };
-            add(Layer::Processes, &format!("PID and IPC namespaces{user}"), None);
+            add(Barrier::Processes, &format!("PID and IPC namespaces{user}"), None);
         }
         Backend::Landlock(landlock) => {
             let meta = "permissions, times and attributes of your files can be changed everywhere";
-            add(Layer::Writing, &format!("Landlock version {}", landlock.version), Some(meta));
-            add(Layer::Protected, "Landlock", Some(protected_gap(*landlock)));
-            add(Layer::Hidden, "Landlock", Some("the names of hidden files can be listed"));
+            add(Barrier::Writing, &format!("Landlock version {}", landlock.version), Some(meta));
+            add(Barrier::Protected, "Landlock", Some(protected_gap(*landlock)));
+            add(Barrier::Hidden, "Landlock", Some("the names of hidden files can be listed"));
             let asked = matches!(policy.network, Network::Proxied(_));
             let gap = "hosts cannot be allowed by name, so the network is off";
-            add(Layer::Network, closed, asked.then_some(gap));
-            add(Layer::Sockets, "system call filter", None);
-            let signals = landlock.version < grants::VERSION_SIGNALS;
+            add(Barrier::Network, closed, asked.then_some(gap));
+            add(Barrier::Sockets, "system call filter", None);
+            let signals = landlock.version < landlock_rules::VERSION_SIGNALS;
             let gap = if signals {
                 "your other processes can be seen and signalled"
             } else {
                 "your other processes can be seen"
             };
-            add(Layer::Processes, "supervisor and Landlock", Some(gap));
+            add(Barrier::Processes, "supervisor and Landlock", Some(gap));
         }
     }
-    add(Layer::Privileges, "no capabilities, no new privileges", None);
-    add(Layer::SystemCalls, "seccomp", None);
+    add(Barrier::Privileges, "no capabilities, no new privileges", None);
+    add(Barrier::SystemCalls, "seccomp", None);
     let (by, gap) = limits::process_limit(backend);
-    add(Layer::ProcessLimit, by, gap);
-    layers
+    add(Barrier::ProcessLimit, by, gap);
+    barriers
 }
 
 fn protected_gap(landlock: Landlock) -> &'static str {
@@ -466,11 +448,5 @@ fn protected_gap(landlock: Landlock) -> &'static str {
         "nothing can be created, deleted or renamed directly in a directory that contains a protected path"
     } else {
         "protected paths inside writable directories can be changed"
-    }
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

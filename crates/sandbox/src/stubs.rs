@@ -23,7 +23,6 @@ const HERE: &str = ".\n";
 /// Somebody else may remove one again and again just before it is locked.
 const TRIES: usize = 100;
 
-/// Placeholders that this process needs.
 #[derive(Default)]
 pub(crate) struct Stubs(Vec<Stub>);
 

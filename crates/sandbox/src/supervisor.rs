@@ -32,15 +32,14 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::confine;
 use crate::enclosure::{self, Enclosure};
-use crate::job::{self, Surroundings};
-use crate::passing;
-use crate::process::{Exit, Status, TERMINATE_TIME};
-use crate::report::Message;
-use crate::request::{self, Request};
+use crate::job::{self, ChildSurroundings};
+use crate::messages;
+use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
+use crate::report::CommandReport;
+use crate::request::{self, SupervisorRequest};
 use crate::secrecy::close_to_others;
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
-use crate::tree::{self, Left};
-use crate::wire;
+use crate::tree::{self, TreeState};
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
@@ -83,21 +82,21 @@ fn supervise() -> io::Result<()> {
     supervisor.run()
 }
 
-fn start(request: Request, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
+fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
     let (direct, cwd, enclosure) = if request.confined.is_some() {
         let (direct, enclosure) = enclosure::start(request, input)?;
         (direct, None, Some(enclosure))
     } else {
         let (direct, cwd) = start_free(&request, input)
-            .map_err(|error| Exit::new(Status::NotStarted(error.raw_os_error().unwrap_or(0))))?;
+            .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
         (direct, cwd, None)
     };
     Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
 }
 
-fn start_free(request: &Request, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let around = Surroundings { environment: None, input, leader: Leader::Group };
-    let (mut command, cwd) = job::command(&request.what, around)?;
+fn start_free(request: &SupervisorRequest, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    let around = ChildSurroundings { environment: None, input, leader: Leader::Group };
+    let (mut command, cwd) = job::command(&request.command, around)?;
     let child = command.spawn()?;
     Ok((Pid::from_child(&child), cwd))
 }
@@ -111,10 +110,9 @@ fn let_go() -> io::Result<()> {
 }
 
 fn send(exit: Exit) -> io::Result<()> {
-    wire::write_all(rustix::stdio::stdin(), &wire::message(&Message::Ended(exit)))
+    messages::send(rustix::stdio::stdin(), &CommandReport::Ended(exit), None)
 }
 
-/// What woke the supervisor.
 enum Wake {
     ChildEnded,
     Stop,
@@ -131,7 +129,7 @@ struct Supervisor {
 
 impl Supervisor {
     fn run(&mut self) -> io::Result<()> {
-        while self.reap() == Left::Something {
+        while self.reap() == TreeState::Alive {
             if let Wake::Stop = self.wait()? {
                 return self.end_tree();
             }
@@ -139,22 +137,21 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Collects every child that has ended.
-    fn reap(&mut self) -> Left {
+    fn reap(&mut self) -> TreeState {
         loop {
             match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
                 Ok(Some((pid, status))) if self.direct == Some(pid) => {
                     self.direct = None;
-                    self.end_of_direct(status_of(ExitStatus::from_raw(status.as_raw())));
+                    self.end_of_direct(ExitStatus::from_raw(status.as_raw()).into());
                 }
                 Ok(Some(_)) => {}
-                Ok(None) => return Left::Something,
-                Err(_) => return Left::Nothing,
+                Ok(None) => return TreeState::Alive,
+                Err(_) => return TreeState::Gone,
             }
         }
     }
 
-    fn end_of_direct(&mut self, status: Status) {
+    fn end_of_direct(&mut self, status: CommandStatus) {
         self.hear();
         let exit = match &mut self.enclosure {
             Some(enclosure) => enclosure.end(status),
@@ -175,14 +172,13 @@ impl Supervisor {
     fn hear(&mut self) {
         while let Some((message, descriptor)) = self.enclosure.as_mut().and_then(Enclosure::hear) {
             match message {
-                Message::Ended(exit) => self.report(exit),
-                Message::Failed(reason) => self.report(enclosure::not_started(&reason)),
-                Message::Listening => {
-                    let bytes = wire::message(&message);
+                CommandReport::Ended(exit) => self.report(exit),
+                CommandReport::Failed(reason) => self.report(enclosure::not_started(&reason)),
+                CommandReport::Listening => {
                     let descriptor = descriptor.as_ref().map(AsFd::as_fd);
-                    let _ = passing::send(rustix::stdio::stdin(), &bytes, descriptor);
+                    let _ = messages::send(rustix::stdio::stdin(), &message, descriptor);
                 }
-                Message::Confined => {}
+                CommandReport::Confined => {}
             }
         }
     }
@@ -222,13 +218,13 @@ impl Supervisor {
         tree::signal(&below, Signal::CONT);
         let deadline = Instant::now() + TERMINATE_TIME;
         while let Some(rest) = deadline.checked_duration_since(Instant::now()) {
-            if self.reap() == Left::Nothing {
+            if self.reap() == TreeState::Gone {
                 return Ok(());
             }
             self.wait_for_child(rest)?;
         }
         let mut again = KILL_AGAIN;
-        while self.reap() == Left::Something {
+        while self.reap() == TreeState::Alive {
             tree::kill(|| tree::below(me));
             self.wait_for_child(again)?;
             again = (again * 2).min(KILL_AGAIN_MAX);
@@ -245,13 +241,5 @@ impl Supervisor {
         }
         self.asked_to_terminate();
         Ok(())
-    }
-}
-
-pub(crate) fn status_of(status: ExitStatus) -> Status {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Status::Code(code),
-        (None, Some(signal)) => Status::Signal(signal),
-        (None, None) => Status::Lost,
     }
 }

@@ -23,11 +23,10 @@ const ORDINARY_SIGNALS: [libc::c_int; 10] = [
     libc::SIGTTOU,
 ];
 
-/// Signals that ask a process to end.
 const TERMINATING_SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 /// A descriptor that the child finds under a fixed number.
-pub(crate) struct Inherited {
+pub(crate) struct InheritedDescriptor {
     pub(crate) descriptor: OwnedFd,
     pub(crate) number: i32,
 }
@@ -37,21 +36,19 @@ pub(crate) struct Inherited {
 pub(crate) enum Leader {
     /// Of a process group in the supervisor's session.
     Group,
-    /// Of a session.
     Session,
 }
 
-/// What a child does before it becomes the program.
-pub(crate) struct Setup {
+pub(crate) struct ChildSetup {
     pub(crate) leader: Leader,
-    pub(crate) inherited: Vec<Inherited>,
+    pub(crate) inherited: Vec<InheritedDescriptor>,
     /// Whether requests to terminate wait, so that whoever watches a command does not end before it.
     pub(crate) holds_signals: bool,
     /// The list of a control group that the child puts itself on.
     pub(crate) group: Option<OwnedFd>,
 }
 
-impl Setup {
+impl ChildSetup {
     pub(crate) fn new(leader: Leader) -> Self {
         Self { leader, inherited: Vec::new(), holds_signals: false, group: None }
     }
@@ -59,7 +56,7 @@ impl Setup {
 
 /// Arranges what the child does before it becomes the program: lead its group, die with its parent, leave no core
 /// file, and inherit these descriptors and no others.
-pub(crate) fn before_exec(command: &mut Command, setup: Setup) {
+pub(crate) fn before_exec(command: &mut Command, setup: ChildSetup) {
     let parent = rustix::process::getpid();
     let run = move || {
         match setup.leader {
@@ -73,7 +70,7 @@ pub(crate) fn before_exec(command: &mut Command, setup: Setup) {
             rustix::io::write(group, b"0")?;
         }
         close_from_three_on_exec();
-        for Inherited { descriptor, number } in &setup.inherited {
+        for InheritedDescriptor { descriptor, number } in &setup.inherited {
             // SAFETY: both are plain numbers, and nothing in this single-threaded child owns `number`.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), *number) } < 0 {
                 return Err(io::Error::last_os_error());

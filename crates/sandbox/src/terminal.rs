@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use crate::children::wait_for_trees;
-use crate::job::{Input, ProgramJob};
-use crate::launch::{Launcher, Streams};
-use crate::policy::Policy;
-use crate::process::{Exit, Status, TERMINATE_TIME};
+use crate::job::{ProgramInput, ProgramJob};
+use crate::launch::{Launcher, StandardStreams};
+use crate::policy::SandboxPolicy;
+use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
 use crate::sandbox::Sandbox;
 
 /// What is returned when nothing was run.
@@ -21,7 +21,11 @@ const NOT_RUN: i32 = 126;
 /// This very program must call [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. Must not be called
 /// inside a tokio runtime.
 #[must_use]
-pub fn run_command(policy: &Policy, argv: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> i32 {
+pub fn run_command(
+    policy: &SandboxPolicy,
+    argv: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+) -> i32 {
     let sandbox = match Sandbox::prepare(policy) {
         Ok(sandbox) => sandbox,
         Err(unavailable) => return give_up(&unavailable),
@@ -38,22 +42,24 @@ pub fn run_command(policy: &Policy, argv: Vec<OsString>, environment: Vec<(OsStr
 ///
 /// The process that is to become the program looks around in there and gives up its rights before anything of it runs, and
 /// what it finds wrong is told. The same holds for callers as for [`run_command`].
-pub fn tried_sandbox(policy: &Policy) -> Result<Sandbox, Box<dyn std::error::Error>> {
+pub fn tried_sandbox(policy: &SandboxPolicy) -> Result<Sandbox, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::prepare(policy)?;
     let (null, path) = (File::options().read(true).write(true).open("/dev/null")?, std::env::var_os("PATH"));
     let environment = path.map(|path| ("PATH".into(), path)).into_iter().collect();
-    let streams = Streams { input: None, output: null.try_clone()?.into(), errors: null.into() };
+    let streams = StandardStreams { input: None, output: null.try_clone()?.into(), errors: null.into() };
     let exit = run(sandbox.clone(), vec!["true".into()], environment, streams)?;
     match (exit.reason, exit.status) {
         (Some(reason), _) => Err(reason.into()),
-        (None, Status::Lost) => Err("how a program in the sandbox ended is not known".into()),
+        (None, CommandStatus::Lost) => Err("how a program in the sandbox ended is not known".into()),
         // Without such a program here, it was confined all the same.
-        (None, Status::Code(_) | Status::Signal(_) | Status::NotStarted(_)) => Ok(sandbox),
+        (None, CommandStatus::Code(_) | CommandStatus::Signal(_) | CommandStatus::NotStarted(_)) => {
+            Ok(sandbox)
+        }
     }
 }
 
-fn own_streams() -> io::Result<Streams> {
-    Ok(Streams {
+fn own_streams() -> io::Result<StandardStreams> {
+    Ok(StandardStreams {
         input: Some(io::stdin().as_fd().try_clone_to_owned()?),
         output: io::stdout().as_fd().try_clone_to_owned()?,
         errors: io::stderr().as_fd().try_clone_to_owned()?,
@@ -64,29 +70,21 @@ fn run(
     sandbox: Sandbox,
     argv: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    streams: Streams,
-) -> Result<Exit, Box<dyn std::error::Error>> {
-    let outcome = launch(sandbox, argv, environment, streams);
-    wait_for_trees(TERMINATE_TIME * 5 / 4);
-    outcome
-}
-
-fn launch(
-    sandbox: Sandbox,
-    argv: Vec<OsString>,
-    environment: Vec<(OsString, OsString)>,
-    streams: Streams,
+    streams: StandardStreams,
 ) -> Result<Exit, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let cwd = std::env::current_dir()?;
-        let job = ProgramJob { argv, cwd, environment, input: Input::Nothing, sandbox: Some(sandbox) };
+        let job = ProgramJob { argv, cwd, environment, input: ProgramInput::Nothing, sandbox: Some(sandbox) };
         let launcher = Launcher::supervised("/proc/self/exe".into());
         let (mut exit, tree) = launcher.launch_program(&job, streams)?;
         let exit = exit.recv().await;
         tree.stop().await;
         Ok(exit)
-    })
+    });
+    drop(runtime);
+    wait_for_trees(TERMINATE_TIME * 5 / 4);
+    outcome
 }
 
 fn conclude(exit: &Exit, program: &str) -> i32 {
@@ -97,9 +95,9 @@ fn conclude(exit: &Exit, program: &str) -> i32 {
         return give_up(reason);
     }
     match exit.status {
-        Status::Code(code) => code,
-        Status::Signal(signal) => 128 + signal,
-        Status::NotStarted(errno) => {
+        CommandStatus::Code(code) => code,
+        CommandStatus::Signal(signal) => 128 + signal,
+        CommandStatus::NotStarted(errno) => {
             let error = io::Error::from_raw_os_error(errno);
             say(&format!(
                 "the program {program:?} could not be started: {error}. Give a program and its arguments; \
@@ -107,7 +105,7 @@ fn conclude(exit: &Exit, program: &str) -> i32 {
             ));
             if errno == libc::ENOENT { NOT_RUN + 1 } else { NOT_RUN }
         }
-        Status::Lost => give_up(&"how the program ended is not known"),
+        CommandStatus::Lost => give_up(&"how the program ended is not known"),
     }
 }
 

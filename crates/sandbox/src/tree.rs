@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// A process, by what identifies it even when its number is used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct ProcessEntry {
     pid: i32,
     parent: i32,
     session: i32,
@@ -15,15 +15,15 @@ pub(crate) struct Entry {
     ended: bool,
 }
 
-/// Whether something of a tree is left.
+/// Whether a process of a tree is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    Something,
-    Nothing,
+pub(crate) enum TreeState {
+    Alive,
+    Gone,
 }
 
 /// All living processes below `root`, which itself is not among them.
-pub(crate) fn below(root: Pid) -> Vec<Entry> {
+pub(crate) fn below(root: Pid) -> Vec<ProcessEntry> {
     let root = root.as_raw_pid();
     let mut below = with_descendants(all_processes(), BTreeSet::from([root]));
     below.retain(|entry| !entry.ended && entry.pid != root);
@@ -31,8 +31,8 @@ pub(crate) fn below(root: Pid) -> Vec<Entry> {
 }
 
 /// Processes that this one adopted, with everything below them.
-pub(crate) struct Adopted {
-    pub(crate) living: Vec<Entry>,
+pub(crate) struct AdoptedProcesses {
+    pub(crate) living: Vec<ProcessEntry>,
     /// Children that have ended and wait to be collected.
     pub(crate) ended: Vec<Pid>,
 }
@@ -40,28 +40,27 @@ pub(crate) struct Adopted {
 /// What this process adopted: children that it did not start (`own` lists those it did) and that began at `since` or
 /// later. A command leads a session of its own, and no process can enter another's session, so children in the session
 /// of this process are not adopted ones. Neither is who is in a session that an own child leads.
-pub(crate) fn adopted(own: &[i32], since: u64) -> Adopted {
+pub(crate) fn adopted(own: &[i32], since: u64) -> AdoptedProcesses {
     let all = all_processes();
     let me = rustix::process::getpid().as_raw_pid();
     // Read like all others: a session whose leader is outside this namespace is 0 here, which is no process number.
     let session = all.iter().find(|entry| entry.pid == me).map(|entry| entry.session);
-    let is_root = |entry: &&Entry| {
+    let is_root = |entry: &&ProcessEntry| {
         entry.parent == me
             && Some(entry.session) != session
             && entry.started >= since
             && !own.contains(&entry.pid)
             && !own.contains(&entry.session)
     };
-    let roots: Vec<Entry> = all.iter().filter(is_root).copied().collect();
+    let roots: Vec<ProcessEntry> = all.iter().filter(is_root).copied().collect();
     let ended =
         roots.iter().filter(|entry| entry.ended).filter_map(|entry| Pid::from_raw(entry.pid)).collect();
     let mut living = with_descendants(all, roots.iter().map(|entry| entry.pid).collect());
     living.retain(|entry| !entry.ended);
-    Adopted { living, ended }
+    AdoptedProcesses { living, ended }
 }
 
-/// Of `all`, those in `roots` and whatever descends from them.
-fn with_descendants(all: Vec<Entry>, roots: BTreeSet<i32>) -> Vec<Entry> {
+fn with_descendants(all: Vec<ProcessEntry>, roots: BTreeSet<i32>) -> Vec<ProcessEntry> {
     let mut inside = roots;
     loop {
         let before = inside.len();
@@ -83,14 +82,14 @@ pub(crate) fn started(pid: Pid) -> Option<u64> {
 }
 
 /// All living processes of the session that `leader` leads.
-pub(crate) fn in_session(leader: Pid) -> Vec<Entry> {
+pub(crate) fn in_session(leader: Pid) -> Vec<ProcessEntry> {
     let session = leader.as_raw_pid();
     all_processes().into_iter().filter(|entry| !entry.ended && entry.session == session).collect()
 }
 
 /// Sends a signal to exactly these processes: one that has ended, or whose number belongs to another by now, is left
 /// alone. What may not be signalled is skipped.
-pub(crate) fn signal(entries: &[Entry], signal: Signal) {
+pub(crate) fn signal(entries: &[ProcessEntry], signal: Signal) {
     for entry in entries {
         let Some(pid) = Pid::from_raw(entry.pid) else { continue };
         // The handle is opened first and the identity checked after, so that it holds when the signal is sent.
@@ -108,11 +107,11 @@ pub(crate) fn signal(entries: &[Entry], signal: Signal) {
 
 /// Kills everything that `list` finds. Processes are stopped first, until no new one appears, so that none can
 /// multiply faster than it is killed.
-pub(crate) fn kill(list: impl Fn() -> Vec<Entry>) {
+pub(crate) fn kill(list: impl Fn() -> Vec<ProcessEntry>) {
     const ROUNDS_MAX: usize = 64;
     let mut stopped = BTreeSet::new();
     for _ in 0..ROUNDS_MAX {
-        let new: Vec<Entry> = list().into_iter().filter(|entry| !stopped.contains(entry)).collect();
+        let new: Vec<ProcessEntry> = list().into_iter().filter(|entry| !stopped.contains(entry)).collect();
         if new.is_empty() {
             break;
         }
@@ -122,7 +121,6 @@ pub(crate) fn kill(list: impl Fn() -> Vec<Entry>) {
     signal(&list(), Signal::KILL);
 }
 
-/// How many processes and threads of this user there are.
 pub(crate) fn count_of_user() -> u64 {
     let user = rustix::process::getuid().as_raw().to_string();
     let threads = |pid: i32| -> Option<u64> {
@@ -134,11 +132,11 @@ pub(crate) fn count_of_user() -> u64 {
     all_processes().into_iter().filter_map(|entry| threads(entry.pid)).sum()
 }
 
-fn is_same(entry: &Entry) -> bool {
+fn is_same(entry: &ProcessEntry) -> bool {
     read_entry(entry.pid).is_some_and(|now| now.started == entry.started)
 }
 
-fn all_processes() -> Vec<Entry> {
+fn all_processes() -> Vec<ProcessEntry> {
     let Ok(directory) = fs::read_dir("/proc") else { return Vec::new() };
     directory
         .flatten()
@@ -147,16 +145,16 @@ fn all_processes() -> Vec<Entry> {
         .collect()
 }
 
-fn read_entry(pid: i32) -> Option<Entry> {
+fn read_entry(pid: i32) -> Option<ProcessEntry> {
     let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse_stat(pid, &String::from_utf8_lossy(&text))
 }
 
 /// The name of the program stands in parentheses and may contain anything, parentheses too.
-fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
+fn parse_stat(pid: i32, text: &str) -> Option<ProcessEntry> {
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    Some(Entry {
+    Some(ProcessEntry {
         pid,
         ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: fields.get(1)?.parse().ok()?,

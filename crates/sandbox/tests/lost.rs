@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Launcher, Process, ShellJob, Status, wait_for_trees};
+use windlass_sandbox::{CommandStatus, Launcher, ShellJob, ShellProcess, wait_for_trees};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -52,7 +52,7 @@ bash -c \"$deaf\" & setsid bash -c \"$deaf\" & (setsid env -i PATH=\"$PATH\" bas
 sleep 0.3; echo ready; ";
 
 /// Reads the numbers of processes up to the word "ready".
-async fn read_pids(process: &mut Process) -> Vec<i32> {
+async fn read_pids(process: &mut ShellProcess) -> Vec<i32> {
     let mut text = String::new();
     while !text.ends_with("ready\n") {
         text.push(process.output.read_u8().await.unwrap().into());
@@ -72,7 +72,7 @@ fn the_text_is_not_found() {
         // The command finds itself, as it would in any shell.
         let script = "sleep 4323 & pkill -9 -f 'sleep 4323'; sleep 60";
         let mut process = supervised().start(&job(script)).unwrap();
-        assert_eq!(process.exit.recv().await.status, Status::Signal(9));
+        assert_eq!(process.exit.recv().await.status, CommandStatus::Signal(9));
         process.tree.gone().await;
     });
 }
@@ -83,7 +83,7 @@ fn nothing_survives_the_kill_of_the_supervisor() {
             let mut process = supervised().start(&job(&format!("{DEAF}{rest}"))).unwrap();
             let pids = read_pids(&mut process).await;
             let exit = tokio::time::timeout(Duration::from_secs(5), process.exit.recv()).await.unwrap();
-            assert_eq!(exit.status, Status::Lost);
+            assert_eq!(exit.status, CommandStatus::Lost);
             process.tree.gone().await;
             for pid in pids {
                 // Collected, not only dead: there is no entry left.
@@ -118,11 +118,11 @@ fn other_children_survive() {
         let direct = Launcher::direct().start(&job("sleep 0.5 & sleep 0.6; wait $!")).unwrap();
         let others = read_pids(&mut other).await;
         let mut process = supervised().start(&job("setsid sleep 60 & kill -9 $PPID")).unwrap();
-        assert_eq!(process.exit.recv().await.status, Status::Lost);
+        assert_eq!(process.exit.recv().await.status, CommandStatus::Lost);
         process.tree.gone().await;
         assert!(host_child.try_wait().unwrap().is_none() && others.iter().all(|&pid| is_alive(pid)));
-        let Process { mut exit, tree, .. } = direct;
-        assert_eq!(exit.recv().await.status, Status::Code(0));
+        let ShellProcess { mut exit, tree, .. } = direct;
+        assert_eq!(exit.recv().await.status, CommandStatus::Code(0));
         tree.gone().await;
         host_child.kill().unwrap();
         host_child.wait().unwrap();
@@ -135,7 +135,7 @@ fn a_supervisor_that_was_stopped_goes_on() {
     block_on(async {
         let start = Instant::now();
         let mut process = supervised().start(&job("kill -STOP $PPID; exit 3")).unwrap();
-        assert_eq!(process.exit.recv().await.status, Status::Code(3));
+        assert_eq!(process.exit.recv().await.status, CommandStatus::Code(3));
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     });
     let stop = || async {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use harness::{block_on, is_alive, job, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Exit, LaunchError, Launcher, Process, ShellJob, Status};
+use windlass_sandbox::{CommandStatus, Exit, LaunchError, Launcher, ShellJob, ShellProcess};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -41,7 +41,7 @@ fn main() {
 }
 
 /// Runs to the end of the output and tells how the command ended.
-async fn finish(mut process: Process) -> (String, Exit) {
+async fn finish(mut process: ShellProcess) -> (String, Exit) {
     let mut output = Vec::new();
     process.output.read_to_end(&mut output).await.unwrap();
     let exit = process.exit.recv().await;
@@ -49,7 +49,7 @@ async fn finish(mut process: Process) -> (String, Exit) {
 }
 
 /// The outcome is the same with and without a supervisor.
-fn check(job: &ShellJob, output: &str, status: Status) -> Option<PathBuf> {
+fn check(job: &ShellJob, output: &str, status: CommandStatus) -> Option<PathBuf> {
     let run = |launcher: Launcher| block_on(async { finish(launcher.start(job).unwrap()).await });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised, "{}", job.script);
@@ -58,18 +58,18 @@ fn check(job: &ShellJob, output: &str, status: Status) -> Option<PathBuf> {
 }
 
 fn exit_codes_and_signals_are_told() {
-    check(&job("true"), "", Status::Code(0));
-    check(&job("exit 7"), "", Status::Code(7));
-    check(&job("kill -KILL $$"), "", Status::Signal(9));
-    check(&job("-x 2>/dev/null"), "", Status::Code(127));
-    check(&job("if"), "bash: -c: line 2: syntax error: unexpected end of file\n", Status::Code(2));
+    check(&job("true"), "", CommandStatus::Code(0));
+    check(&job("exit 7"), "", CommandStatus::Code(7));
+    check(&job("kill -KILL $$"), "", CommandStatus::Signal(9));
+    check(&job("-x 2>/dev/null"), "", CommandStatus::Code(127));
+    check(&job("if"), "bash: -c: line 2: syntax error: unexpected end of file\n", CommandStatus::Code(2));
 }
 
 fn output_is_merged_in_order() {
     check(
         &job("for i in 1 2 3; do echo out $i; echo err $i >&2; done"),
         "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n",
-        Status::Code(0),
+        CommandStatus::Code(0),
     );
 }
 
@@ -108,7 +108,7 @@ fn the_last_directory_is_reported() {
     fs::create_dir_all(root.join("a b/new\nline")).unwrap();
     std::os::unix::fs::symlink("a b", root.join("link")).unwrap();
     let end = |script: &str, track_cwd| {
-        check(&ShellJob { track_cwd, cwd: root.clone(), ..job(script) }, "", Status::Code(0))
+        check(&ShellJob { track_cwd, cwd: root.clone(), ..job(script) }, "", CommandStatus::Code(0))
     };
     assert_eq!(end("true", true), Some(root.clone()));
     assert_eq!(end("cd 'a b'", true), Some(root.join("a b")));
@@ -127,15 +127,15 @@ fn a_file_is_sourced_first() {
     fs::write(&source, "export FROM_FILE=yes\n").unwrap();
     for track_cwd in [false, true] {
         let job = ShellJob { source: Some(source.clone()), track_cwd, ..job("echo $FROM_FILE $LINENO") };
-        check(&job, "yes 1\n", Status::Code(0));
+        check(&job, "yes 1\n", CommandStatus::Code(0));
     }
 }
 
 fn there_is_no_terminal_and_no_input() {
-    check(&job("cat; read x; echo $?"), "1\n", Status::Code(0));
-    check(&job("(: </dev/tty) 2>/dev/null || echo none"), "none\n", Status::Code(0));
-    check(&job("ulimit -c"), "0\n", Status::Code(0));
-    check(&job("[ $(ps -o pgid= -p $$) -eq $$ ] && echo leads"), "leads\n", Status::Code(0));
+    check(&job("cat; read x; echo $?"), "1\n", CommandStatus::Code(0));
+    check(&job("(: </dev/tty) 2>/dev/null || echo none"), "none\n", CommandStatus::Code(0));
+    check(&job("ulimit -c"), "0\n", CommandStatus::Code(0));
+    check(&job("[ $(ps -o pgid= -p $$) -eq $$ ] && echo leads"), "leads\n", CommandStatus::Code(0));
 }
 
 fn only_the_standard_descriptors_are_inherited() {
@@ -143,9 +143,9 @@ fn only_the_standard_descriptors_are_inherited() {
     let leak = fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let script = "for i in {0..300}; do [ ! -e /proc/$$/fd/$i ] || echo -n \"$i \"; done";
-    check(&job(script), "0 1 2 ", Status::Code(0));
+    check(&job(script), "0 1 2 ", CommandStatus::Code(0));
     let tracked = ShellJob { track_cwd: true, ..job(script) };
-    check(&tracked, "0 1 2 250 ", Status::Code(0));
+    check(&tracked, "0 1 2 250 ", CommandStatus::Code(0));
 }
 
 fn lines(output: &str) -> Vec<i32> {
@@ -162,7 +162,7 @@ fn leftovers_live_and_die() {
     block_on(async {
         let mut process = supervised().start(&job(DAEMONS)).unwrap();
         let exit = process.exit.recv().await;
-        assert_eq!(exit.status, Status::Code(0));
+        assert_eq!(exit.status, CommandStatus::Code(0));
         let mut output = vec![0; 1000];
         let count = process.output.read(&mut output).await.unwrap();
         let pids = lines(std::str::from_utf8(&output[..count]).unwrap());
@@ -180,7 +180,7 @@ fn a_deaf_process_is_killed() {
     for launcher in [supervised(), Launcher::direct()] {
         block_on(async {
             let process = launcher.start(&job("trap '' TERM; echo $$; while :; do sleep 1; done")).unwrap();
-            let Process { mut output, tree, mut exit } = process;
+            let ShellProcess { mut output, tree, mut exit } = process;
             let mut bytes = vec![0; 100];
             let count = output.read(&mut bytes).await.unwrap();
             let pids = lines(std::str::from_utf8(&bytes[..count]).unwrap());
@@ -191,7 +191,7 @@ fn a_deaf_process_is_killed() {
             let took = start.elapsed();
             assert!((1900..6000).contains(&took.as_millis()), "{took:?}");
             wait_until_dead(&pids, Duration::ZERO);
-            assert_eq!(exit.recv().await.status, Status::Signal(9));
+            assert_eq!(exit.recv().await.status, CommandStatus::Signal(9));
         });
     }
 }
@@ -202,7 +202,7 @@ const RELAY: &str = "trap '' TERM; relay() { (relay) & }; for i in 1 2 3 4; do (
 fn a_process_that_keeps_moving_is_killed() {
     block_on(async {
         let process = supervised().start(&job(RELAY)).unwrap();
-        let Process { mut output, tree, .. } = process;
+        let ShellProcess { mut output, tree, .. } = process;
         output.read_u8().await.unwrap();
         tokio::time::timeout(Duration::from_secs(6), tree.stop()).await.unwrap();
         // The end of the output means that nobody is left to write to it.
@@ -249,10 +249,10 @@ fn children(pid: u32) -> Vec<i32> {
 fn the_shell_dies_with_its_supervisor() {
     block_on(async {
         let process = supervised().start(&job("echo $$; kill -KILL $PPID; sleep 300")).unwrap();
-        let Process { mut output, mut exit, tree } = process;
+        let ShellProcess { mut output, mut exit, tree } = process;
         let mut bytes = vec![0; 100];
         let count = output.read(&mut bytes).await.unwrap();
-        assert_eq!(exit.recv().await.status, Status::Lost);
+        assert_eq!(exit.recv().await.status, CommandStatus::Lost);
         wait_until_dead(&lines(std::str::from_utf8(&bytes[..count]).unwrap()), Duration::from_secs(4));
         assert!(tree.is_gone());
     });
@@ -263,7 +263,7 @@ fn a_dead_tree_leaves_no_child_to_collect() {
         for script in ["true", "sleep 300", "sleep 300 & exit"] {
             for launcher in [supervised(), Launcher::direct()] {
                 let process = launcher.start(&job(&format!("echo $PPID; {script}"))).unwrap();
-                let Process { mut output, tree, .. } = process;
+                let ShellProcess { mut output, tree, .. } = process;
                 let mut bytes = vec![0; 100];
                 let count = output.read(&mut bytes).await.unwrap();
                 let parent = lines(std::str::from_utf8(&bytes[..count]).unwrap())[0];
@@ -308,7 +308,7 @@ async fn time_starts() -> (Duration, Duration) {
     }
     let each = start.elapsed() / 20;
     let start = Instant::now();
-    let ten: Vec<Process> = (0..10).map(|_| supervised().start(&job("true")).unwrap()).collect();
+    let ten: Vec<ShellProcess> = (0..10).map(|_| supervised().start(&job("true")).unwrap()).collect();
     for process in ten {
         finish(process).await;
     }

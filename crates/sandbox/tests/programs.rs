@@ -10,7 +10,8 @@ use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_sandbox::{
-    Bounds, Finished, Input, LaunchError, Launcher, Program, ProgramJob, ShellJob, Status,
+    Bounds, CommandStatus, LaunchError, Launcher, ProgramInput, ProgramJob, ProgramOutcome, ProgramProcess,
+    ShellJob,
 };
 
 fn main() {
@@ -35,7 +36,7 @@ fn job(argv: &[&str]) -> ProgramJob {
     let ShellJob { cwd, environment, sandbox, .. } = harness::job("");
     ProgramJob {
         argv: argv.iter().map(OsString::from).collect(),
-        input: Input::Pipe,
+        input: ProgramInput::Pipe,
         cwd,
         environment,
         sandbox,
@@ -47,7 +48,7 @@ fn sh(script: &str) -> ProgramJob {
 }
 
 /// The outcome is the same with and without a supervisor.
-fn run(job: &ProgramJob, input: &[u8], bounds: Bounds) -> Finished {
+fn run(job: &ProgramJob, input: &[u8], bounds: Bounds) -> ProgramOutcome {
     let run = |launcher: Launcher| block_on(async { launcher.run(job, input, bounds).await.unwrap() });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised);
@@ -58,20 +59,20 @@ fn check(job: &ProgramJob, input: &str, expected: (i32, &str, &str)) {
     let finished = run(job, input.as_bytes(), BOUNDS);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (output, errors) = (text(&finished.output.bytes), text(&finished.errors.bytes));
-    assert_eq!(finished.exit.unwrap().status, Status::Code(expected.0), "{errors}");
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(expected.0), "{errors}");
     assert_eq!((output.as_str(), errors.as_str()), (expected.1, expected.2));
 }
 
 fn streams_are_apart() {
     check(&sh("echo out; echo err >&2; exit 2"), "", (2, "out\n", "err\n"));
     let finished = run(&sh("kill -KILL $$"), b"", BOUNDS);
-    assert_eq!(finished.exit.unwrap().status, Status::Signal(9));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::Signal(9));
 }
 
 fn a_program_reads_its_input() {
     check(&job(&["cat"]), "{\"a\":1}\n", (0, "{\"a\":1}\n", ""));
     check(&job(&["true"]), &"x".repeat(1 << 20), (0, "", ""));
-    check(&ProgramJob { input: Input::Nothing, ..job(&["cat"]) }, "ignored", (0, "", ""));
+    check(&ProgramJob { input: ProgramInput::Nothing, ..job(&["cat"]) }, "ignored", (0, "", ""));
     let large = "y".repeat(300_000);
     check(&sh("wc -c"), &large, (0, "300000\n", ""));
 }
@@ -85,7 +86,7 @@ fn output_is_bounded() {
     let finished = run(&sh("head -c 5000 /dev/zero; head -c 1001 /dev/zero >&2; exit 3"), b"", BOUNDS);
     assert_eq!((finished.output.bytes.len(), finished.output.is_cut), (1000, true));
     assert_eq!((finished.errors.bytes.len(), finished.errors.is_cut), (1000, true));
-    assert_eq!(finished.exit.unwrap().status, Status::Code(3));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(3));
     let finished = run(&sh("head -c 1000 /dev/zero"), b"", BOUNDS);
     assert_eq!((finished.output.bytes.len(), finished.output.is_cut), (1000, false));
 }
@@ -107,7 +108,7 @@ fn nobody_waits() {
     let start = Instant::now();
     let finished =
         block_on(async { supervised().run(&sh("sleep 300 & echo $!"), b"", BOUNDS).await.unwrap() });
-    assert_eq!(finished.exit.unwrap().status, Status::Code(0));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(0));
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
     let pid = String::from_utf8(finished.output.bytes).unwrap().trim().parse().unwrap();
     wait_until_dead(&[pid], Duration::ZERO);
@@ -115,11 +116,11 @@ fn nobody_waits() {
 
 fn what_cannot_start() {
     let finished = block_on(async { supervised().run(&job(&["/no/such"]), b"x", BOUNDS).await.unwrap() });
-    assert_eq!(finished.exit.unwrap().status, Status::NotStarted(libc::ENOENT));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::ENOENT));
     let finished = block_on(async { supervised().run(&job(&["/etc/passwd"]), b"x", BOUNDS).await.unwrap() });
-    assert_eq!(finished.exit.unwrap().status, Status::NotStarted(libc::EACCES));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::EACCES));
     let finished = block_on(async { supervised().run(&job(&[]), b"x", BOUNDS).await.unwrap() });
-    assert!(matches!(finished.exit.unwrap().status, Status::NotStarted(_)));
+    assert!(matches!(finished.exit.unwrap().status, CommandStatus::NotStarted(_)));
     let long = "x".repeat(1 << 20);
     match block_on(async { supervised().run(&job(&["echo", &long]), b"", BOUNDS).await }) {
         Err(LaunchError::TooLong) => {}
@@ -129,7 +130,7 @@ fn what_cannot_start() {
 
 fn a_conversation() {
     block_on(async {
-        let Program { input, mut output, mut exit, tree, .. } =
+        let ProgramProcess { input, mut output, mut exit, tree, .. } =
             supervised().start_program(&sh("while read x; do echo got $x; done; exit 6")).unwrap();
         let mut input = input.unwrap();
         for word in ["one", "two"] {
@@ -139,7 +140,7 @@ fn a_conversation() {
             assert_eq!(bytes, format!("got {word}\n").as_bytes());
         }
         drop(input);
-        assert_eq!(exit.recv().await.status, Status::Code(6));
+        assert_eq!(exit.recv().await.status, CommandStatus::Code(6));
         tree.gone().await;
     });
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::bytes::{TOKEN, count_back, is};
 use crate::random::{is_random, is_uuid};
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 
 /// How far apart name and value may be, in blanks.
 const BLANKS_MAX: usize = 8;
@@ -53,7 +53,7 @@ pub(crate) fn find(text: &[u8], word: &Range<usize>) -> Option<Span> {
         None => bare_end(text, word.end)?,
     };
     let value = &text[word.start..end];
-    is_secret(name, value).then_some(Span { start: word.start, end, kind: Kind::Assigned })
+    is_secret(name, value).then_some(Span { start: word.start, end, kind: SecretKind::Assigned })
 }
 
 /// Whether a value is secret that stands under this name.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::bytes::is_varied;
 use crate::random::is_random;
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 use crate::words::WORD_BYTES_MIN;
 
 /// Between the name and what follows: `: "`, `"] = "` and the like.
@@ -24,10 +24,12 @@ pub(crate) fn find(text: &[u8], spans: &mut Vec<Span>) {
             if at < done_to {
                 continue;
             }
-            let Some(value) = value(text, at + name.len()) else { continue };
-            done_to = value.range.end;
-            if value.is_secret(text) {
-                spans.push(Span { start: value.range.start, end: value.range.end, kind: Kind::Header });
+            let Some((is_basic, Range { start, end })) = value(text, at + name.len()) else { continue };
+            done_to = end;
+            let value = &text[start..end];
+            let is_secret = if is_basic { is_basic_value(value) } else { is_token(value) };
+            if is_secret {
+                spans.push(Span { start, end, kind: SecretKind::Header });
             }
         }
     }
@@ -39,23 +41,11 @@ pub(crate) fn bearer(text: &[u8], word: &Range<usize>) -> Option<Span> {
     (before.ends_with(b"earer ") || before.ends_with(b"EARER ")).then_some(())?;
     let length = value_length(&text[word.start..]);
     let end = word.start + length;
-    is_random(&text[word.start..end]).then_some(Span { start: word.start, end, kind: Kind::Header })
+    is_random(&text[word.start..end]).then_some(Span { start: word.start, end, kind: SecretKind::Header })
 }
 
-/// What stands behind the name of a header.
-struct Value {
-    is_basic: bool,
-    range: Range<usize>,
-}
-
-impl Value {
-    fn is_secret(&self, text: &[u8]) -> bool {
-        let value = &text[self.range.clone()];
-        if self.is_basic { is_basic_value(value) } else { is_token(value) }
-    }
-}
-
-fn value(text: &[u8], name_end: usize) -> Option<Value> {
+/// Where the value behind the name of a header stands, and whether it says to be `Basic`.
+fn value(text: &[u8], name_end: usize) -> Option<(bool, Range<usize>)> {
     let is_glue = |byte: &u8| {
         matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'`' | b']' | b')' | b':' | b'=' | b',' | b'>' | b'\\')
     };
@@ -71,8 +61,7 @@ fn value(text: &[u8], name_end: usize) -> Option<Value> {
         }
         _ => (false, start),
     };
-    let range = start..start + value_length(&text[start..]);
-    Some(Value { is_basic, range })
+    Some((is_basic, start..start + value_length(&text[start..])))
 }
 
 fn value_length(rest: &[u8]) -> usize {

@@ -1,9 +1,7 @@
 //! Secrets in the strings of JSON.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::assignments;
@@ -30,12 +28,6 @@ impl Redactor {
     /// ```
     #[must_use]
     pub fn redact_json<'a>(&self, json: &'a str) -> Cow<'a, str> {
-        let mut reader = serde_json::Deserializer::from_str(json);
-        match (Search { redactor: self, name: None }).deserialize(&mut reader) {
-            Ok(false) => return Cow::Borrowed(json),
-            Ok(true) => {}
-            Err(_) => return self.redact(json),
-        }
         let Ok(mut value) = serde_json::from_str(json) else { return self.redact(json) };
         if self.redact_value(&mut value) { Cow::Owned(value.to_string()) } else { Cow::Borrowed(json) }
     }
@@ -67,81 +59,14 @@ impl Redactor {
     }
 
     fn redact_string(&self, name: Option<&str>, text: &mut String) -> bool {
+        let is_named_after_it = |name: &str| assignments::is_secret(name.as_bytes(), text.as_bytes());
         let redacted = match self.redact(text) {
             Cow::Owned(redacted) => redacted,
-            Cow::Borrowed(_) if is_named_secret(name, text) => HIDDEN.to_owned(),
+            Cow::Borrowed(_) if name.is_some_and(is_named_after_it) => HIDDEN.to_owned(),
             Cow::Borrowed(_) => return false,
         };
         *text = redacted;
         true
-    }
-}
-
-/// Whether a whole string is the secret that its name speaks of.
-fn is_named_secret(name: Option<&str>, text: &str) -> bool {
-    name.is_some_and(|name| assignments::is_secret(name.as_bytes(), text.as_bytes()))
-}
-
-/// Whether any string may hold a secret, without keeping anything.
-#[derive(Clone, Copy)]
-struct Search<'a> {
-    redactor: &'a Redactor,
-    name: Option<&'a str>,
-}
-
-impl<'de> DeserializeSeed<'de> for Search<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Search<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<bool, E> {
-        Ok(is_named_secret(self.name, text) || self.redactor.finds(text))
-    }
-
-    fn visit_unit<E>(self) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
-        let mut found = false;
-        while let Some(has_secret) = items.next_element_seed(Search { name: None, ..self })? {
-            found |= has_secret;
-        }
-        Ok(found)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<bool, A::Error> {
-        let mut found = false;
-        while let Some(name) = fields.next_key::<String>()? {
-            found |= fields.next_value_seed(Search { redactor: self.redactor, name: Some(&name) })?;
-        }
-        Ok(found)
     }
 }
 

@@ -5,13 +5,13 @@
 //! ids and pictures are left as they are, byte for byte, and cost next to nothing.
 //!
 //! Each finder has a file: [`prefixes`] (tokens that say whose they are), [`parts`] (tokens made of parts), [`pem`],
-//! [`urls`], [`headers`], [`assignments`] (a telling name beside a random value) and [`known`].
+//! [`urls`], [`headers`], [`assignments`] (a telling name beside a random value) and [`known_values`].
 
 mod assignments;
 mod bytes;
 mod headers;
 mod json;
-mod known;
+mod known_values;
 mod line;
 mod parts;
 mod pem;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::bytes::{BASE64, count, count_back};
 use crate::prefixes;
 use crate::redactor::Redactor;
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 
 /// A line that is nothing but so much base64 may be of a private key.
 const KEY_LINE_BYTES_MIN: usize = 40;
@@ -23,10 +23,10 @@ impl Redactor {
     #[must_use]
     pub fn redact_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
         self.redact_with(line, |line| {
-            let known = self.known.unfinished(line).map(|start| (start, Kind::Known));
-            let token =
-                prefixes::unfinished(line.as_bytes()).map(|start| (start, Kind::Token("unfinished token")));
-            let key = is_key_line(line.trim().as_bytes()).then_some((0, Kind::PrivateKey));
+            let known = self.known.unfinished(line).map(|start| (start, SecretKind::Known));
+            let token = prefixes::unfinished(line.as_bytes())
+                .map(|start| (start, SecretKind::Token("unfinished token")));
+            let key = is_key_line(line.trim().as_bytes()).then_some((0, SecretKind::PrivateKey));
             let found = [known, token, key].into_iter().flatten();
             found.map(|(start, kind)| Span { start, end: line.len(), kind }).collect()
         })

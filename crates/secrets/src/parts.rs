@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::memmem;
 use serde::de::IgnoredAny;
 
 use crate::bytes::{TOKEN, count, count_back, is, is_varied};
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 use crate::words::{stands_alone, token_start};
 
 /// A longer header is none.
@@ -15,7 +16,7 @@ const JWT_HEADER_BYTES_MAX: usize = 4096;
 
 /// The secret that a run begins, is or ends.
 pub(crate) fn find(text: &[u8], run: &Range<usize>) -> Option<Span> {
-    let token = Token { text, run, start: token_start(text, run) };
+    let token = TokenCandidate { text, run, start: token_start(text, run) };
     token
         .jwt()
         .or_else(|| token.discord())
@@ -27,14 +28,14 @@ pub(crate) fn find(text: &[u8], run: &Range<usize>) -> Option<Span> {
         .or_else(|| token.azure())
 }
 
-struct Token<'a> {
+struct TokenCandidate<'a> {
     text: &'a [u8],
     run: &'a Range<usize>,
     /// Behind escapes at the front of the run.
     start: usize,
 }
 
-impl Token<'_> {
+impl TokenCandidate<'_> {
     fn inside(&self) -> &[u8] {
         &self.text[self.start..self.run.end]
     }
@@ -121,7 +122,7 @@ impl Token<'_> {
         let path = count_back(front, 64, |byte| is(byte, TOKEN) || byte == b'/');
         let host = &front[..front.len() - path];
         let path = &front[front.len() - path..];
-        let is_discord = contains(path, b"/api/webhooks/") && self.inside().len() >= 60;
+        let is_discord = memmem::find(path, b"/api/webhooks/").is_some() && self.inside().len() >= 60;
         let is_slack = host.ends_with(b"hooks.slack.") && path.starts_with(b"com/services/");
         (is_discord || is_slack).then(|| span(self.start, self.run.end, "webhook secret"))
     }
@@ -143,10 +144,6 @@ impl Token<'_> {
     }
 }
 
-fn contains(text: &[u8], wanted: &[u8]) -> bool {
-    text.windows(wanted.len()).any(|window| window == wanted)
-}
-
 fn span(start: usize, end: usize, kind: &'static str) -> Span {
-    Span { start, end, kind: Kind::Token(kind) }
+    Span { start, end, kind: SecretKind::Token(kind) }
 }

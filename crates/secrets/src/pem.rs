@@ -4,7 +4,7 @@
 use memchr::memmem;
 
 use crate::bytes::{BASE64, count, count_back, is};
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 
 /// A key has at least one piece of base64 that long. Without it somebody only speaks of keys.
 const BODY_BYTES_MIN: usize = 40;
@@ -20,7 +20,7 @@ pub(crate) fn find(text: &[u8], spans: &mut Vec<Span>) {
     for begin in memmem::find_iter(text, b"-----BEGIN ") {
         let Some(body) = label_end(text, begin + 11).filter(|_| begin >= done_to) else { continue };
         if let Some(end) = block_end(text, body) {
-            spans.push(Span { start: begin, end, kind: Kind::PrivateKey });
+            spans.push(Span { start: begin, end, kind: SecretKind::PrivateKey });
             done_to = end;
         }
     }
@@ -42,7 +42,7 @@ fn cut_at_the_front(text: &[u8], first: usize, spans: &mut Vec<Span>) {
         };
         let start = done_to + lines_before(&text[done_to..dashes]);
         if has_body(&text[start..dashes]) {
-            spans.push(Span { start, end, kind: Kind::PrivateKey });
+            spans.push(Span { start, end, kind: SecretKind::PrivateKey });
         }
         done_to = end;
     }
@@ -68,15 +68,7 @@ fn block_end(text: &[u8], start: usize) -> Option<usize> {
 }
 
 fn has_body(body: &[u8]) -> bool {
-    let mut at = 0;
-    while at < body.len() {
-        let length = count(&body[at..], BASE64);
-        if length >= BODY_BYTES_MIN {
-            return true;
-        }
-        at += length + 1;
-    }
-    false
+    body.split(|byte| !is(*byte, BASE64)).any(|piece| piece.len() >= BODY_BYTES_MIN)
 }
 
 /// How far lines go that can be part of a key. The first may be the rest of the label's line.

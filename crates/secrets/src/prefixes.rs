@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::is_varied;
-use crate::span::{Kind, Span};
+use crate::bytes::{TOKEN, count, count_back, is, is_varied};
+use crate::span::{SecretKind, Span};
 use crate::words::{WORD_BYTES_MIN, token_start};
 
 /// More parts behind dots has no token.
@@ -172,7 +172,7 @@ fn token(text: &[u8], at: usize, run_end: usize) -> Option<Span> {
     is_varied(&body[..taken.min(256)]).then_some(())?;
     let end = at + prefix.text.len() + taken;
     let end = if matches!(prefix.body, Body::Dotted(_)) { end + dotted(&text[end..]) } else { end };
-    Some(Span { start: at, end, kind: Kind::Token(prefix.kind) })
+    Some(Span { start: at, end, kind: SecretKind::Token(prefix.kind) })
 }
 
 fn body_length(body: &Body, bytes: &[u8]) -> Option<usize> {
@@ -197,7 +197,7 @@ fn dotted(rest: &[u8]) -> usize {
     let mut end = 0;
     for _ in 0..DOTTED_MAX {
         let Some(part) = rest.get(end..).and_then(|rest| rest.strip_prefix(b".")) else { break };
-        let length = crate::bytes::count(part, crate::bytes::TOKEN);
+        let length = count(part, TOKEN);
         if length < WORD_BYTES_MIN && !(length > 1 && part[0].is_ascii_digit()) {
             break;
         }
@@ -208,9 +208,7 @@ fn dotted(rest: &[u8]) -> usize {
 
 /// Whether a text ends in what may be the beginning of a token, and where it begins there.
 pub(crate) fn unfinished(text: &[u8]) -> Option<usize> {
-    let run_start =
-        text.len() - crate::bytes::count_back(text, 256, |byte| crate::bytes::is(byte, crate::bytes::TOKEN));
-    let run = run_start..text.len();
+    let run = text.len() - count_back(text, 256, |byte| is(byte, TOKEN))..text.len();
     if run.is_empty() {
         return None;
     }

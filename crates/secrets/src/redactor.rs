@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::known::Known;
+use crate::known_values::KnownValues;
 use crate::span::{Span, replace};
 use crate::words::{long_words, token_runs};
 use crate::{assignments, headers, parts, pem, prefixes, urls};
@@ -25,7 +25,7 @@ const ROUNDS_MAX: usize = 8;
 /// ```
 #[derive(Clone, Default)]
 pub struct Redactor {
-    pub(crate) known: Known,
+    pub(crate) known: KnownValues,
 }
 
 impl Redactor {
@@ -33,7 +33,7 @@ impl Redactor {
     /// hidden and do not count.
     #[must_use]
     pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
-        Self { known: Known::new(known) }
+        Self { known: KnownValues::new(known) }
     }
 
     /// The text without its secrets. What has none is given back as it is.
@@ -58,10 +58,6 @@ impl Redactor {
             }
         }
         result
-    }
-
-    pub(crate) fn finds(&self, text: &str) -> bool {
-        !self.known.find(text).is_empty() || !shapes(text.as_bytes()).is_empty()
     }
 }
 

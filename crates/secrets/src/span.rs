@@ -7,12 +7,12 @@ use std::borrow::Cow;
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SecretKind,
 }
 
 /// What kind of secret it is. Where two are found in one place, the first of them names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum SecretKind {
     /// A value the engine knows.
     Known,
     /// A token whose shape says whose it is.
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Assigned,
 }
 
-impl Kind {
+impl SecretKind {
     fn name(self) -> &'static str {
         match self {
             Self::Known => "known secret",

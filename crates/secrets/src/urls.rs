@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use crate::span::{Kind, Span};
+use crate::span::{SecretKind, Span};
 
 /// User and password are not longer.
 const AUTHORITY_BYTES_MAX: usize = 1024;
@@ -34,7 +34,7 @@ fn password(text: &[u8], start: usize) -> Option<Span> {
     (has_host && !is_placeholder(user, password)).then_some(Span {
         start: start + colon + 1,
         end: start + at_sign,
-        kind: Kind::UrlPassword,
+        kind: SecretKind::UrlPassword,
     })
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::glance::{Glance, glance};
-use crate::index::Index;
-use crate::layout::{Layout, SessionPaths, session_id};
+use crate::index::GlanceCache;
+use crate::layout::{SessionLayout, SessionPaths, session_id};
 use crate::repository::{GitProgram, Identity, Repository};
 
 mod find;
@@ -91,7 +91,7 @@ impl SessionInfo {
 
 /// Which sessions a list is about.
 #[derive(Clone, Copy, Debug)]
-pub enum Scope<'a> {
+pub enum ListScope<'a> {
     /// Those of a project: of its folder, of the other work trees of its repository, and of the same repository elsewhere.
     Project(&'a Path),
     /// All.
@@ -100,7 +100,7 @@ pub enum Scope<'a> {
 
 /// Which sessions may be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SessionFilter {
     /// Those that a person had.
     Interactive,
     /// Those of programs too.
@@ -110,12 +110,12 @@ pub enum Wanted {
 /// The sessions under one home.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
-    layout: Layout,
+    layout: SessionLayout,
     git: Option<GitProgram>,
 }
 
 /// A session file as the folder shows it.
-struct Entry {
+struct SessionFile {
     paths: SessionPaths,
     name: String,
     found: std::fs::Metadata,
@@ -124,7 +124,7 @@ struct Entry {
 impl Catalogue {
     /// The sessions in these places.
     #[must_use]
-    pub fn new(layout: Layout) -> Self {
+    pub fn new(layout: SessionLayout) -> Self {
         Self { layout, git: None }
     }
 
@@ -136,10 +136,10 @@ impl Catalogue {
 
     /// The sessions, the one that was last written to first.
     #[must_use]
-    pub fn list(&self, scope: Scope<'_>) -> Vec<SessionInfo> {
+    pub fn list(&self, scope: ListScope<'_>) -> Vec<SessionInfo> {
         let mut sessions = match scope {
-            Scope::Everywhere => self.of_folders(&self.layout.all_folders()),
-            Scope::Project(cwd) => self.of_project(cwd),
+            ListScope::Everywhere => self.of_folders(&self.layout.all_folders()),
+            ListScope::Project(cwd) => self.of_project(cwd),
         };
         sessions.retain(|session| !session.is_hidden());
         newest_first(&mut sessions);
@@ -151,9 +151,9 @@ impl Catalogue {
     /// The session that was last written to: of the directory; else of another work tree; else of the same repository
     /// elsewhere.
     #[must_use]
-    pub fn newest(&self, cwd: &Path, wanted: Wanted) -> Option<SessionInfo> {
+    pub fn newest(&self, cwd: &Path, wanted: SessionFilter) -> Option<SessionInfo> {
         let fits = |session: &SessionInfo| {
-            !session.is_hidden() && (wanted == Wanted::Any || !session.is_programmatic())
+            !session.is_hidden() && (wanted == SessionFilter::Any || !session.is_programmatic())
         };
         let here = self.layout.folders(cwd);
         if let Some(session) = first_that(&here, fits) {
@@ -211,7 +211,7 @@ impl Catalogue {
     fn of_folders(&self, folders: &[PathBuf]) -> Vec<SessionInfo> {
         let mut sessions = Vec::new();
         for folder in folders {
-            let mut index = Index::open(self.layout.index(folder));
+            let mut index = GlanceCache::open(self.layout.index(folder));
             for entry in entries(folder) {
                 // A file that went away meanwhile, or that may not be read, is none of ours.
                 if let Ok(glance) = index.glance(&entry.name, entry.paths.file(), &entry.found) {
@@ -242,20 +242,20 @@ impl Others {
 }
 
 /// The session files in a folder. An empty one counts as absent.
-fn entries(folder: &Path) -> Vec<Entry> {
+fn entries(folder: &Path) -> Vec<SessionFile> {
     let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let entries = found.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let id = session_id(&name)?;
         let found = entry.metadata().ok().filter(|found| found.is_file() && found.len() > 0)?;
-        Some(Entry { paths: SessionPaths::new(entry.path(), id), name, found })
+        Some(SessionFile { paths: SessionPaths::new(entry.path(), id), name, found })
     });
     entries.collect()
 }
 
 /// The latest session of some folders that fits. Files are looked at one by one, the latest first.
 fn first_that(folders: &[PathBuf], fits: impl Fn(&SessionInfo) -> bool) -> Option<SessionInfo> {
-    let mut entries: Vec<Entry> = folders.iter().flat_map(|folder| entries(folder)).collect();
+    let mut entries: Vec<SessionFile> = folders.iter().flat_map(|folder| entries(folder)).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse((modified_ns(&entry.found), entry.name.clone())));
     entries.iter().find_map(|entry| {
         let session = info(entry, glance(entry.paths.file()).ok()?);
@@ -270,7 +270,7 @@ fn session_in(folder: &Path, id: Uuid) -> Option<SessionInfo> {
         let path = folder.join(&name);
         let found =
             std::fs::symlink_metadata(&path).ok().filter(|found| found.is_file() && found.len() > 0)?;
-        let entry = Entry { paths: SessionPaths::new(path, id), name, found };
+        let entry = SessionFile { paths: SessionPaths::new(path, id), name, found };
         Some(info(&entry, glance(entry.paths.file()).ok()?))
     })
 }
@@ -288,7 +288,7 @@ fn modified_ms(found: &std::fs::Metadata) -> u64 {
     u64::try_from(seconds * 1000 + nanos / 1_000_000).unwrap_or_default()
 }
 
-fn info(entry: &Entry, glance: Glance) -> SessionInfo {
+fn info(entry: &SessionFile, glance: Glance) -> SessionInfo {
     SessionInfo {
         id: entry.paths.id(),
         path: entry.paths.file().to_owned(),

@@ -17,7 +17,7 @@ mod history;
 mod journal;
 mod lines;
 mod look;
-mod place;
+mod nofollow;
 mod plan;
 mod state;
 
@@ -25,22 +25,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::Uuid;
 use windlass_protocol::{
-    Answered, BlockKind, CallKind, Intended, MessageId, Record, Said, SessionKey, ToolUse,
+    AnswerBlock, BlockKind, CallIntent, CallKind, MessageId, Record, SessionKey, ToolUse, UserEntry,
 };
 
-use crate::{Keeper, PromptLine, SessionPaths, prompts};
+use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
-use journal::{Changed, Journal, Line, Seen};
-use look::{Found, Look, Memory};
-use state::{Name, State};
+use journal::{FileJournal, JournalLine, PathChange, PathSnapshot};
+use look::{FileLook, LookCache, LookResult};
+use state::{FileState, Name};
 
-pub use apply::{Failed, Rewound};
+pub use apply::{FailedPath, RewindResult};
 pub use history::PointInfo;
-pub use plan::{Action, Change, Command, RewindPlan, Skipped};
+pub use plan::{Action, CommandRun, RewindChange, RewindPlan, SkippedPath};
 
 const JOURNAL: &str = "journal.jsonl";
 const BLOBS: &str = "blobs";
@@ -58,12 +57,12 @@ pub struct Checkpoints {
     directory: PathBuf,
     log: PathBuf,
     key: SessionKey,
-    keeping: Mutex<Keeping>,
+    keeping: Mutex<CheckpointState>,
 }
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
+pub enum RewindPoint {
     /// When the prompt with this id was given.
     Prompt(Uuid),
     /// When the prompt with this number was given.
@@ -95,25 +94,25 @@ pub enum RewindError {
 }
 
 /// What is known while the session runs.
-struct Keeping {
+struct CheckpointState {
     blobs: Blobs,
-    journal: Journal,
-    memory: Memory,
+    journal: FileJournal,
+    memory: LookCache,
     /// Prompts of this process, while there is no journal.
-    pending: Vec<Line>,
+    pending: Vec<JournalLine>,
     /// Calls that have started.
-    open: BTreeMap<Arc<str>, Open>,
+    open: BTreeMap<Arc<str>, StartedCall>,
     /// What the calls of the last answers are about.
     about: BTreeMap<Arc<str>, String>,
     /// Files that calls have changed, the latest last, with what was seen last; not read yet if nothing.
-    watched: Option<VecDeque<(PathBuf, State)>>,
+    watched: Option<VecDeque<(PathBuf, FileState)>>,
     notices: Vec<String>,
 }
 
 /// A call that has started.
-struct Open {
+struct StartedCall {
     roots: Vec<PathBuf>,
-    before: Found,
+    before: LookResult,
     execute: bool,
 }
 
@@ -121,10 +120,10 @@ impl Checkpoints {
     /// The checkpoints of a session. Nothing is touched before there is something to keep.
     pub fn new(paths: &SessionPaths, key: SessionKey) -> Self {
         let (directory, log) = (paths.checkpoints(), paths.file().to_owned());
-        let keeping = Keeping {
+        let keeping = CheckpointState {
             blobs: Blobs::new(directory.join(BLOBS)),
-            journal: Journal::new(directory.join(JOURNAL)),
-            memory: Memory::default(),
+            journal: FileJournal::new(directory.join(JOURNAL)),
+            memory: LookCache::default(),
             pending: Vec::new(),
             open: BTreeMap::new(),
             about: BTreeMap::new(),
@@ -139,7 +138,7 @@ impl Checkpoints {
         std::mem::take(&mut self.keeping().notices)
     }
 
-    fn keeping(&self) -> MutexGuard<'_, Keeping> {
+    fn keeping(&self) -> MutexGuard<'_, CheckpointState> {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,14 +159,14 @@ impl Checkpoints {
     }
 
     /// What a journal begins with: the prompts so far. Most are in the log by now.
-    fn prompts_before(&self, pending: &[Line]) -> io::Result<Vec<Line>> {
+    fn prompts_before(&self, pending: &[JournalLine]) -> io::Result<Vec<JournalLine>> {
         let logged = self.prompts()?;
-        let is_logged = |line: &Line| match line {
-            Line::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
+        let is_logged = |line: &JournalLine| match line {
+            JournalLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
             _ => false,
         };
-        let pending: Vec<Line> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
-        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| Line::Prompt {
+        let pending: Vec<JournalLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
+        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| JournalLine::Prompt {
             n: prompt.number,
             uuid: prompt.uuid.to_string(),
             also: prompt.also.iter().map(Uuid::to_string).collect(),
@@ -177,7 +176,7 @@ impl Checkpoints {
         Ok(lines.chain(pending).collect())
     }
 
-    fn prompt(&self, said: &Said) -> Line {
+    fn prompt(&self, said: &UserEntry) -> JournalLine {
         let id = said.message.id;
         let uuid = self.key.said_uuid(id, &said.prompts).to_string();
         let also = said
@@ -188,13 +187,12 @@ impl Checkpoints {
         let also = also.filter(|other| *other != uuid).collect();
         let texts = said.message.blocks.get(said.context..).unwrap_or_default();
         let text = texts.iter().find_map(|block| block.as_text()).unwrap_or_default();
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
-        Line::Prompt { n: id.0, uuid, also, text: short(text), wall: u64::try_from(wall).unwrap_or(u64::MAX) }
+        JournalLine::Prompt { n: id.0, uuid, also, text: short(text), wall: crate::time::now_ms() }
     }
 }
 
-impl Keeper for Checkpoints {
-    fn works_on(&self, records: &[Record]) -> bool {
+impl PreImageTaker for Checkpoints {
+    fn touches_disk(&self, records: &[Record]) -> bool {
         let keeping = self.keeping();
         records.iter().any(|record| match record {
             Record::Intended(call) => may_change_files(call),
@@ -202,7 +200,7 @@ impl Keeper for Checkpoints {
         })
     }
 
-    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()> {
+    fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()> {
         let mut keeping = self.keeping();
         let mut lines = Vec::new();
         let mut starts = false;
@@ -240,19 +238,20 @@ impl Keeper for Checkpoints {
     }
 }
 
-impl Keeping {
-    fn note_input(&mut self, answered: &Answered) {
+impl CheckpointState {
+    fn note_input(&mut self, answered: &AnswerBlock) {
         if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
             self.about.insert(Arc::clone(id), describe(input.get()));
         }
     }
 
     /// Keeps what a call may change.
-    fn before(&mut self, call: &Intended, journal: &Path) -> io::Result<Line> {
+    fn before(&mut self, call: &CallIntent, journal: &Path) -> io::Result<JournalLine> {
         let execute = call.kind == CallKind::Execute;
-        let mut look = Look::keeping(&mut self.blobs, &mut self.memory);
+        let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
-        let mut files: Vec<Seen> = before.states.iter().map(|(path, state)| seen(path, state)).collect();
+        let mut files: Vec<PathSnapshot> =
+            before.states.iter().map(|(path, state)| seen(path, state)).collect();
         let watched = match &mut self.watched {
             Some(watched) => watched,
             none => none.insert(watched_in(journal)?),
@@ -271,12 +270,12 @@ impl Keeping {
         self.tell_of_obstacles(&before);
         let about = self.about.remove(&call.tool_use_id).unwrap_or_default();
         let id = call.tool_use_id.to_string();
-        let open = Open { roots: call.changes.clone(), before, execute };
+        let open = StartedCall { roots: call.changes.clone(), before, execute };
         self.open.insert(Arc::clone(&call.tool_use_id), open);
-        Ok(Line::Before { id, tool: call.tool.to_string(), execute, about, files })
+        Ok(JournalLine::Before { id, tool: call.tool.to_string(), execute, about, files })
     }
 
-    fn tell_of_obstacles(&mut self, before: &Found) {
+    fn tell_of_obstacles(&mut self, before: &LookResult) {
         for (path, state) in &before.states {
             let Some(why) = state.obstacle() else { continue };
             let notice = format!("No checkpoint of {}, so it cannot be rewound: {why}.", path.display());
@@ -292,9 +291,9 @@ impl Keeping {
     }
 
     /// Takes down what a call changed. If that cannot be done, the journal looks as after a crash.
-    fn after(&mut self, id: &str, open: &Open) -> Option<Line> {
+    fn after(&mut self, id: &str, open: &StartedCall) -> Option<JournalLine> {
         match self.changed_by(open) {
-            Ok(files) => Some(Line::After { id: id.to_owned(), files }),
+            Ok(files) => Some(JournalLine::After { id: id.to_owned(), files }),
             Err(error) => {
                 self.notices.push(format!("Cannot record which files a call changed: {error}."));
                 None
@@ -302,8 +301,8 @@ impl Keeping {
         }
     }
 
-    fn changed_by(&mut self, open: &Open) -> io::Result<Vec<Changed>> {
-        let mut look = Look::keeping(&mut self.blobs, &mut self.memory);
+    fn changed_by(&mut self, open: &StartedCall) -> io::Result<Vec<PathChange>> {
+        let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let mut after = look.around(&open.roots)?.states;
         for path in open.before.states.keys() {
             if !after.contains_key(path) {
@@ -323,7 +322,7 @@ impl Keeping {
                 Some(was) => files.extend(changed(&path, was, now)),
                 // In a directory that was seen whole, what was not there is new.
                 None if open.before.complete => {
-                    files.extend(changed(&path, &State::Absent { missing: 0 }, now));
+                    files.extend(changed(&path, &FileState::Absent { missing: 0 }, now));
                 }
                 None => {}
             }
@@ -336,7 +335,7 @@ impl Keeping {
 }
 
 /// Whether a call may change files.
-pub(crate) fn may_change_files(call: &Intended) -> bool {
+pub(crate) fn may_change_files(call: &CallIntent) -> bool {
     matches!(call.kind, CallKind::Edit | CallKind::Execute)
 }
 
@@ -352,15 +351,15 @@ fn over(record: &Record) -> Option<&str> {
     }
 }
 
-fn seen(path: &Path, state: &State) -> Seen {
-    Seen { path: Name(path.to_owned()), state: state.clone() }
+fn seen(path: &Path, state: &FileState) -> PathSnapshot {
+    PathSnapshot { path: Name(path.to_owned()), state: state.clone() }
 }
 
-fn changed(path: &Path, was: &State, now: State) -> Option<Changed> {
-    (!was.is_same(&now)).then(|| Changed { path: Name(path.to_owned()), was: was.clone(), now })
+fn changed(path: &Path, was: &FileState, now: FileState) -> Option<PathChange> {
+    (!was.is_same(&now)).then(|| PathChange { path: Name(path.to_owned()), was: was.clone(), now })
 }
 
-fn watch(watched: &mut VecDeque<(PathBuf, State)>, file: &Changed) {
+fn watch(watched: &mut VecDeque<(PathBuf, FileState)>, file: &PathChange) {
     watched.retain(|(path, _)| *path != file.path.0);
     watched.push_back((file.path.0.clone(), file.now.clone()));
     if watched.len() > WATCHED_MAX {
@@ -369,10 +368,10 @@ fn watch(watched: &mut VecDeque<(PathBuf, State)>, file: &Changed) {
 }
 
 /// The files that calls have changed, from the end of a journal.
-fn watched_in(journal: &Path) -> io::Result<VecDeque<(PathBuf, State)>> {
+fn watched_in(journal: &Path) -> io::Result<VecDeque<(PathBuf, FileState)>> {
     let mut watched = VecDeque::new();
     journal::read(journal, Some(TAIL_BYTES), |line| {
-        if let Line::After { files, .. } | Line::Rewound { files } = line {
+        if let JournalLine::After { files, .. } | JournalLine::Rewound { files } = line {
             for file in &files {
                 watch(&mut watched, file);
             }
@@ -384,10 +383,10 @@ fn watched_in(journal: &Path) -> io::Result<VecDeque<(PathBuf, State)>> {
 /// What a call is about, for people: its command, or its whole input.
 fn describe(input: &str) -> String {
     #[derive(serde::Deserialize)]
-    struct Input {
+    struct CommandInput {
         command: String,
     }
-    match serde_json::from_str::<Input>(input) {
+    match serde_json::from_str::<CommandInput>(input) {
         Ok(input) => short(&input.command),
         Err(_) => short(input),
     }

@@ -14,18 +14,15 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use crate::Lease;
 use crate::layout::create_private;
 
-#[cfg(test)]
-pub(crate) mod simulated;
-
 /// Where the file of a log is.
 pub(crate) trait Disk: Send + Sync {
     /// Opens the file to append to it, and makes it, with its directories, where it is allowed to be new.
-    fn open(&self, path: &Path, how: Opening) -> io::Result<Arc<dyn LogFile>>;
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Arc<dyn LogFile>>;
 }
 
 /// Which file may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum OpenMode {
     /// One that does not exist yet. An empty one counts as missing.
     New,
     /// One that is there.
@@ -43,14 +40,14 @@ pub(crate) trait LogFile: Send + Sync {
     /// Waits until the file's name is on the disk.
     fn sync_name(&self) -> io::Result<()>;
     /// What the file looks like now. Others may have written, or removed it.
-    fn look(&self) -> io::Result<Look>;
+    fn look(&self) -> io::Result<FileStatus>;
     /// Reads a piece of it.
     fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>>;
 }
 
 /// What a file looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct FileStatus {
     /// How long it is.
     pub len: u64,
     /// Whether others find it under its name.
@@ -59,7 +56,7 @@ pub(crate) struct Look {
 
 /// Why a file is not touched, though the system would allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub(crate) enum FileRefusal {
     #[error("it or its directory is a symbolic link")]
     Link,
     #[error("it belongs to another user (uid {0})")]
@@ -72,8 +69,8 @@ pub(crate) enum Refused {
     Removed,
 }
 
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> Self {
+impl From<FileRefusal> for io::Error {
+    fn from(refused: FileRefusal) -> Self {
         Self::other(refused)
     }
 }
@@ -103,20 +100,20 @@ struct RealFile {
 }
 
 impl Disk for RealDisk {
-    fn open(&self, path: &Path, how: Opening) -> io::Result<Arc<dyn LogFile>> {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Arc<dyn LogFile>> {
         let parent = path.parent().unwrap_or(Path::new("."));
-        let parents = if how == Opening::Existing { Vec::new() } else { make_private(parent)? };
+        let parents = if how == OpenMode::Existing { Vec::new() } else { make_private(parent)? };
         let directory = open_directory(parent)?;
         let name = path.file_name().unwrap_or_default();
         let file = match how {
-            Opening::Existing => open_private(&directory, name, OFlags::empty())?,
-            Opening::Any => open_private(&directory, name, OFlags::CREATE)?,
-            Opening::New => open_new(&directory, name)?,
+            OpenMode::Existing => open_private(&directory, name, OFlags::empty())?,
+            OpenMode::Any => open_private(&directory, name, OFlags::CREATE)?,
+            OpenMode::New => open_new(&directory, name)?,
         };
         if let Some(lease) = &self.lease {
             // What was read of a log that is there came from the one that the lease is on.
-            if how == Opening::Existing && lease.is_elsewhere(&file) {
-                return Err(Refused::Removed.into());
+            if how == OpenMode::Existing && lease.is_elsewhere(&file) {
+                return Err(FileRefusal::Removed.into());
             }
             lease.cover(&file)?;
         }
@@ -128,7 +125,7 @@ fn open_new(directory: &File, name: &OsStr) -> io::Result<File> {
     match open_private(directory, name, OFlags::CREATE | OFlags::EXCL) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let file = open_private(directory, name, OFlags::empty())?;
-            if file.metadata()?.len() > 0 { Err(Refused::Taken.into()) } else { Ok(file) }
+            if file.metadata()?.len() > 0 { Err(FileRefusal::Taken.into()) } else { Ok(file) }
         }
         opened => opened,
     }
@@ -155,7 +152,7 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
         Ok(directory) => Ok(directory.into()),
         // A link that is not followed is no directory either; the system says one or the other.
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) if path.is_symlink() => {
-            Err(Refused::Link.into())
+            Err(FileRefusal::Link.into())
         }
         Err(error) => Err(error.into()),
     }
@@ -178,16 +175,16 @@ pub(crate) fn open_private(directory: &File, name: &OsStr, flags: OFlags) -> io:
         | OFlags::NONBLOCK;
     let file: File = match rustix::fs::openat(directory, name, flags | always, Mode::RUSR | Mode::WUSR) {
         Ok(file) => file.into(),
-        Err(rustix::io::Errno::LOOP) => return Err(Refused::Link.into()),
-        Err(rustix::io::Errno::ISDIR | rustix::io::Errno::NXIO) => return Err(Refused::Kind.into()),
+        Err(rustix::io::Errno::LOOP) => return Err(FileRefusal::Link.into()),
+        Err(rustix::io::Errno::ISDIR | rustix::io::Errno::NXIO) => return Err(FileRefusal::Kind.into()),
         Err(error) => return Err(error.into()),
     };
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(Refused::Kind.into());
+        return Err(FileRefusal::Kind.into());
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(Refused::Owner(found.uid()).into());
+        return Err(FileRefusal::Owner(found.uid()).into());
     }
     if found.mode() & 0o077 != 0 {
         file.set_permissions(Permissions::from_mode(found.mode() & 0o700))?;
@@ -209,11 +206,11 @@ impl LogFile for RealFile {
         self.parents.iter().try_for_each(|parent| sync_directory(&File::open(parent)?))
     }
 
-    fn look(&self) -> io::Result<Look> {
+    fn look(&self) -> io::Result<FileStatus> {
         let found = self.file.metadata()?;
         let under_name = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         let named = under_name.is_ok_and(|other| (other.st_dev, other.st_ino) == (found.dev(), found.ino()));
-        Ok(Look { len: found.len(), named })
+        Ok(FileStatus { len: found.len(), named })
     }
 
     fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>> {
@@ -235,4 +232,4 @@ pub(crate) fn sync_directory(directory: &File) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

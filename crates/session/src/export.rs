@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::catalogue::SessionInfo;
-use crate::history::{Compacted, History, Item, Retracted, Said};
+use crate::history::{CompactionNote, HistoryItem, RetractedMessages, SessionHistory, Utterance};
 
 mod json;
 mod markdown;
@@ -31,20 +31,20 @@ pub fn export(
     redact: Redact<'_>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let retracted = Retracted::of(&session.path)?;
-    let mut history = History::open(&session.path)?;
-    let page: &mut dyn Page = match format {
-        ExportFormat::Text => &mut text::Text,
-        ExportFormat::Markdown => &mut markdown::Markdown,
-        ExportFormat::Json => &mut json::Json::default(),
+    let retracted = RetractedMessages::of(&session.path)?;
+    let mut history = SessionHistory::open(&session.path)?;
+    let page: &mut dyn ExportForm = match format {
+        ExportFormat::Text => &mut text::TextExport,
+        ExportFormat::Markdown => &mut markdown::MarkdownExport,
+        ExportFormat::Json => &mut json::JsonExport::default(),
     };
     let mut out = Out { to, redact };
     page.begin(session, &mut out)?;
     while let Some(item) = history.next(|_| true)? {
         match item {
-            Item::Said(said) => page.said(&said, retracted.holds(&said), &mut out)?,
-            Item::Compacted(compacted) => page.compacted(&compacted, &mut out)?,
-            Item::Rewound => page.rewound(&mut out)?,
+            HistoryItem::Said(said) => page.said(&said, retracted.holds(&said), &mut out)?,
+            HistoryItem::Compacted(compacted) => page.compacted(&compacted, &mut out)?,
+            HistoryItem::Rewound => page.rewound(&mut out)?,
         }
     }
     page.end(&mut out)
@@ -57,11 +57,11 @@ struct Out<'a> {
 }
 
 /// One form of an export.
-trait Page {
+trait ExportForm {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()>;
     /// A message; `retracted` if it did not stand.
-    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()>;
-    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()>;
+    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()>;
+    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()>;
     fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()>;
     fn end(&mut self, out: &mut Out<'_>) -> io::Result<()>;
 }
@@ -73,7 +73,7 @@ fn time(at_ms: u64) -> String {
 }
 
 /// Whom the heading of a message names.
-fn speaker(said: &Said) -> String {
+fn speaker(said: &Utterance) -> String {
     use crate::history::Who;
     match &said.who {
         Who::User => "You".into(),
@@ -86,7 +86,7 @@ fn speaker(said: &Said) -> String {
 }
 
 /// What is said at the place of a compaction.
-fn compaction(compacted: &Compacted) -> String {
+fn compaction(compacted: &CompactionNote) -> String {
     let trigger = compacted.trigger.as_deref().map(|trigger| format!(", {trigger}")).unwrap_or_default();
     let tokens =
         compacted.tokens_before.map(|tokens| format!(", {tokens} tokens before")).unwrap_or_default();

@@ -8,30 +8,30 @@ mod chain;
 mod decode;
 mod encode;
 mod entry;
+mod entry_part;
 mod events;
 mod facts;
+mod form;
 mod header;
-mod held;
-mod json;
-mod own;
-mod piece;
+mod own_lines;
 mod rulings;
+mod stored_elsewhere;
 mod usage;
 mod values;
 
-pub(crate) use assemble::Assembler;
-pub use assemble::Told;
-pub use decode::{Entry, EntryKind, Flaw, Line, OwnLine, decode_line};
+pub use assemble::LoggedRecord;
+pub(crate) use assemble::RecordAssembler;
+pub use decode::{EntryKind, Flaw, LogEntry, LogLine, OwnLine, decode_line};
 pub use encode::{Encoder, Tail};
 pub(crate) use entry::Meta;
+pub(crate) use entry_part::{EntryPart, entry_part, link};
 pub use header::Header;
-pub use own::Mark;
-pub(crate) use own::{BEGINNING, FACTS_BEGINNING, Frame, Own};
-pub(crate) use piece::{Piece, link, piece};
+pub use own_lines::SessionMark;
+pub(crate) use own_lines::{BEGINNING, FACTS_BEGINNING, OwnLineBody};
 
 /// When something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct LogTime {
     /// Milliseconds since some fixed moment; never goes back while a process lives.
     pub at_ms: u64,
     /// Milliseconds since 1970.

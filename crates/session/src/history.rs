@@ -30,29 +30,29 @@ pub enum Who {
 
 /// Something that happened in a conversation.
 #[derive(Debug)]
-pub(crate) enum Item {
-    Said(Said),
+pub(crate) enum HistoryItem {
+    Said(Utterance),
     /// From here on the model no longer sees what stands before.
-    Compacted(Compacted),
+    Compacted(CompactionNote),
     /// The conversation goes on from an earlier message.
     Rewound,
 }
 
 /// One message, or a block of one.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Utterance {
     pub(crate) uuid: String,
     pub(crate) at_ms: Option<u64>,
     pub(crate) who: Who,
     /// The message as it was written.
     pub(crate) message: String,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<ContentPiece>,
     /// Its number, if we wrote it.
     n: Option<u64>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Compacted {
+pub(crate) struct CompactionNote {
     pub(crate) at_ms: Option<u64>,
     pub(crate) trigger: Option<String>,
     pub(crate) tokens_before: Option<u64>,
@@ -60,7 +60,7 @@ pub(crate) struct Compacted {
 
 /// A block as people read it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum ContentPiece {
     Text(String),
     Thinking(String),
     Call {
@@ -75,7 +75,7 @@ pub(crate) enum Piece {
     Other(String),
 }
 
-impl Piece {
+impl ContentPiece {
     /// What it says, for whoever looks for words.
     pub(crate) fn text(&self) -> &str {
         match self {
@@ -87,23 +87,23 @@ impl Piece {
 }
 
 /// Reads a session from its beginning.
-pub(crate) struct History {
-    lines: Lines,
+pub(crate) struct SessionHistory {
+    lines: FileLines,
     seen: HashSet<String>,
     /// Names of the tools that were called, by the id of the call.
     tools: BTreeMap<String, String>,
 }
 
-impl History {
+impl SessionHistory {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { lines: Lines::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
+        Ok(Self { lines: FileLines::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
     }
 
     /// The next thing, if its line passes a test that is cheaper than reading it.
     pub(crate) fn next(
         &mut self,
         mut is_worth_reading: impl FnMut(&[u8]) -> bool,
-    ) -> io::Result<Option<Item>> {
+    ) -> io::Result<Option<HistoryItem>> {
         while let Some(line) = self.lines.next()? {
             // Results are known by the names of their calls, so calls are always read.
             let has_call = memchr::memmem::find(line, b"\"tool_use\"").is_some();
@@ -119,11 +119,11 @@ impl History {
 }
 
 /// The numbers of messages that were taken back: their responses did not stand.
-pub(crate) struct Retracted(HashSet<u64>);
+pub(crate) struct RetractedMessages(HashSet<u64>);
 
-impl Retracted {
+impl RetractedMessages {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = Lines::open(path)?;
+        let mut lines = FileLines::open(path)?;
         let mut numbers = HashSet::new();
         while let Some(line) = lines.next()? {
             if let Some(members) = own(line, "retracted") {
@@ -134,7 +134,7 @@ impl Retracted {
         Ok(Self(numbers))
     }
 
-    pub(crate) fn holds(&self, said: &Said) -> bool {
+    pub(crate) fn holds(&self, said: &Utterance) -> bool {
         said.n.is_some_and(|n| self.0.contains(&n))
     }
 }
@@ -145,9 +145,13 @@ fn own<'a>(line: &'a [u8], kind: &str) -> Option<Members<'a>> {
     rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
 }
 
-fn item(line: &[u8], seen: &mut HashSet<String>, tools: &mut BTreeMap<String, String>) -> Option<Item> {
+fn item(
+    line: &[u8],
+    seen: &mut HashSet<String>,
+    tools: &mut BTreeMap<String, String>,
+) -> Option<HistoryItem> {
     if line.starts_with(OWN) {
-        return own(line, "rewound").map(|_| Item::Rewound);
+        return own(line, "rewound").map(|_| HistoryItem::Rewound);
     }
     let members = members(line)?;
     let uuid = text(&members, "uuid").filter(|uuid| seen.insert(uuid.clone()))?;
@@ -155,7 +159,7 @@ fn item(line: &[u8], seen: &mut HashSet<String>, tools: &mut BTreeMap<String, St
     let kind = text(&members, "type")?;
     if kind == "system" {
         return (text(&members, "subtype")? == "compact_boundary")
-            .then(|| Item::Compacted(compacted(&members, at_ms)));
+            .then(|| HistoryItem::Compacted(compacted(&members, at_ms)));
     }
     let message = members.get("message")?.get().to_owned();
     let value: Value = serde_json::from_str(&message).ok()?;
@@ -169,13 +173,13 @@ fn item(line: &[u8], seen: &mut HashSet<String>, tools: &mut BTreeMap<String, St
         _ => return None,
     };
     let pieces = pieces(&value["content"], tools);
-    Some(Item::Said(Said { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
+    Some(HistoryItem::Said(Utterance { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
 }
 
-fn compacted(members: &Members<'_>, at_ms: Option<u64>) -> Compacted {
+fn compacted(members: &Members<'_>, at_ms: Option<u64>) -> CompactionNote {
     let about = members.get("compactMetadata").and_then(|about| serde_json::from_str(about.get()).ok());
     let about: Value = about.unwrap_or_default();
-    Compacted {
+    CompactionNote {
         at_ms,
         trigger: about["trigger"].as_str().map(str::to_owned),
         tokens_before: about["preTokens"].as_u64(),
@@ -192,27 +196,27 @@ fn speaker(message: &Value, own: &Value, tools: &BTreeMap<String, String>) -> Wh
     Who::Tool(name.unwrap_or("a tool").to_owned())
 }
 
-fn pieces(content: &Value, tools: &mut BTreeMap<String, String>) -> Vec<Piece> {
+fn pieces(content: &Value, tools: &mut BTreeMap<String, String>) -> Vec<ContentPiece> {
     match content {
-        Value::String(text) => vec![Piece::Text(text.clone())],
+        Value::String(text) => vec![ContentPiece::Text(text.clone())],
         Value::Array(blocks) => blocks.iter().map(|block| piece(block, tools)).collect(),
         _ => Vec::new(),
     }
 }
 
-fn piece(block: &Value, tools: &mut BTreeMap<String, String>) -> Piece {
+fn piece(block: &Value, tools: &mut BTreeMap<String, String>) -> ContentPiece {
     let field = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
     match block["type"].as_str().unwrap_or_default() {
-        "text" => Piece::Text(field("text")),
-        "thinking" => Piece::Thinking(field("thinking")),
+        "text" => ContentPiece::Text(field("text")),
+        "thinking" => ContentPiece::Thinking(field("thinking")),
         "tool_use" | "server_tool_use" => {
             tools.insert(field("id"), field("name"));
-            Piece::Call { name: field("name"), input: block["input"].to_string() }
+            ContentPiece::Call { name: field("name"), input: block["input"].to_string() }
         }
         "tool_result" => {
-            Piece::Result { text: result(&block["content"]), is_error: block["is_error"] == true }
+            ContentPiece::Result { text: result(&block["content"]), is_error: block["is_error"] == true }
         }
-        other => Piece::Other(other.to_owned()),
+        other => ContentPiece::Other(other.to_owned()),
     }
 }
 
@@ -231,9 +235,9 @@ fn result(content: &Value) -> String {
 }
 
 /// The lines of a file.
-struct Lines(LineReader);
+struct FileLines(LineReader);
 
-impl Lines {
+impl FileLines {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self(LineReader::new(File::open(path)?, 0, u64::MAX)?))
     }

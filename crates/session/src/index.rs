@@ -21,12 +21,12 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[derive(Default, Serialize, Deserialize)]
 struct Rows {
     version: u32,
-    sessions: BTreeMap<String, Row>,
+    sessions: BTreeMap<String, CachedGlance>,
 }
 
 /// What was seen, and of which state of the file.
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct CachedGlance {
     size: u64,
     modified: (i64, i64),
     inode: u64,
@@ -34,14 +34,14 @@ struct Row {
 }
 
 /// The cache of one folder while a list is made.
-pub(crate) struct Index {
+pub(crate) struct GlanceCache {
     path: Option<PathBuf>,
-    known: BTreeMap<String, Row>,
-    current: BTreeMap<String, Row>,
+    known: BTreeMap<String, CachedGlance>,
+    current: BTreeMap<String, CachedGlance>,
     changed: bool,
 }
 
-impl Index {
+impl GlanceCache {
     /// Opens a cache. One that cannot be used counts as empty.
     pub(crate) fn open(path: Option<PathBuf>) -> Self {
         let known = path.as_deref().and_then(read).unwrap_or_default();
@@ -59,7 +59,7 @@ impl Index {
             row
         } else {
             self.changed = true;
-            Row { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
+            CachedGlance { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
         };
         let glance = row.glance.clone();
         self.current.insert(name.to_owned(), row);
@@ -75,7 +75,7 @@ impl Index {
     }
 }
 
-fn read(path: &Path) -> Option<BTreeMap<String, Row>> {
+fn read(path: &Path) -> Option<BTreeMap<String, CachedGlance>> {
     if std::fs::metadata(path).ok()?.len() > BYTES_MAX {
         return None;
     }

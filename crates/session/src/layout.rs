@@ -9,7 +9,7 @@
 //! ```
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -21,11 +21,11 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// The places under one home.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct SessionLayout {
     home: PathBuf,
 }
 
-impl Layout {
+impl SessionLayout {
     /// The places under this home. Nothing is made.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self { home: home.into() }
@@ -170,7 +170,7 @@ impl SessionPaths {
 ///
 /// A link in its place is refused: whoever could put it there would choose where the sessions go.
 pub fn create_private(directory: &Path) -> io::Result<()> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let made = windlass_text::folders::create_private(directory);
     let found = std::fs::symlink_metadata(directory);
     if found.as_ref().is_ok_and(std::fs::Metadata::is_symlink) {
         return Err(refused(directory, "is a symbolic link. Replace it with a real directory"));
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_folder_that_another_hash_named_is_found() {
         let home = tempfile::tempdir().unwrap();
-        let layout = Layout::new(home.path());
+        let layout = SessionLayout::new(home.path());
         let long = PathBuf::from(format!("/{}", "y".repeat(230)));
         let other = layout.projects().join(format!("-{}-abc", "y".repeat(199)));
         std::fs::create_dir_all(&other).unwrap();
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_folder_named_by_units_is_used_where_it_exists() {
         let home = tempfile::tempdir().unwrap();
-        let layout = Layout::new(home.path());
+        let layout = SessionLayout::new(home.path());
         let cwd = Path::new("/nowhere/\u{1f600}");
         assert_eq!(layout.project(cwd), layout.projects().join("-nowhere--"));
         let by_units = layout.projects().join("-nowhere---");
@@ -332,7 +332,7 @@ mod tests {
     fn directories_are_private_and_never_links() {
         use std::os::unix::fs::PermissionsExt as _;
         let home = tempfile::tempdir().unwrap();
-        let layout = Layout::new(home.path().join("h"));
+        let layout = SessionLayout::new(home.path().join("h"));
         let paths = layout.session(Path::new("/nowhere"), Uuid::nil());
         paths.create_side().unwrap();
         paths.create_side().unwrap();

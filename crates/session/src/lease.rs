@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use crate::disk;
 
 mod holder;
+mod lock_file;
 mod process;
-mod unlocked;
 
-use unlocked::LockFile;
+use lock_file::LockFile;
 
 /// How often a lease is tried for while others remove the file.
 const TRIES_MAX: usize = 100;
@@ -32,12 +32,12 @@ const INHERITED_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub struct Lease {
     log: PathBuf,
-    holding: Arc<Mutex<Holding>>,
+    holding: Arc<Mutex<LeaseHold>>,
 }
 
 /// What keeps others away.
 #[derive(Debug, Default)]
-enum Holding {
+enum LeaseHold {
     /// Nothing: there is no log yet, and nobody else can know its name.
     #[default]
     Nothing,
@@ -52,14 +52,14 @@ enum Holding {
 /// Another process writes the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is using the session. Stop that process, or continue in a copy (--fork-session)", self.who())]
-pub struct Busy {
+pub struct SessionBusy {
     /// The process; 0 if that is not known.
     pub pid: u32,
     /// The machine it runs on.
     pub host: String,
 }
 
-impl Busy {
+impl SessionBusy {
     /// Whether the process that took the lock may be gone, so that only what it has just started holds it. In a container the
     /// system does not name such a process.
     fn may_be_gone(&self) -> bool {
@@ -82,7 +82,7 @@ impl Busy {
 pub enum LeaseError {
     /// Another one does.
     #[error(transparent)]
-    Busy(#[from] Busy),
+    Busy(#[from] SessionBusy),
     /// The log cannot be locked.
     #[error(
         "cannot lock the session log {}: {error}. Make the file and its directory writable, or set \
@@ -105,15 +105,15 @@ impl Lease {
         for _ in 0..TRIES_MAX {
             let file = disk::open_log(log).map_err(failed)?;
             match lock(&file).map_err(failed)? {
-                Locked::Yes if is_at(&file, log) => return Ok(Self::new(log, Holding::Lock(file))),
-                Locked::Yes => {}
-                Locked::ByAnother(busy) if busy.may_be_gone() && began.elapsed() < INHERITED_TIME => {
+                LockAttempt::Yes if is_at(&file, log) => return Ok(Self::new(log, LeaseHold::Lock(file))),
+                LockAttempt::Yes => {}
+                LockAttempt::ByAnother(busy) if busy.may_be_gone() && began.elapsed() < INHERITED_TIME => {
                     std::thread::sleep(INHERITED_PAUSE);
                 }
-                Locked::ByAnother(busy) => return Err(busy.into()),
-                Locked::Unsupported => {
-                    let file = unlocked::take(&lock_file(log)).map_err(failed)??;
-                    return Ok(Self::new(log, Holding::File(file)));
+                LockAttempt::ByAnother(busy) => return Err(busy.into()),
+                LockAttempt::Unsupported => {
+                    let file = lock_file::take(&lock_file(log)).map_err(failed)??;
+                    return Ok(Self::new(log, LeaseHold::File(file)));
                 }
             }
         }
@@ -123,18 +123,18 @@ impl Lease {
     /// The lease of a session that is about to begin, with an id that nobody else can know. It is taken when the log is made.
     #[must_use]
     pub fn of_new(log: &Path) -> Self {
-        Self::new(log, Holding::Nothing)
+        Self::new(log, LeaseHold::Nothing)
     }
 
     /// The same with an id that others may know: none of them can begin it any more. A file beside the log says so until it is
     /// there and can be locked.
     pub fn reserve(log: &Path) -> Result<Self, LeaseError> {
-        let reserved = unlocked::take(&lock_file(log));
+        let reserved = lock_file::take(&lock_file(log));
         let reserved = reserved.map_err(|error| LeaseError::Failed { path: log.to_owned(), error })??;
-        Ok(Self::new(log, Holding::Reserved(reserved)))
+        Ok(Self::new(log, LeaseHold::Reserved(reserved)))
     }
 
-    fn new(log: &Path, holding: Holding) -> Self {
+    fn new(log: &Path, holding: LeaseHold) -> Self {
         Self { log: log.to_owned(), holding: Arc::new(Mutex::new(holding)) }
     }
 
@@ -142,19 +142,19 @@ impl Lease {
     pub(crate) fn cover(&self, file: &File) -> io::Result<()> {
         let mut holding = self.holding();
         let covers = match &*holding {
-            Holding::Lock(locked) => is_same(file.metadata(), locked.metadata()),
-            Holding::File(lock) => lock.is_there(),
-            Holding::Reserved(_) | Holding::Nothing => false,
+            LeaseHold::Lock(locked) => is_same(file.metadata(), locked.metadata()),
+            LeaseHold::File(lock) => lock.is_there(),
+            LeaseHold::Reserved(_) | LeaseHold::Nothing => false,
         };
         if covers {
             return Ok(());
         }
         *holding = match lock(file)? {
-            Locked::Yes => Holding::Lock(file.try_clone()?),
-            Locked::ByAnother(busy) => return Err(io::Error::other(busy)),
-            Locked::Unsupported => match std::mem::take(&mut *holding) {
-                Holding::Reserved(reserved) => Holding::File(reserved),
-                _ => Holding::File(unlocked::take(&lock_file(&self.log))?.map_err(io::Error::other)?),
+            LockAttempt::Yes => LeaseHold::Lock(file.try_clone()?),
+            LockAttempt::ByAnother(busy) => return Err(io::Error::other(busy)),
+            LockAttempt::Unsupported => match std::mem::take(&mut *holding) {
+                LeaseHold::Reserved(reserved) => LeaseHold::File(reserved),
+                _ => LeaseHold::File(lock_file::take(&lock_file(&self.log))?.map_err(io::Error::other)?),
             },
         };
         Ok(())
@@ -163,31 +163,31 @@ impl Lease {
     /// Whether it is a lock on another file than this.
     pub(crate) fn is_elsewhere(&self, file: &File) -> bool {
         match &*self.holding() {
-            Holding::Lock(locked) => !is_same(file.metadata(), locked.metadata()),
-            Holding::Reserved(_) | Holding::File(_) | Holding::Nothing => false,
+            LeaseHold::Lock(locked) => !is_same(file.metadata(), locked.metadata()),
+            LeaseHold::Reserved(_) | LeaseHold::File(_) | LeaseHold::Nothing => false,
         }
     }
 
-    fn holding(&self) -> MutexGuard<'_, Holding> {
+    fn holding(&self) -> MutexGuard<'_, LeaseHold> {
         self.holding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What came of asking for a lock.
-enum Locked {
+enum LockAttempt {
     Yes,
-    ByAnother(Busy),
+    ByAnother(SessionBusy),
     /// The file system knows no locks.
     Unsupported,
 }
 
-fn lock(file: &File) -> io::Result<Locked> {
+fn lock(file: &File) -> io::Result<LockAttempt> {
     loop {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Locked::Yes),
-            Err(Errno::WOULDBLOCK) => return Ok(Locked::ByAnother(holder::of(file))),
+            Ok(()) => return Ok(LockAttempt::Yes),
+            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(holder::of(file))),
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => {
-                return Ok(Locked::Unsupported);
+                return Ok(LockAttempt::Unsupported);
             }
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -18,31 +18,35 @@ mod read;
 mod repository;
 mod search;
 mod sync;
-mod time;
 mod title;
 mod trash;
 mod turns;
 mod writer;
 
-pub use catalogue::{Catalogue, FindError, Scope, SessionInfo, Wanted};
+use windlass_text::time;
+
+pub use catalogue::{Catalogue, FindError, ListScope, SessionFilter, SessionInfo};
 pub use checkpoints::{
-    Action, Change, Checkpoints, Command, Failed, Point, PointInfo, RewindError, RewindPlan, Rewound,
-    Skipped, copy_checkpoints,
+    Action, Checkpoints, CommandRun, FailedPath, PointInfo, RewindChange, RewindError, RewindPlan,
+    RewindPoint, RewindResult, SkippedPath, copy_checkpoints,
 };
 pub use export::{ExportFormat, Redact, export};
-pub use format::{At, Encoder, Entry, EntryKind, Flaw, Header, Line, Mark, OwnLine, Tail, Told, decode_line};
+pub use format::{
+    Encoder, EntryKind, Flaw, Header, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, SessionMark, Tail,
+    decode_line,
+};
 pub use history::Who;
-pub use layout::{Layout, SessionPaths, create_private};
-pub use lease::{Busy, Lease, LeaseError};
-pub use outline::{Outline, outline};
+pub use layout::{SessionLayout, SessionPaths, create_private};
+pub use lease::{Lease, LeaseError, SessionBusy};
+pub use outline::{SessionOutline, outline};
 pub use read::{
-    Copied, Damage, Lines, LoadError, Loaded, Located, Records, Scene, Story, Torn, Upto, copy_log, lines,
-    load, load_back, records, story,
+    Damage, LoadError, LoadedLog, LocatedLine, LogCopy, LogLines, LogRecords, LogStory, Scene, TornEnd, Upto,
+    copy_log, lines, load, load_back, records, story,
 };
 pub use repository::{GitProgram, Identity, Repository};
-pub use search::{Hit, search};
+pub use search::{SearchHit, search};
 pub use sync::{SyncPolicy, UnknownSyncPolicy};
 pub use title::rename;
-pub use trash::{TrashError, Trashed, remove, restore, trashed};
+pub use trash::{TrashError, TrashedSession, remove, restore, trashed};
 pub use turns::{PromptLine, check_dropped, prompts};
-pub use writer::{Keeper, LogOptions, LogWriter, Marker};
+pub use writer::{LogOptions, LogWriter, Marker, PreImageTaker};

@@ -3,11 +3,11 @@
 use std::io;
 
 use crate::catalogue::SessionInfo;
-use crate::history::{History, Item, Piece, Retracted, Said, Who};
+use crate::history::{ContentPiece, HistoryItem, RetractedMessages, SessionHistory, Utterance, Who};
 
 /// Numbers and the end of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outline {
+pub struct SessionOutline {
     /// How often somebody said something.
     pub prompts: u64,
     /// How many calls were made.
@@ -21,26 +21,26 @@ pub struct Outline {
 }
 
 /// Reads a session from end to end, a line at a time.
-pub fn outline(session: &SessionInfo) -> io::Result<Outline> {
-    let retracted = Retracted::of(&session.path)?;
-    let mut history = History::open(&session.path)?;
-    let mut outline = Outline::default();
+pub fn outline(session: &SessionInfo) -> io::Result<SessionOutline> {
+    let retracted = RetractedMessages::of(&session.path)?;
+    let mut history = SessionHistory::open(&session.path)?;
+    let mut outline = SessionOutline::default();
     while let Some(item) = history.next(|_| true)? {
         match item {
-            Item::Said(said) if !retracted.holds(&said) => outline.take(&said),
-            Item::Compacted(_) => outline.compactions += 1,
-            Item::Said(_) | Item::Rewound => {}
+            HistoryItem::Said(said) if !retracted.holds(&said) => outline.take(&said),
+            HistoryItem::Compacted(_) => outline.compactions += 1,
+            HistoryItem::Said(_) | HistoryItem::Rewound => {}
         }
     }
     Ok(outline)
 }
 
-impl Outline {
-    fn take(&mut self, said: &Said) {
-        let calls = said.pieces.iter().filter(|piece| matches!(piece, Piece::Call { .. })).count();
+impl SessionOutline {
+    fn take(&mut self, said: &Utterance) {
+        let calls = said.pieces.iter().filter(|piece| matches!(piece, ContentPiece::Call { .. })).count();
         self.calls += calls as u64;
         let texts = said.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
+            ContentPiece::Text(text) => Some(text.as_str()),
             _ => None,
         });
         let text = texts.collect::<Vec<_>>().join("\n");

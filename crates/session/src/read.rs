@@ -12,16 +12,16 @@ mod walk;
 use std::path::PathBuf;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Record, Spent};
+use windlass_protocol::{MessageId, Record, SpendEntry};
 
 use crate::format::{Header, Tail};
 
 pub(crate) use file::{LineReader, RawLine};
 
-pub use copy::{Copied, copy_log};
-pub use lines::{Lines, Located, Records, lines, records};
+pub use copy::{LogCopy, copy_log};
+pub use lines::{LocatedLine, LogLines, LogRecords, lines, records};
 pub use load::{load, load_back};
-pub use story::{Scene, Story, story};
+pub use story::{LogStory, Scene, story};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Upto {
 
 /// What a log holds.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedLog {
     /// What the process said that opened the session last; none in a file of another program.
     pub header: Option<Header>,
     /// The records, from those on that restate everything.
@@ -46,7 +46,7 @@ pub struct Loaded {
     /// What could not be used.
     pub damage: Vec<Damage>,
     /// The end, if it is no line.
-    pub torn: Option<Torn>,
+    pub torn: Option<TornEnd>,
     /// Whether the last line has no line feed.
     pub ends_open: bool,
     /// Whether another program wrote any of it.
@@ -58,7 +58,7 @@ pub struct Loaded {
     /// The highest number of a message in what is left out, see [`load_back`].
     pub last_left_out: MessageId,
     /// What models took in what is left out. Going back does not bring it back.
-    pub spent_left_out: Vec<Spent>,
+    pub spent_left_out: Vec<SpendEntry>,
     /// How many bytes stand behind the line that restates everything; all, if there is none.
     pub since_facts: u64,
 }
@@ -74,7 +74,7 @@ pub struct Damage {
 
 /// A last line that was not written to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornEnd {
     /// Where it begins.
     pub offset: u64,
     /// How many bytes it has.

@@ -3,17 +3,14 @@
 //! The cheap facts are read from its files: a repository may configure git to run programs, so nothing is run for them. Only
 //! the root commits need git itself; they are for a background thread, never for the way to a first request.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use windlass_git::{WorkTree, common_directory, linked_work_trees};
 
-mod address;
 mod roots;
 
 pub use roots::GitProgram;
-
-/// A file of git that is larger than this is not read.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The repository around a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,41 +56,25 @@ impl Repository {
     #[must_use]
     pub fn discover(cwd: &Path) -> Option<Self> {
         let cwd = cwd.canonicalize().ok()?;
-        let root = cwd.ancestors().find(|directory| directory.join(".git").exists())?;
-        let git = git_folder(root)?;
-        let common = match read(&git.join("commondir")) {
-            Some(relative) => git.join(relative.trim()).canonicalize().ok()?,
-            None => git.clone(),
-        };
-        let origin = read(&common.join("config")).and_then(|config| address::origin(&config, root));
-        let inside = cwd.strip_prefix(root).ok()?.to_string_lossy().into_owned();
-        Some(Self { root: root.to_owned(), git, common, origin, inside })
+        let WorkTree { top: root, git_directory, .. } = WorkTree::around(&cwd)?;
+        let git = git_directory?.canonicalize().ok().filter(|git| git.join("HEAD").exists())?;
+        let common = common_directory(&git).canonicalize().ok()?;
+        let origin = windlass_git::origin(&common, &root);
+        let inside = cwd.strip_prefix(&root).ok()?.to_string_lossy().into_owned();
+        Some(Self { root, git, common, origin, inside })
     }
 
     /// The branch that is checked out; the beginning of the commit if none is.
     #[must_use]
     pub fn branch(&self) -> Option<String> {
-        const SHORT: usize = 12;
-        let head = read(&self.git.join("HEAD"))?;
-        let head = head.trim();
-        Some(match head.strip_prefix("ref:") {
-            Some(name) => name.trim().strip_prefix("refs/heads/").unwrap_or(name.trim()).to_owned(),
-            None => head.get(..SHORT)?.to_owned(),
-        })
+        windlass_git::branch(&self.git)
     }
 
     /// The tops of all its work trees, this one included.
     #[must_use]
     pub fn worktrees(&self) -> Vec<PathBuf> {
-        let mut tops = vec![self.root.clone()];
-        if self.common.file_name().is_some_and(|name| name == ".git") {
-            tops.extend(self.common.parent().map(Path::to_owned));
-        }
-        let linked = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten();
-        tops.extend(linked.filter_map(|entry| {
-            let named = read(&entry.path().join("gitdir"))?;
-            Some(cleaned(&entry.path().join(named.trim())).parent()?.to_owned())
-        }));
+        let mut tops = linked_work_trees(&self.common);
+        tops.push(self.root.clone());
         tops.sort_unstable();
         tops.dedup();
         tops
@@ -110,39 +91,4 @@ impl Repository {
     pub fn identity_with_roots(&self, git: &GitProgram) -> Identity {
         Identity { roots: roots::commits(self, git), ..self.identity() }
     }
-}
-
-/// The folder of git that belongs to a work tree.
-fn git_folder(root: &Path) -> Option<PathBuf> {
-    let entry = root.join(".git");
-    let git = match read(&entry) {
-        Some(text) => root.join(text.strip_prefix("gitdir:")?.trim()),
-        None => entry,
-    };
-    let git = git.canonicalize().ok()?;
-    git.join("HEAD").exists().then_some(git)
-}
-
-/// A small text file, if it is one.
-fn read(path: &Path) -> Option<String> {
-    let found = std::fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > FILE_BYTES_MAX {
-        return None;
-    }
-    std::fs::read_to_string(path).ok()
-}
-
-/// A path without `.` and `..`, whether or not it exists.
-fn cleaned(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::CurDir => {}
-            other => clean.push(other),
-        }
-    }
-    clean
 }

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use crate::catalogue::SessionInfo;
 use crate::glance::OWN;
-use crate::history::{History, Item, Retracted, Said, Who};
+use crate::history::{HistoryItem, RetractedMessages, SessionHistory, Utterance, Who};
 
 /// As many characters are shown in front of what was found, and behind it.
 const CHARS_BEFORE: usize = 40;
@@ -16,7 +16,7 @@ const CHARS_BEHIND: usize = 120;
 
 /// A place where the words stand.
 #[derive(Clone, Debug)]
-pub struct Hit<'a> {
+pub struct SearchHit<'a> {
     /// The session.
     pub session: &'a SessionInfo,
     /// The message.
@@ -40,9 +40,9 @@ pub struct Hit<'a> {
 pub fn search<'a>(
     sessions: &'a [SessionInfo],
     words: &str,
-    found: &mut dyn FnMut(Hit<'a>) -> ControlFlow<()>,
+    found: &mut dyn FnMut(SearchHit<'a>) -> ControlFlow<()>,
 ) -> Vec<PathBuf> {
-    let wanted = Wanted::new(words);
+    let wanted = SearchWords::new(words);
     let mut unreadable = Vec::new();
     if wanted.characters.is_empty() {
         return unreadable;
@@ -59,8 +59,8 @@ pub fn search<'a>(
 
 fn search_one<'a>(
     session: &'a SessionInfo,
-    wanted: &Wanted,
-    found: &mut dyn FnMut(Hit<'a>) -> ControlFlow<()>,
+    wanted: &SearchWords,
+    found: &mut dyn FnMut(SearchHit<'a>) -> ControlFlow<()>,
 ) -> std::io::Result<ControlFlow<()>> {
     if let Some(hit) = session.title.as_deref().and_then(|title| wanted.within(title)) {
         let hit = hit.at(session, String::new(), session.created_ms, Who::Title);
@@ -69,14 +69,14 @@ fn search_one<'a>(
         }
     }
     let mut retracted = None;
-    let mut history = History::open(&session.path)?;
+    let mut history = SessionHistory::open(&session.path)?;
     let mut lowered = Vec::new();
     while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
-        let Item::Said(said) = item else { continue };
+        let HistoryItem::Said(said) = item else { continue };
         let Some(hit) = first_in(&said, wanted).filter(|_| said.who != Who::Engine) else { continue };
         let retracted = match &mut retracted {
             Some(retracted) => retracted,
-            none => none.insert(Retracted::of(&session.path)?),
+            none => none.insert(RetractedMessages::of(&session.path)?),
         };
         if !retracted.holds(&said) && found(hit.at(session, said.uuid, said.at_ms, said.who)).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -85,19 +85,19 @@ fn search_one<'a>(
     Ok(ControlFlow::Continue(()))
 }
 
-fn first_in(said: &Said, wanted: &Wanted) -> Option<Snippet> {
+fn first_in(said: &Utterance, wanted: &SearchWords) -> Option<Snippet> {
     said.pieces.iter().find_map(|piece| wanted.within(piece.text()))
 }
 
 /// What is looked for, ready to be compared.
-struct Wanted {
+struct SearchWords {
     /// In lower case.
     characters: Vec<char>,
     /// The same as it stands in a line of JSON; only if it is always written in the same way there.
     plain: Option<memmem::Finder<'static>>,
 }
 
-impl Wanted {
+impl SearchWords {
     fn new(words: &str) -> Self {
         let characters: Vec<char> = words.trim().chars().flat_map(char::to_lowercase).collect();
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || " _-.".contains(*c);
@@ -161,7 +161,7 @@ struct Snippet {
 }
 
 impl Snippet {
-    fn at(self, session: &SessionInfo, uuid: String, at_ms: Option<u64>, who: Who) -> Hit<'_> {
-        Hit { session, uuid, at_ms, who, before: self.before, words: self.words, behind: self.behind }
+    fn at(self, session: &SessionInfo, uuid: String, at_ms: Option<u64>, who: Who) -> SearchHit<'_> {
+        SearchHit { session, uuid, at_ms, who, before: self.before, words: self.words, behind: self.behind }
     }
 }

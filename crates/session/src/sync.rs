@@ -92,36 +92,36 @@ struct State {
     named: bool,
     written: u64,
     synced: u64,
-    lost: Option<Lost>,
+    lost: Option<LostAppends>,
     /// A failure that nobody was told of yet.
     untold: Option<LogError>,
     /// When something is to be synced that nobody waits for.
     due: Option<Instant>,
     /// Who waits for what.
-    asked: Vec<(Ticket, oneshot::Sender<Synced>)>,
+    asked: Vec<(Ticket, oneshot::Sender<SyncResult>)>,
     has_thread: bool,
     closing: bool,
 }
 
 impl State {
     /// What is safe stands on everything before it: whoever waits hears of a loss that nobody heard of.
-    fn tell(&mut self, asker: Asker) -> Synced {
+    fn tell(&mut self, asker: Asker) -> SyncResult {
         let untold = if asker == Asker::Somebody { self.untold.take() } else { None };
         untold.map_or(Ok(()), Err)
     }
 }
 
 /// What became of a sync.
-type Synced = Result<(), LogError>;
+type SyncResult = Result<(), LogError>;
 
 /// Appends that a failed sync may have lost. No later success brings them back.
-struct Lost {
+struct LostAppends {
     from: u64,
     upto: u64,
     error: LogError,
 }
 
-impl Lost {
+impl LostAppends {
     fn error_of(&self, ticket: Ticket) -> Option<LogError> {
         (self.from < ticket.0 && ticket.0 <= self.upto).then(|| self.error.clone())
     }
@@ -164,7 +164,7 @@ impl Commits {
     }
 
     /// Has the append synced soon; at once if there is no thread to do it.
-    pub(crate) fn soon(&self, ticket: Ticket) -> Synced {
+    pub(crate) fn soon(&self, ticket: Ticket) -> SyncResult {
         let mut state = self.state();
         if !state.has_thread {
             drop(state);
@@ -180,7 +180,7 @@ impl Commits {
     }
 
     /// Has the append synced by the thread, which tells what became of it. None if there is no thread.
-    pub(crate) fn ask(&self, ticket: Ticket) -> Option<oneshot::Receiver<Synced>> {
+    pub(crate) fn ask(&self, ticket: Ticket) -> Option<oneshot::Receiver<SyncResult>> {
         let mut state = self.state();
         if !state.has_thread {
             return None;
@@ -192,11 +192,11 @@ impl Commits {
     }
 
     /// Waits until the append is on the disk, with whatever else was written by then.
-    pub(crate) fn sync(&self, ticket: Ticket) -> Synced {
+    pub(crate) fn sync(&self, ticket: Ticket) -> SyncResult {
         self.sync_for(ticket, Asker::Somebody)
     }
 
-    fn sync_for(&self, ticket: Ticket, asker: Asker) -> Synced {
+    fn sync_for(&self, ticket: Ticket, asker: Asker) -> SyncResult {
         let _one_at_a_time = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, target, named) = {
             let mut state = self.state();
@@ -220,7 +220,7 @@ impl Commits {
             Err(error) => {
                 let error = trouble::of_sync(&self.path, &error);
                 let from = state.lost.as_ref().map_or(from, |before| before.from.min(from));
-                state.lost = Some(Lost { from, upto: target, error: error.clone() });
+                state.lost = Some(LostAppends { from, upto: target, error: error.clone() });
                 state.untold = (asker == Asker::Nobody).then(|| error.clone());
                 self.failures.fetch_add(1, Ordering::Release);
                 Err(error)
@@ -306,7 +306,7 @@ impl Drop for GroupCommit {
 /// What the thread is to do.
 enum Job {
     /// Sync for those who wait.
-    Asked(Vec<(Ticket, oneshot::Sender<Synced>)>),
+    Asked(Vec<(Ticket, oneshot::Sender<SyncResult>)>),
     /// Sync what nobody waits for.
     Due(Ticket),
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::catalogue::SessionInfo;
-use crate::layout::{Layout, SessionPaths, create_private, session_id};
+use crate::layout::{SessionLayout, SessionPaths, create_private, session_id};
 use crate::lease::{Lease, LeaseError};
 
 /// Says where a removed session lay.
@@ -54,7 +54,7 @@ pub enum TrashError {
 
 /// A session that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trashed {
+pub struct TrashedSession {
     /// The session.
     pub id: Uuid,
     /// Where it lies now.
@@ -75,7 +75,7 @@ struct Note {
 }
 
 /// Moves a session aside, unless a process has it open. Returns where it lies now.
-pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashError> {
+pub fn remove(layout: &SessionLayout, session: &SessionInfo) -> Result<PathBuf, TrashError> {
     let from = session.paths();
     let lease = Lease::take(from.file())?;
     let (now, directory) = place_for(layout, from.id());
@@ -97,7 +97,7 @@ pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashEr
 }
 
 /// When a session is removed, and where it goes. Two removals of the same session are never at the same time.
-fn place_for(layout: &Layout, id: Uuid) -> (u64, PathBuf) {
+fn place_for(layout: &SessionLayout, id: Uuid) -> (u64, PathBuf) {
     let mut now = crate::time::now_ms();
     loop {
         let directory = layout.trash().join(format!("{now}-{id}"));
@@ -110,7 +110,7 @@ fn place_for(layout: &Layout, id: Uuid) -> (u64, PathBuf) {
 
 /// Puts a removed session back, by its id or the beginning of it. Of several removals of the same session the last counts.
 /// Returns its log.
-pub fn restore(layout: &Layout, query: &str) -> Result<PathBuf, TrashError> {
+pub fn restore(layout: &SessionLayout, query: &str) -> Result<PathBuf, TrashError> {
     let query = query.trim().to_ascii_lowercase();
     let mut found = trashed(layout);
     found.retain(|trashed| !query.is_empty() && trashed.id.to_string().starts_with(&query));
@@ -124,7 +124,7 @@ pub fn restore(layout: &Layout, query: &str) -> Result<PathBuf, TrashError> {
     put_back(last)
 }
 
-fn put_back(trashed: &Trashed) -> Result<PathBuf, TrashError> {
+fn put_back(trashed: &TrashedSession) -> Result<PathBuf, TrashError> {
     let from = SessionPaths::new(trashed.directory.join(name(&trashed.path)), trashed.id);
     let to = SessionPaths::new(trashed.path.clone(), trashed.id);
     if let Some(path) =
@@ -142,14 +142,15 @@ fn put_back(trashed: &Trashed) -> Result<PathBuf, TrashError> {
 
 /// What was removed, the last first.
 #[must_use]
-pub fn trashed(layout: &Layout) -> Vec<Trashed> {
+pub fn trashed(layout: &SessionLayout) -> Vec<TrashedSession> {
     let entries = fs::read_dir(layout.trash()).into_iter().flatten().flatten();
-    let mut found: Vec<Trashed> = entries.filter_map(|entry| read_note(layout, entry.path())).collect();
+    let mut found: Vec<TrashedSession> =
+        entries.filter_map(|entry| read_note(layout, entry.path())).collect();
     found.sort_by_key(|trashed| std::cmp::Reverse((trashed.removed_ms, trashed.id)));
     found
 }
 
-fn read_note(layout: &Layout, directory: PathBuf) -> Option<Trashed> {
+fn read_note(layout: &SessionLayout, directory: PathBuf) -> Option<TrashedSession> {
     let note: Note = serde_json::from_slice(&fs::read(directory.join(NOTE)).ok()?).ok()?;
     let id = session_id(&note.file)?;
     let is_name = Path::new(&note.project).components().eq([Component::Normal(note.project.as_ref())]);
@@ -158,7 +159,7 @@ fn read_note(layout: &Layout, directory: PathBuf) -> Option<Trashed> {
         return None;
     }
     let path = layout.projects().join(note.project).join(note.file);
-    Some(Trashed { id, directory, removed_ms: note.removed_ms, path })
+    Some(TrashedSession { id, directory, removed_ms: note.removed_ms, path })
 }
 
 fn write_note(directory: &Path, note: &Note) -> io::Result<()> {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use windlass_protocol::Origin;
 
 use crate::checkpoints::may_change_files;
-use crate::format::{Entry, EntryKind, Line, Mark, Meta, OwnLine};
+use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, SessionMark};
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -36,12 +36,12 @@ pub struct PromptLine {
 
 /// The prompts of a log, in their order. Those that were rewound or compacted away are among them.
 pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
-    let mut gathering = Gathering::default();
+    let mut gathering = PromptCollector::default();
     for located in lines(path)? {
         let located = located?;
         match &located.line {
-            Ok(Line::Own(own)) => gathering.own(own, located.offset),
-            Ok(Line::Entry(entry)) => gathering.entry(entry, located.offset),
+            Ok(LogLine::Own(own)) => gathering.own(own, located.offset),
+            Ok(LogLine::Entry(entry)) => gathering.entry(entry, located.offset),
             Ok(_) => gathering.start = None,
             Err(_) => {
                 gathering.start = None;
@@ -53,7 +53,7 @@ pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
 }
 
 #[derive(Default)]
-struct Gathering {
+struct PromptCollector {
     found: Vec<PromptLine>,
     /// Where the next prompt begins. What was heard, and what the engine put in front, belong to the prompt behind them.
     start: Option<u64>,
@@ -62,8 +62,8 @@ struct Gathering {
     entries: Vec<(Uuid, usize)>,
 }
 
-impl Gathering {
-    fn entry(&mut self, entry: &Entry, offset: u64) {
+impl PromptCollector {
+    fn entry(&mut self, entry: &LogEntry, offset: u64) {
         if entry.is_meta {
             self.start.get_or_insert(offset);
         } else {
@@ -77,7 +77,7 @@ impl Gathering {
         }
     }
 
-    fn prompt(&mut self, entry: &Entry, starts_at: u64) {
+    fn prompt(&mut self, entry: &LogEntry, starts_at: u64) {
         let (number, also) = ids(entry);
         self.found.push(PromptLine {
             uuid: entry.uuid,
@@ -99,12 +99,12 @@ impl Gathering {
         }
         self.start = None;
         if let Some(header) = own.header() {
-            self.kept = header.has_keeper();
+            self.kept = header.has_pre_images();
         }
         if own.intended().is_some_and(may_change_files) {
             self.changes();
         }
-        if let Some(Mark::Rewound { to }) = own.mark() {
+        if let Some(SessionMark::Rewound { to }) = own.mark() {
             self.goes_back(*to);
         }
     }
@@ -146,25 +146,25 @@ pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String
 }
 
 /// An entry of the conversation.
-struct Standing {
+struct StandingEntry {
     uuid: Uuid,
     prompts: bool,
     is_meta: bool,
 }
 
 /// The entries of a log, in their order, without those that the session went back behind.
-fn standing(path: &Path) -> io::Result<Vec<Standing>> {
-    let mut standing: Vec<Standing> = Vec::new();
+fn standing(path: &Path) -> io::Result<Vec<StandingEntry>> {
+    let mut standing: Vec<StandingEntry> = Vec::new();
     for located in lines(path)? {
         match located?.line {
-            Ok(Line::Own(own)) => {
-                let Some(Mark::Rewound { to }) = own.mark() else { continue };
+            Ok(LogLine::Own(own)) => {
+                let Some(SessionMark::Rewound { to }) = own.mark() else { continue };
                 let place = standing.iter().rposition(|entry| Some(entry.uuid) == *to);
                 standing.truncate(place.map_or(0, |place| place + 1));
             }
-            Ok(Line::Entry(entry)) if !entry.is_aside => {
+            Ok(LogLine::Entry(entry)) if !entry.is_aside => {
                 let (uuid, prompts) = (entry.uuid, is_prompt(&entry));
-                standing.push(Standing { uuid, prompts, is_meta: entry.is_meta });
+                standing.push(StandingEntry { uuid, prompts, is_meta: entry.is_meta });
             }
             _ => {}
         }
@@ -173,20 +173,20 @@ fn standing(path: &Path) -> io::Result<Vec<Standing>> {
 }
 
 /// The number of a prompt, and its ids besides the entry's own.
-fn ids(entry: &Entry) -> (u64, Vec<Uuid>) {
+fn ids(entry: &LogEntry) -> (u64, Vec<Uuid>) {
     let Some(Meta::Said { n, prompts, .. }) = &entry.meta else { return (0, Vec::new()) };
     let ids = prompts.iter().filter_map(|prompt| Uuid::parse_str(prompt).ok());
     (n.0, ids.filter(|id| *id != entry.uuid).collect())
 }
 
-fn is_prompt(entry: &Entry) -> bool {
+fn is_prompt(entry: &LogEntry) -> bool {
     let answers = entry.message.as_ref().is_some_and(|message| message.get().contains("\"tool_result\""));
     let is_note = matches!(&entry.meta, Some(Meta::Said { origin: Origin::Interruption, .. }));
     let is_said = entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside;
     is_said && !answers && !is_note
 }
 
-fn text(entry: &Entry) -> String {
+fn text(entry: &LogEntry) -> String {
     let message: Option<Value> = entry.message.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
     let content = message.map(|mut message| message["content"].take()).unwrap_or_default();
     match content {

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::FutureExt as _;
 use tokio::runtime::Handle;
-use windlass_ports::{Appended, LogError, SessionLog};
+use windlass_ports::{AppendProgress, LogError, SessionLog};
 use windlass_protocol::{Decision, Durability, Record};
 
-use crate::disk::{Disk, Opening, RealDisk};
+use crate::disk::{Disk, OpenMode, RealDisk};
 use crate::sync::{Commits, Due, GroupCommit, SyncPolicy, Ticket};
-use crate::{At, Encoder, Header, Lease, Loaded, Mark, SessionPaths, Tail};
+use crate::{Encoder, Header, Lease, LoadedLog, LogTime, SessionMark, SessionPaths, Tail};
 
 mod labels;
 mod pen;
@@ -26,15 +26,15 @@ use tape::Tape;
 /// The facts are restated after so much was written.
 const FACTS_EVERY_BYTES: u64 = 16 << 20;
 
-/// Keeps what calls are about to change, and notes what became of it.
-pub trait Keeper: Send + Sync {
+/// Takes pre-images of files that calls are about to change, and notes what became of them.
+pub trait PreImageTaker: Send + Sync {
     /// Whether heeding these records touches the disk: then it is done on a thread that may block.
-    fn works_on(&self, records: &[Record]) -> bool;
+    fn touches_disk(&self, records: &[Record]) -> bool;
 
     /// Takes note of records before they are written. With `sync`, what is kept must survive a loss of power.
     ///
     /// An error makes the append fail, so that the call does not start.
-    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()>;
+    fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()>;
 }
 
 /// How a log is written.
@@ -42,8 +42,8 @@ pub trait Keeper: Send + Sync {
 pub struct LogOptions {
     /// When the disk is waited for.
     pub sync: SyncPolicy,
-    /// Who keeps what calls are about to change; nobody if that is off.
-    pub keeper: Option<Arc<dyn Keeper>>,
+    /// Takes pre-images of the files that calls are about to change; nobody if that is off.
+    pub pre_images: Option<Arc<dyn PreImageTaker>>,
     /// The right to write. Without one, nothing keeps others from writing as well.
     pub lease: Option<Lease>,
 }
@@ -51,8 +51,8 @@ pub struct LogOptions {
 impl LogOptions {
     /// The log says whether anybody keeps what calls change: which prompts files can be brought back to follows from that.
     fn noted_in(&self, mut header: Arc<Header>) -> Arc<Header> {
-        if self.keeper.is_some() {
-            Arc::make_mut(&mut header).note_keeper();
+        if self.pre_images.is_some() {
+            Arc::make_mut(&mut header).note_pre_images();
         }
         header
     }
@@ -60,12 +60,12 @@ impl LogOptions {
 
 /// Writes the log of one session.
 pub struct LogWriter {
-    log: Arc<Log>,
+    log: Arc<SharedLog>,
     group: GroupCommit,
 }
 
 /// What the writer shares with threads that block in its place.
-struct Log {
+struct SharedLog {
     path: PathBuf,
     options: LogOptions,
     commits: Arc<Commits>,
@@ -87,7 +87,7 @@ impl LogWriter {
         header: Arc<Header>,
         options: LogOptions,
     ) -> Self {
-        let tape = Tape::new(disk, paths.file(), Opening::New);
+        let tape = Tape::new(disk, paths.file(), OpenMode::New);
         Self::new(paths, Encoder::new(paths.id(), options.noted_in(header), Tail::default()), tape, options)
     }
 
@@ -97,10 +97,10 @@ impl LogWriter {
     pub fn resume(
         paths: &SessionPaths,
         header: Arc<Header>,
-        loaded: &Loaded,
+        loaded: &LoadedLog,
         options: LogOptions,
     ) -> Result<Self, LogError> {
-        let mut tape = Tape::new(disk(&options), paths.file(), Opening::Existing);
+        let mut tape = Tape::new(disk(&options), paths.file(), OpenMode::Existing);
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
         let writer = Self::new(
             paths,
@@ -119,7 +119,7 @@ impl LogWriter {
     fn new(paths: &SessionPaths, encoder: Encoder, tape: Tape, options: LogOptions) -> Self {
         let path = paths.file().to_owned();
         let commits = Arc::new(Commits::new(path.clone()));
-        let log = Log {
+        let log = SharedLog {
             path,
             options,
             commits: Arc::clone(&commits),
@@ -139,12 +139,12 @@ impl LogWriter {
 /// Puts marks into a log. They go in front of the next append.
 #[derive(Clone)]
 pub struct Marker {
-    log: Arc<Log>,
+    log: Arc<SharedLog>,
 }
 
 impl Marker {
     /// Puts a mark in front of the next append.
-    pub fn mark(&self, mark: Mark, at: At) {
+    pub fn mark(&self, mark: SessionMark, at: LogTime) {
         self.log.pen().marks.push((mark, at));
     }
 
@@ -157,18 +157,18 @@ impl Marker {
 }
 
 impl SessionLog for LogWriter {
-    fn append(&mut self, records: &[Record], durability: Durability) -> Appended {
+    fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         let due = self.log.options.sync.due(durability);
         if due != Due::Never {
             self.group.start();
         }
-        if self.log.options.keeper.as_ref().is_some_and(|keeper| keeper.works_on(records)) {
+        if self.log.options.pre_images.as_ref().is_some_and(|keeper| keeper.touches_disk(records)) {
             return self.log.append_elsewhere(records.to_vec(), due);
         }
         match self.log.write(records, due) {
-            Err(error) => Appended::Now(Err(error)),
+            Err(error) => AppendProgress::Now(Err(error)),
             Ok(written) if due == Due::Now => self.log.settle_later(written),
-            Ok(written) => Appended::Now(self.log.settle(written, due)),
+            Ok(written) => AppendProgress::Now(self.log.settle(written, due)),
         }
     }
 
@@ -179,15 +179,15 @@ impl SessionLog for LogWriter {
 
 /// An append that is in the file, and may not be on the disk yet.
 #[derive(Clone, Copy)]
-struct Written {
+struct AppendTicket {
     ticket: Ticket,
     /// If it holds everything that counts: how many syncs had failed before it. Nothing they lost can be missed.
     makes_good: Option<u64>,
 }
 
-impl Log {
+impl SharedLog {
     /// Appends where blocking does no harm: files are copied first, and they may be large.
-    fn append_elsewhere(self: &Arc<Self>, records: Vec<Record>, due: Due) -> Appended {
+    fn append_elsewhere(self: &Arc<Self>, records: Vec<Record>, due: Due) -> AppendProgress {
         let log = Arc::clone(self);
         let alive = Arc::new(());
         let asked_for = Arc::downgrade(&alive);
@@ -199,8 +199,8 @@ impl Log {
             log.write(&records, due).and_then(|written| log.settle(written, due))
         });
         match appended {
-            Appended::Now(done) => Appended::Now(done),
-            Appended::Later(done) => Appended::Later(
+            AppendProgress::Now(done) => AppendProgress::Now(done),
+            AppendProgress::Later(done) => AppendProgress::Later(
                 async move {
                     let done = done.await;
                     drop(alive);
@@ -211,14 +211,14 @@ impl Log {
         }
     }
 
-    fn blocking(&self, job: impl FnOnce() -> Result<(), LogError> + Send + 'static) -> Appended {
-        let Ok(runtime) = Handle::try_current() else { return Appended::Now(job()) };
+    fn blocking(&self, job: impl FnOnce() -> Result<(), LogError> + Send + 'static) -> AppendProgress {
+        let Ok(runtime) = Handle::try_current() else { return AppendProgress::Now(job()) };
         let task = runtime.spawn_blocking(job);
         let given_up = trouble::given_up(&self.path);
-        Appended::Later(async move { task.await.unwrap_or(Err(given_up)) }.boxed())
+        AppendProgress::Later(async move { task.await.unwrap_or(Err(given_up)) }.boxed())
     }
 
-    fn write(&self, records: &[Record], due: Due) -> Result<Written, LogError> {
+    fn write(&self, records: &[Record], due: Due) -> Result<AppendTicket, LogError> {
         let written = self.try_write(records, due);
         if written.is_err() {
             self.wants_facts.store(true, Ordering::Release);
@@ -226,17 +226,19 @@ impl Log {
         written
     }
 
-    fn try_write(&self, records: &[Record], due: Due) -> Result<Written, LogError> {
-        let restates = records.iter().any(|record| matches!(record, Record::Facts(_)));
+    fn try_write(&self, records: &[Record], due: Due) -> Result<AppendTicket, LogError> {
+        let restates = records.iter().any(|record| matches!(record, Record::Snapshot(_)));
         let untold = self.commits.take_untold();
         if let Some(error) = untold.filter(|_| !restates) {
             return Err(error);
         }
-        if let Some(keeper) = &self.options.keeper {
-            keeper.heed(records, due == Due::Now).map_err(|error| trouble::of_keeping(&self.path, &error))?;
+        if let Some(taker) = &self.options.pre_images {
+            taker
+                .take_note(records, due == Due::Now)
+                .map_err(|error| trouble::of_keeping(&self.path, &error))?;
         }
         if records.is_empty() {
-            return Ok(Written { ticket: self.commits.last(), makes_good: None });
+            return Ok(AppendTicket { ticket: self.commits.last(), makes_good: None });
         }
         let mut pen = self.pen();
         // A hole takes the end of its last line with it.
@@ -246,20 +248,20 @@ impl Log {
         let ticket = self.commits.written(file);
         let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
         self.wants_facts.store(wants || pen.since_facts() >= FACTS_EVERY_BYTES, Ordering::Release);
-        Ok(Written { ticket, makes_good: restates.then_some(failures) })
+        Ok(AppendTicket { ticket, makes_good: restates.then_some(failures) })
     }
 
-    fn write_marks(&self) -> Result<Option<Written>, LogError> {
+    fn write_marks(&self) -> Result<Option<AppendTicket>, LogError> {
         let mut pen = self.pen();
         if pen.marks.is_empty() || !pen.is_begun() {
             return Ok(None);
         }
         let file =
             pen.write(&[], self.commits.has_hole()).map_err(|error| trouble::of_log(&self.path, &error))?;
-        Ok(Some(Written { ticket: self.commits.written(file), makes_good: None }))
+        Ok(Some(AppendTicket { ticket: self.commits.written(file), makes_good: None }))
     }
 
-    fn settle(&self, written: Written, due: Due) -> Result<(), LogError> {
+    fn settle(&self, written: AppendTicket, due: Due) -> Result<(), LogError> {
         match due {
             Due::Now => self.commits.sync(written.ticket)?,
             Due::Soon => self.commits.soon(written.ticket)?,
@@ -270,12 +272,12 @@ impl Log {
     }
 
     /// Settles an append without holding up whoever made it.
-    fn settle_later(self: &Arc<Self>, written: Written) -> Appended {
+    fn settle_later(self: &Arc<Self>, written: AppendTicket) -> AppendProgress {
         let Some(told) = Handle::try_current().ok().and_then(|_| self.commits.ask(written.ticket)) else {
-            return Appended::Now(self.settle(written, Due::Now));
+            return AppendProgress::Now(self.settle(written, Due::Now));
         };
         let log = Arc::clone(self);
-        Appended::Later(
+        AppendProgress::Later(
             async move {
                 told.await.unwrap_or_else(|_| Err(trouble::given_up(&log.path)))?;
                 log.make_good(written);
@@ -285,7 +287,7 @@ impl Log {
         )
     }
 
-    fn make_good(&self, written: Written) {
+    fn make_good(&self, written: AppendTicket) {
         if let Some(failures) = written.makes_good {
             self.commits.make_good(failures);
         }
@@ -303,7 +305,7 @@ fn disk(options: &LogOptions) -> Arc<dyn Disk> {
 /// Whether the facts are to be restated behind these records.
 fn wants_facts(records: &[Record], before: bool) -> bool {
     records.iter().fold(before, |wants, record| match record {
-        Record::Facts(_) => false,
+        Record::Snapshot(_) => false,
         Record::Decided(Decision::Compacted(_)) | Record::Repaired(_) => true,
         _ => wants,
     })

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use windlass_ports::{Appended, LogError, SessionLog};
-use windlass_protocol::{Block, Durability, Facts, Message, MessageId, Origin, Record, Said, SessionSeed};
+use windlass_ports::{AppendProgress, LogError, SessionLog};
+use windlass_protocol::{
+    Block, Durability, Message, MessageId, Origin, Record, SessionSeed, SessionSnapshot, UserEntry,
+};
 use windlass_session::{Header, Lease, LeaseError, LogOptions, LogWriter, SessionPaths, Upto, load};
 
 const SEED: SessionSeed = SessionSeed(7);
@@ -63,20 +65,24 @@ fn message(n: u64) -> Arc<Message> {
 
 fn append(log: &mut LogWriter, record: Record) -> Result<(), LogError> {
     match log.append(&[record], Durability::Synced) {
-        Appended::Now(done) => done,
-        Appended::Later(_) => panic!("there is no runtime"),
+        AppendProgress::Now(done) => done,
+        AppendProgress::Later(_) => panic!("there is no runtime"),
     }
 }
 
 fn say(log: &mut LogWriter, n: u64) -> Result<(), LogError> {
-    append(log, Record::Said(Said::plain(message(n))))
+    append(log, Record::Said(UserEntry::plain(message(n))))
 }
 
 fn restate(log: &mut LogWriter, upto: u64) -> Result<(), LogError> {
     let messages = (1..=upto).map(message).collect();
     append(
         log,
-        Record::Facts(Box::new(Facts { messages, last_message: MessageId(upto), ..Facts::default() })),
+        Record::Snapshot(Box::new(SessionSnapshot {
+            messages,
+            last_message: MessageId(upto),
+            ..SessionSnapshot::default()
+        })),
     )
 }
 
@@ -85,7 +91,7 @@ fn messages(paths: &SessionPaths) -> Vec<u64> {
     let mut found = Vec::new();
     for record in load(paths.file(), Upto::End).unwrap().records {
         match record {
-            Record::Facts(facts) => found = facts.messages.iter().map(|message| message.id.0).collect(),
+            Record::Snapshot(facts) => found = facts.messages.iter().map(|message| message.id.0).collect(),
             Record::Said(said) => found.push(said.message.id.0),
             _ => {}
         }

@@ -61,6 +61,8 @@ pub struct PlainCommand {
     pub reads: Vec<NamedPath>,
     /// What the command is known to write: all of it if the effect is known, else what redirections name.
     pub writes: Vec<NamedPath>,
+    /// The one file whose content it shows, whole or in part.
+    pub shows: Option<NamedPath>,
     /// Where it runs.
     pub directory: Place,
     /// It opens a connection by a redirection; the address.

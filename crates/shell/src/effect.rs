@@ -37,6 +37,8 @@ pub(crate) struct Facts {
     pub(crate) directory: Option<Place>,
     /// The files whose names it prints, if it prints names only.
     pub(crate) names: Vec<NamedPath>,
+    /// The one file whose content it shows, whole or in part.
+    pub(crate) shows: Option<NamedPath>,
 }
 
 impl Default for Facts {
@@ -49,6 +51,7 @@ impl Default for Facts {
             enters: None,
             directory: None,
             names: Vec::new(),
+            shows: None,
         }
     }
 }
@@ -144,6 +147,7 @@ fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts>
         return tool.judge(arguments, context);
     }
     match name {
+        "bat" | "batcat" => tools::BAT.view(arguments, context),
         "git" => git::judge(arguments, context),
         "find" => find::judge(arguments, context),
         "sed" => sed::judge(arguments, context),
@@ -190,6 +194,12 @@ fn looks(mut reads: Vec<NamedPath>) -> Facts {
     Facts { effect: Effect::Looks, reads, ..Facts::default() }
 }
 
+/// The file that is named, if it is the only one.
+fn only_file(paths: &[NamedPath]) -> Option<NamedPath> {
+    let [path] = paths else { return None };
+    (!path.is_pattern && !path.is_unknown() && path.handed.is_none()).then(|| path.clone())
+}
+
 impl Context<'_> {
     /// The paths that operands name.
     fn paths<'a>(&self, operands: impl IntoIterator<Item = &'a Word>, is_recursive: bool) -> Vec<NamedPath> {
@@ -200,7 +210,7 @@ impl Context<'_> {
                 paths.extend(taken(self.names, self.stripped.end));
             } else if !word.choices.is_empty() {
                 paths.extend(word.choices.iter().cloned());
-            } else if !matches!(word.text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
+            } else if !matches!(word.text.as_str(), "" | "-" | "/dev/null" | FROM_COMMAND) {
                 paths.extend(named(&path_text(word), word.is_pattern, self.here));
             }
         }
@@ -247,7 +257,14 @@ impl Tool {
         let reads = self.reads(&parsed, context)?;
         let mut facts = looks(reads);
         facts.names = self.names_printed(&parsed, context, &facts.reads);
+        facts.shows = only_file(&facts.reads).filter(|_| tools::shows_content(self, &parsed));
         Some(facts)
+    }
+
+    /// What a program shows that may do anything besides.
+    fn view(&self, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+        let reads = self.reads(&self.parse(arguments)?, context)?;
+        Some(Facts { shows: only_file(&reads), ..Facts::default() })
     }
 
     /// There are no options at all, or none that matter.

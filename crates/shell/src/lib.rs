@@ -2,27 +2,20 @@
 //!
 //! [`analyse`] reads a line in two ways that fail in opposite directions: the strict one knows every command that would run, or
 //! says that it does not; the generous one finds every command there may be. Grants go by the first, refusals by the second.
-//! Besides, a line may show one file, and a guess is made about the files that it changes. Nothing here runs a command or touches
-//! the file system.
+//! Nothing here runs a command or touches the file system.
 
 mod analysis;
-mod changes;
 mod effect;
 mod expansion;
 mod found;
 mod names;
 mod places;
 mod plain;
-mod scan;
 mod search;
 mod told;
-mod view;
 mod visible;
 
 pub use analysis::{
     Analysis, Effect, FoundCommand, Handed, Listed, NameEnd, NamedPath, NotPlain, Only, Place, PlainCommand,
     Word, analyse,
 };
-pub use changes::{ChangedPath, changed_paths};
-pub use scan::simple_command;
-pub use view::viewed_file;

@@ -435,6 +435,7 @@ impl Reader<'_> {
             effect,
             reads: parts.reads,
             writes: parts.writes,
+            shows: facts.shows,
             directory: facts.directory.unwrap_or_else(|| self.here.one()),
             network: parts.network,
         });

@@ -1,47 +1,11 @@
 //! Which characters a person can see.
 
+use windlass_text::invisible::invisible;
+
 use crate::NotPlain;
 
 /// More blanks in a row may push text out of sight.
 const BLANKS_MAX: usize = 20;
-
-/// Characters without a look of their own that Unicode does not count as control characters: blanks other than the space, joiners,
-/// marks of direction, fillers, selectors and tags.
-const INVISIBLE: [(char, char); 20] = [
-    ('\u{a0}', '\u{a0}'),
-    ('\u{ad}', '\u{ad}'),
-    ('\u{34f}', '\u{34f}'),
-    ('\u{600}', '\u{605}'),
-    ('\u{61c}', '\u{61c}'),
-    ('\u{6dd}', '\u{6dd}'),
-    ('\u{70f}', '\u{70f}'),
-    ('\u{115f}', '\u{1160}'),
-    ('\u{1680}', '\u{1680}'),
-    ('\u{17b4}', '\u{17b5}'),
-    ('\u{180b}', '\u{180f}'),
-    ('\u{2000}', '\u{200f}'),
-    ('\u{2028}', '\u{202f}'),
-    ('\u{205f}', '\u{206f}'),
-    ('\u{2800}', '\u{2800}'),
-    ('\u{3000}', '\u{3000}'),
-    ('\u{3164}', '\u{3164}'),
-    ('\u{fe00}', '\u{fe0e}'),
-    ('\u{feff}', '\u{feff}'),
-    ('\u{ffa0}', '\u{ffa0}'),
-];
-
-/// The same above the first 65,536 characters, and what has no meaning at all.
-const INVISIBLE_HIGH: [(char, char); 9] = [
-    ('\u{e000}', '\u{f8ff}'),
-    ('\u{fff0}', '\u{fffb}'),
-    ('\u{fffe}', '\u{ffff}'),
-    ('\u{110bd}', '\u{110bd}'),
-    ('\u{13430}', '\u{1345f}'),
-    ('\u{1bca0}', '\u{1bca3}'),
-    ('\u{1d159}', '\u{1d159}'),
-    ('\u{1d173}', '\u{1d17a}'),
-    ('\u{e0000}', '\u{10ffff}'),
-];
 
 /// Whether a line holds something that a person cannot see or would not get to see.
 pub(crate) fn hides_something(line: &str) -> bool {
@@ -61,15 +25,12 @@ pub(crate) fn check(line: &str) -> Result<(), NotPlain> {
 }
 
 fn is_invisible(c: char, before: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_control() && c != '\n' && c != '\t';
+    match c {
+        '\n' | '\t' => false,
+        // The selector that makes a symbol colourful, and nothing else.
+        '\u{fe0f}' => before < '\u{2190}' || before.is_alphanumeric() || before == '\u{fe0f}',
+        _ => invisible(c).is_some(),
     }
-    // The selector that makes a symbol colourful, and nothing else.
-    if c == '\u{fe0f}' {
-        return before < '\u{2190}' || before.is_alphanumeric() || before == '\u{fe0f}';
-    }
-    let within = |ranges: &[(char, char)]| ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
-    c.is_control() || within(&INVISIBLE) || within(&INVISIBLE_HIGH)
 }
 
 fn has_long_gap(line: &str) -> bool {

@@ -10,9 +10,9 @@ mod order;
 mod requests;
 mod turns;
 
-use windlass_core::{Config, Effect, Event, PhaseName, Recalled, Source, State};
+use windlass_core::{Config, Effect, Event, PhaseName, RecalledSession, Source, State};
 use windlass_protocol::{
-    CallId, CallKind, Decision, Facts, HookEvent, ModelEvent, Record, Repair, RequestId, Terminal,
+    CallId, CallKind, Decision, HookEvent, ModelEvent, Record, Repair, RequestId, SessionSnapshot, Terminal,
     Transcript, Update,
 };
 
@@ -112,12 +112,12 @@ impl Checker {
     }
 
     /// The process ended, and this is what another recalls. The last append got as far as `tail`.
-    pub(crate) fn check_recalled(&mut self, recalled: &Recalled, tail: &[Record]) -> Verdict {
+    pub(crate) fn check_recalled(&mut self, recalled: &RecalledSession, tail: &[Record]) -> Verdict {
         self.witness.check(recalled, tail)
     }
 
     /// What was shown is not all there is: the session is what these facts say.
-    pub(crate) fn rebase(&mut self, facts: &Facts) {
+    pub(crate) fn rebase(&mut self, facts: &SessionSnapshot) {
         self.account.rebase(facts.total_usd);
         self.calls.rebase(facts);
         self.requests.rebase(&facts.messages.iter().cloned().collect());

@@ -1,8 +1,8 @@
 //! A session that is opened from its log: at rest it is the same as the one that was left, and whatever became of the log, it
 //! can go on.
 
-use windlass_core::{Config, Effect, Event, Input, Recall, Recalled, State, repair, step};
-use windlass_protocol::{Facts, ModelRequest, Record};
+use windlass_core::{Config, Effect, Event, Input, Recall, RecalledSession, State, repair, step};
+use windlass_protocol::{ModelRequest, Record, SessionSnapshot};
 
 use crate::rng::Rng;
 use crate::validity::{check_request, with_prompt};
@@ -10,8 +10,8 @@ use crate::validity::{check_request, with_prompt};
 type Verdict = Result<(), String>;
 
 /// The recalled session knows what the live one knows.
-pub(crate) fn check_same_facts(live: &State, recalled: &Recalled) -> Verdict {
-    let (Some(live), Some(own)) = (live.facts(), recalled.state.facts()) else {
+pub(crate) fn check_same_facts(live: &State, recalled: &RecalledSession) -> Verdict {
+    let (Some(live), Some(own)) = (live.snapshot(), recalled.state.snapshot()) else {
         return Err("a session at rest has no facts".into());
     };
     if recalled.cut_off {
@@ -28,7 +28,7 @@ pub(crate) fn check_same_facts(live: &State, recalled: &Recalled) -> Verdict {
 }
 
 /// The facts in words, by name.
-fn parts(facts: &Facts) -> [(&'static str, String); 11] {
+fn parts(facts: &SessionSnapshot) -> [(&'static str, String); 11] {
     [
         ("the working directory", facts.cwd.display().to_string()),
         ("files", format!("{:?}", facts.files)),
@@ -108,7 +108,7 @@ pub(crate) fn check_damaged(records: &[Record], config: &Config, rng: &mut Rng) 
     sent.map_err(|why| format!("sent from a damaged log: {why}"))
 }
 
-fn recall(records: impl IntoIterator<Item = Record>) -> Recalled {
+fn recall(records: impl IntoIterator<Item = Record>) -> RecalledSession {
     let mut recall = Recall::new("/project".into());
     records.into_iter().for_each(|record| recall.take(record));
     recall.finish()

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerSchema, Asking, CheckAnswer, CompactionPolicy, Config, ContextPolicy, EarlyStart, OutputPolicy,
-    PermissionMode, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    AnswerSchema, CheckAnswer, CompactionPolicy, Config, ContextPolicy, EarlyStart, OutputPolicy,
+    RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
 };
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     Block, Effort, HookEvent, MemoryNote, Message, MessageId, ModelCard, Origin, Price, RawValue,
     ThinkingSupport, ToolSpec, Transcript,
@@ -68,7 +69,7 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         PermissionMode::BypassPermissions,
     ];
     config.permissions.mode = rng.pick(&modes).unwrap_or_default();
-    config.permissions.asking = if rng.one_in(2) { Asking::Person } else { Asking::Nobody };
+    config.permissions.asking = if rng.one_in(2) { Answerer::Person } else { Answerer::Nobody };
     config
 }
 

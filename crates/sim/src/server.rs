@@ -278,7 +278,7 @@ impl Server {
             return Block::tool_use(&id, "Bash", &raw("{\"command\":\"same\"}"));
         }
         if let Some(again) = self.tries_again.take() {
-            return Block::tool_use(&id, &again.name, &again.input);
+            return Block::tool_use(&id, &again.name, again.input.json());
         }
         let name = rng.pick(&TOOLS).unwrap_or("Read");
         let input = match rng.below(24) {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use windlass_core::Config;
-use windlass_protocol::{Block, Message, ModelCard, ModelRequest, Origin, Role, Thinking, Transcript};
+use windlass_protocol::{Block, Message, ModelCard, ModelRequest, Origin, RequestThinking, Role, Transcript};
 
 /// What the provider remembers of every thinking block it has given out.
 #[derive(Clone, Debug, Default)]
@@ -119,11 +119,11 @@ pub(crate) fn card_of<'a>(model: &str, config: &'a Config) -> &'a ModelCard {
 }
 
 /// Whether the model thinks; one that nobody knows and that is told nothing may.
-pub(crate) fn is_thinking_on(thinking: Thinking, card: &ModelCard) -> bool {
+pub(crate) fn is_thinking_on(thinking: RequestThinking, card: &ModelCard) -> bool {
     match thinking {
-        Thinking::Disabled => false,
-        Thinking::Adaptive { .. } | Thinking::Budgeted { .. } => true,
-        Thinking::Unsaid => card.thinking.by_default || !card.known,
+        RequestThinking::Disabled => false,
+        RequestThinking::Adaptive { .. } | RequestThinking::Budgeted { .. } => true,
+        RequestThinking::Unsaid => card.thinking.by_default || !card.known,
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         Message::user(MessageId(1), Origin::Prompt, vec![Block::text(text)]).into()
     }
 
-    fn request(messages: Vec<Arc<Message>>, model: &str, thinking: Thinking) -> ModelRequest {
+    fn request(messages: Vec<Arc<Message>>, model: &str, thinking: RequestThinking) -> ModelRequest {
         ModelRequest {
             model: model.into(),
             transcript: messages.into_iter().collect(),
@@ -148,12 +148,12 @@ mod tests {
 
     /// Sends `first`, thinks, and then sends a second request.
     #[track_caller]
-    fn check(first: &str, second: &str, model: &str, thinking: Thinking, expected: &str) {
+    fn check(first: &str, second: &str, model: &str, thinking: RequestThinking, expected: &str) {
         let card = |id| ModelCard { binds_thinking: true, ..ModelCard::unknown(id) };
         let config = Config { model: card("a"), fallbacks: [card("b")].into(), ..Config::default() };
         let thought = scene::thinking("s").unwrap();
         let mut bindings = Bindings::default();
-        bindings.on_request(&request(vec![prompt(first)], "a", Thinking::Unsaid).into());
+        bindings.on_request(&request(vec![prompt(first)], "a", RequestThinking::Unsaid).into());
         bindings.on_block(&thought);
         let answer = Message::assistant(MessageId(2), "a".into(), vec![thought, Block::text("said")]);
         let next = request(vec![prompt(second), answer.into(), prompt("next")], model, thinking);
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn thinking_is_taken_only_as_it_was_given() {
-        check("hi", "hi", "a", Thinking::Unsaid, "");
-        check("hi", "ho", "a", Thinking::Unsaid, "prefix of bound thinking changed");
-        check("hi", "hi", "b", Thinking::Unsaid, "is sent to b");
-        check("hi", "hi", "a", Thinking::Disabled, "with thinking off");
+        check("hi", "hi", "a", RequestThinking::Unsaid, "");
+        check("hi", "ho", "a", RequestThinking::Unsaid, "prefix of bound thinking changed");
+        check("hi", "hi", "b", RequestThinking::Unsaid, "is sent to b");
+        check("hi", "hi", "a", RequestThinking::Disabled, "with thinking off");
     }
 }

@@ -67,6 +67,8 @@ pub(crate) fn resumes(transition: Transition, before: bool) -> bool {
         Transition::ModelFallback
         | Transition::MaxOutputTokensEscalate
         | Transition::ReactiveCompactRetry
+        | Transition::MediaStripRetry
+        | Transition::ThinkingStripRetry
         | Transition::CollapseDrainRetry => before,
         _ => false,
     }

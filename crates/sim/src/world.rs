@@ -461,7 +461,7 @@ impl World {
 
     /// Steered messages that wait.
     fn steered_waiting(&self) -> usize {
-        let waiting = self.state.facts().map(|facts| facts.waiting).unwrap_or_default();
+        let waiting = self.state.snapshot().map(|facts| facts.waiting).unwrap_or_default();
         waiting.iter().flat_map(|prompt| &prompt.blocks).filter(|block| is_steered(block)).count()
     }
 

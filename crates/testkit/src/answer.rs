@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use windlass_models::{Asked, DroppedSpec, Play, Player, Response, StatusError, newest_user_text};
+use windlass_models::{
+    DroppedSpec, Play, RequestView, ScriptPlayer, ScriptResponse, StatusError, newest_user_text,
+};
 use windlass_protocol::Delivery;
 
-use crate::binding::{self, Checked};
+use crate::binding::{self, CheckedThinking};
 use crate::check::{bad, check_request};
-use crate::counting::Counted;
+use crate::counting::RequestSize;
 use crate::http::Request;
-use crate::render::Rendered;
-use crate::server::Shared;
+use crate::render::RenderedResponse;
+use crate::server::ServerState;
 
 /// The head of a body in which a client that does not want a stream says so.
 const HEAD_BYTES: usize = 4096;
 
 /// An answer and what was found about its request.
 pub(crate) struct Answer {
-    pub(crate) rendered: Arc<Rendered>,
+    pub(crate) rendered: Arc<RenderedResponse>,
     pub(crate) streamed: bool,
     /// Why the server itself refused the request.
     pub(crate) refusal: Option<String>,
@@ -26,9 +28,9 @@ pub(crate) struct Answer {
 
 /// The response to a request: the next of the script, or an error of the API if the request is not valid. An
 /// invalid request does not take a turn.
-pub(crate) fn choose(shared: &Shared, request: &Request) -> Answer {
+pub(crate) fn choose(shared: &ServerState, request: &Request) -> Answer {
     let refused = |streamed: bool, error: &StatusError| Answer {
-        rendered: Arc::new(Rendered::status(error, &shared.behaviour.headers)),
+        rendered: Arc::new(RenderedResponse::status(error, &shared.behaviour.headers)),
         streamed,
         refusal: Some(error.body.clone()),
     };
@@ -44,7 +46,7 @@ pub(crate) fn choose(shared: &Shared, request: &Request) -> Answer {
 }
 
 /// The body, as far as somebody wants to see it, and how the answer is to come.
-fn read(shared: &Shared, request: &Request) -> Result<(Value, Delivery), StatusError> {
+fn read(shared: &ServerState, request: &Request) -> Result<(Value, Delivery), StatusError> {
     let delivery = |streamed| if streamed { Delivery::Streamed } else { Delivery::Whole };
     if shared.options.check_requests {
         let body = check_request(request, |model| shared.is_paused(model))?;
@@ -63,15 +65,15 @@ fn asks_for_stream(body: &[u8]) -> bool {
 }
 
 fn answer(
-    shared: &Shared,
+    shared: &ServerState,
     request: &Request,
     body: &Value,
     delivery: Delivery,
-) -> Result<Arc<Rendered>, StatusError> {
+) -> Result<Arc<RenderedResponse>, StatusError> {
     check_endpoint(shared, request, body).map_err(|what| bad(&what))?;
     let bound = shared.behaviour.binds_thinking.then(|| binding::check(body));
     let thinking = bound.transpose().map_err(|what| bad(&what))?;
-    let counted = shared.behaviour.counts_tokens.then(|| Counted::of(body));
+    let counted = shared.behaviour.counts_tokens.then(|| RequestSize::of(body));
     if let (Some(limit), Some(counted)) = (shared.behaviour.window_tokens, &counted)
         && counted.tokens > limit
     {
@@ -86,11 +88,16 @@ fn answer(
     }
     let response = adapted(shared, model, play.response, thinking.as_ref(), counted);
     let playback = play.playback_of(&response, delivery);
-    Ok(Arc::new(Rendered::new(&playback, &shared.behaviour.headers)))
+    Ok(Arc::new(RenderedResponse::new(&playback, &shared.behaviour.headers)))
 }
 
 /// The answer that was made before, if it is the same for every request.
-fn prepared(shared: &Shared, player: &Player, play: &Play<'_>, delivery: Delivery) -> Option<Arc<Rendered>> {
+fn prepared(
+    shared: &ServerState,
+    player: &ScriptPlayer,
+    play: &Play<'_>,
+    delivery: Delivery,
+) -> Option<Arc<RenderedResponse>> {
     let usual = std::ptr::eq(player, &raw const shared.player)
         && delivery == Delivery::Streamed
         && !shared.behaviour.looks_at_requests();
@@ -99,12 +106,12 @@ fn prepared(shared: &Shared, player: &Player, play: &Play<'_>, delivery: Deliver
 
 /// The response with what depends on the request.
 fn adapted(
-    shared: &Shared,
+    shared: &ServerState,
     model: &str,
-    response: &Response,
-    thinking: Option<&Checked>,
-    counted: Option<Counted>,
-) -> Response {
+    response: &ScriptResponse,
+    thinking: Option<&CheckedThinking>,
+    counted: Option<RequestSize>,
+) -> ScriptResponse {
     let mut response = response.clone();
     if let Some(thinking) = thinking {
         thinking.seal(&mut response);
@@ -121,7 +128,7 @@ fn adapted(
 }
 
 /// What this endpoint does not know.
-fn check_endpoint(shared: &Shared, request: &Request, body: &Value) -> Result<(), String> {
+fn check_endpoint(shared: &ServerState, request: &Request, body: &Value) -> Result<(), String> {
     let refused = |beta: &&str| shared.behaviour.refused_betas.iter().any(|name| name == beta || name == "*");
     let betas: Vec<_> = request.betas().into_iter().filter(refused).map(|beta| format!("`{beta}`")).collect();
     if !betas.is_empty() {
@@ -138,10 +145,10 @@ fn check_endpoint(shared: &Shared, request: &Request, body: &Value) -> Result<()
     }
 }
 
-fn asked(body: &Value) -> Asked {
+fn asked(body: &Value) -> RequestView {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let newest: Vec<_> = messages.iter().rev().take_while(|message| message["role"] == "user").collect();
-    Asked {
+    RequestView {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
         newest: newest_user_text(newest.into_iter().rev().map(|message| &message["content"])),
     }

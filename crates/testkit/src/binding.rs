@@ -7,13 +7,13 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
-use windlass_models::{Response, ScriptContent};
+use windlass_models::{ScriptContent, ScriptResponse};
 
 use crate::check::{Message, is_thinking, merged};
 
 /// What came of checking the thinking of a request.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedThinking {
     /// The blocks that were dropped, and why.
     pub(crate) dropped: Vec<(String, &'static str)>,
     signer: Signer,
@@ -65,7 +65,7 @@ impl Seal {
 }
 
 /// Checks the thinking of a request. The error is what the API says.
-pub(crate) fn check(body: &Value) -> Result<Checked, String> {
+pub(crate) fn check(body: &Value) -> Result<CheckedThinking, String> {
     let messages = merged(body["messages"].as_array().map(Vec::as_slice).unwrap_or_default())?;
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     let mut walk = Walk::new(body);
@@ -82,14 +82,14 @@ pub(crate) fn check(body: &Value) -> Result<Checked, String> {
             dropped.push((place, reason));
         }
     }
-    Ok(Checked { dropped, signer: walk.signer() })
+    Ok(CheckedThinking { dropped, signer: walk.signer() })
 }
 
-impl Checked {
+impl CheckedThinking {
     /// Seals the thinking of the answer.
-    pub(crate) fn seal(&self, response: &mut Response) {
+    pub(crate) fn seal(&self, response: &mut ScriptResponse) {
         let mut signer = self.signer;
-        for block in &mut response.blocks {
+        for block in response.blocks.iter_mut().flatten() {
             let (text, signature) = match &mut block.content {
                 ScriptContent::Thinking { thinking, signature } => (thinking.as_str(), signature),
                 ScriptContent::RedactedThinking(data) => ("", data),

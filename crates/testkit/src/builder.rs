@@ -2,13 +2,13 @@
 
 use std::io;
 
-use windlass_models::{Player, Script};
+use windlass_models::{Script, ScriptPlayer};
 
 use crate::server::{Server, ServerOptions};
 
 /// What a server does besides playing its script, beyond the rules that always hold.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Behaviour {
+pub(crate) struct ServerBehaviour {
     pub(crate) binds_thinking: bool,
     pub(crate) window_tokens: Option<u64>,
     pub(crate) counts_tokens: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Behaviour {
     pub(crate) headers: Vec<(String, String)>,
 }
 
-impl Behaviour {
+impl ServerBehaviour {
     /// Whether an answer depends on its request, so that it cannot be made before.
     pub(crate) fn looks_at_requests(&self) -> bool {
         let Self { binds_thinking, window_tokens, counts_tokens, refused_betas, refused_fields, headers: _ } =
@@ -51,7 +51,7 @@ pub struct ServerBuilder {
     script: Script,
     scripts: Vec<(String, Script)>,
     options: ServerOptions,
-    behaviour: Behaviour,
+    behaviour: ServerBehaviour,
 }
 
 impl ServerBuilder {
@@ -60,7 +60,7 @@ impl ServerBuilder {
             script,
             scripts: Vec::new(),
             options: ServerOptions::default(),
-            behaviour: Behaviour::default(),
+            behaviour: ServerBehaviour::default(),
         }
     }
 
@@ -121,7 +121,8 @@ impl ServerBuilder {
 
     /// Starts the server.
     pub fn start(self) -> io::Result<Server> {
-        let players = self.scripts.into_iter().map(|(model, script)| (model, Player::new(script))).collect();
+        let players =
+            self.scripts.into_iter().map(|(model, script)| (model, ScriptPlayer::new(script))).collect();
         Server::launch(self.script, players, self.options, self.behaviour)
     }
 }

@@ -10,11 +10,15 @@ use tokio::net::TcpStream;
 use crate::answer::{Answer, choose};
 use crate::exchange::{Exchange, Reply, ReplyEnd};
 use crate::http::{Request, read_request};
-use crate::render::{After, Rendered, chunk};
-use crate::server::Shared;
+use crate::render::{After, RenderedResponse, chunk};
+use crate::server::ServerState;
 
 /// Serves one connection until one side closes it. An error of the connection is the client's leaving.
-pub(crate) async fn serve(shared: Arc<Shared>, mut stream: TcpStream, connection: usize) -> io::Result<()> {
+pub(crate) async fn serve(
+    shared: Arc<ServerState>,
+    mut stream: TcpStream,
+    connection: usize,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     while let Some(request) = read_request(&mut stream).await? {
         let answer = choose(&shared, &request);
@@ -38,7 +42,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, mut stream: TcpStream, connection
     Ok(())
 }
 
-fn exchange(shared: &Shared, request: Request, connection: usize, answer: Answer) -> Exchange {
+fn exchange(shared: &ServerState, request: Request, connection: usize, answer: Answer) -> Exchange {
     let body_bytes = request.body.len();
     let body = if shared.options.keep_bodies { request.body } else { Vec::new() };
     Exchange {
@@ -63,7 +67,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    async fn play(&mut self, rendered: &Rendered) -> io::Result<After> {
+    async fn play(&mut self, rendered: &RenderedResponse) -> io::Result<After> {
         // Waits are counted from one start, so that the lateness of timers does not add up.
         let mut due = tokio::time::Instant::now() + rendered.delay;
         self.wait_until(due, rendered.delay).await?;

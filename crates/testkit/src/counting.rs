@@ -15,7 +15,7 @@ const FRESH_TOKENS: u64 = 4;
 
 /// The size of a request.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct RequestSize {
     /// What the model reads, without cache markers.
     text: String,
     /// How much of it, in bytes, is kept whatever the settings of a request are: tools and system prompt.
@@ -34,7 +34,7 @@ pub(crate) struct Cache {
     sent: HashMap<String, (String, String)>,
 }
 
-impl Counted {
+impl RequestSize {
     pub(crate) fn of(body: &Value) -> Self {
         let whole = Self::plain(body, None);
         let edits = body["context_management"]["edits"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Cache {
     /// Fills what a response does not say about its input: what the last request for the same model had in common with this
     /// one was read from the cache, and the rest written to it. Messages are found there only by a request with the same
     /// settings.
-    pub(crate) fn report(&mut self, model: &str, counted: Counted, usage: &mut UsageSpec) {
+    pub(crate) fn report(&mut self, model: &str, counted: RequestSize, usage: &mut UsageSpec) {
         let (before, settings) = self.sent.get(model).map_or(("", ""), |(text, settings)| (text, settings));
         let most = if settings == counted.settings { counted.text.len() } else { counted.before_messages };
         let pairs = before.bytes().zip(counted.text.bytes()).take(most);

@@ -45,7 +45,7 @@ mod server;
 pub use builder::ServerBuilder;
 pub use exchange::{Exchange, Reply, ReplyEnd};
 pub use project::{Project, WindlassCommand};
-pub use running::{Finished, Running};
+pub use running::{FinishedProcess, TestProcess};
 pub use server::{Server, ServerOptions};
 
 /// Scripts, as the server plays them.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Finished, Running, Server};
+use crate::{FinishedProcess, Server, TestProcess};
 
 /// Longer than any single run of a test takes, shorter than patience.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -136,11 +136,11 @@ impl WindlassCommand {
     }
 
     /// Starts it.
-    pub fn start(mut self) -> io::Result<Running> {
+    pub fn start(mut self) -> io::Result<TestProcess> {
         let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut child = self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipe = child.stdin.take();
-        let running = Running::new(child, self.timeout)?;
+        let running = TestProcess::new(child, self.timeout)?;
         if let (Some(mut pipe), Some(text)) = (pipe, self.stdin) {
             // A process that ends without reading its input closes the pipe, which is its right.
             match pipe.write_all(&text) {
@@ -152,7 +152,7 @@ impl WindlassCommand {
     }
 
     /// Runs it to its end.
-    pub fn run(self) -> io::Result<Finished> {
+    pub fn run(self) -> io::Result<FinishedProcess> {
         self.start()?.finish()
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use windlass_models::{Ending, Opening, Playback, StatusError};
+use windlass_models::{Playback, PlaybackEnd, PlaybackStart, StatusError};
 
 /// A response, ready to be written.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedResponse {
     pub(crate) delay: Duration,
     pub(crate) head: Option<RenderedHead>,
     /// Each event as one chunk, with the wait before it.
@@ -35,20 +35,20 @@ const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; c
 
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-impl Rendered {
+impl RenderedResponse {
     /// A response, with these headers besides its own.
     pub(crate) fn new(playback: &Playback, headers: &[(String, String)]) -> Self {
         match &playback.opening {
-            Opening::Refuse => Self {
+            PlaybackStart::Refuse => Self {
                 delay: playback.delay,
                 head: None,
                 events: Vec::new(),
                 rest: Vec::new(),
                 after: After::Close,
             },
-            Opening::Status(status) => Self { delay: playback.delay, ..Self::status(status, headers) },
-            Opening::Whole(message) => Self::whole(playback, message, headers),
-            Opening::Stream => Self::stream(playback, headers),
+            PlaybackStart::Status(status) => Self { delay: playback.delay, ..Self::status(status, headers) },
+            PlaybackStart::Whole(message) => Self::whole(playback, message, headers),
+            PlaybackStart::Stream => Self::stream(playback, headers),
         }
     }
 
@@ -81,9 +81,9 @@ impl Rendered {
         );
         let head = Some(RenderedHead { status: 200, bytes: head.into_bytes() });
         let (head, rest, after) = match &playback.ending {
-            Ending::End => (head, message.as_bytes().to_vec(), After::Keep),
-            Ending::Cut { piece } => (head, piece.clone().into_bytes(), After::Close),
-            Ending::Stall { ping } => (None, Vec::new(), After::Stall(*ping)),
+            PlaybackEnd::End => (head, message.as_bytes().to_vec(), After::Keep),
+            PlaybackEnd::Cut { piece } => (head, piece.clone().into_bytes(), After::Close),
+            PlaybackEnd::Stall { ping } => (None, Vec::new(), After::Stall(*ping)),
         };
         Self { delay: playback.delay, head, events: Vec::new(), rest, after }
     }
@@ -95,16 +95,16 @@ impl Rendered {
             playback.events.iter().map(|event| (event.delay, chunk(&event.wire()))).collect();
         let mut rest = Vec::new();
         let after = match &playback.ending {
-            Ending::End => {
+            PlaybackEnd::End => {
                 // One write for the last event and the end of the body, so that "the last byte" is one moment.
                 events.last_mut().map_or(&mut rest, |(_, bytes)| bytes).extend_from_slice(LAST_CHUNK);
                 After::Keep
             }
-            Ending::Cut { piece } => {
+            PlaybackEnd::Cut { piece } => {
                 rest = if piece.is_empty() { Vec::new() } else { chunk(piece) };
                 After::Close
             }
-            Ending::Stall { ping } => After::Stall(*ping),
+            PlaybackEnd::Stall { ping } => After::Stall(*ping),
         };
         Self { delay: playback.delay, head: Some(head), events, rest, after }
     }

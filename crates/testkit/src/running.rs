@@ -13,7 +13,7 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A process that was started for a test. It is killed when this is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct TestProcess {
     child: Child,
     stdout: Collector,
     stderr: Collector,
@@ -23,7 +23,7 @@ pub struct Running {
 
 /// A process that has ended.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct FinishedProcess {
     /// How it ended.
     pub status: ExitStatus,
     /// What it printed; bytes that are not UTF-8 are replaced.
@@ -34,7 +34,7 @@ pub struct Finished {
     pub elapsed: Duration,
 }
 
-impl Finished {
+impl FinishedProcess {
     /// The exit code; `None` if a signal ended it.
     #[must_use]
     pub fn code(&self) -> Option<i32> {
@@ -50,7 +50,7 @@ impl Finished {
     }
 }
 
-impl Running {
+impl TestProcess {
     /// Watches a child whose output is piped.
     pub(crate) fn new(mut child: Child, timeout: Duration) -> io::Result<Self> {
         let stdout = Collector::start(child.stdout.take())?;
@@ -95,7 +95,7 @@ impl Running {
     }
 
     /// Waits for its end and takes its output.
-    pub fn finish(mut self) -> io::Result<Finished> {
+    pub fn finish(mut self) -> io::Result<FinishedProcess> {
         let left = self.timeout.saturating_sub(self.began.elapsed());
         // Its output ends when the process and all that inherited it are gone.
         let until = Instant::now() + left;
@@ -109,7 +109,7 @@ impl Running {
         }
         let status = self.child.wait()?;
         let elapsed = self.began.elapsed();
-        Ok(Finished { status, stdout: self.stdout.text(), stderr: self.stderr.text(), elapsed })
+        Ok(FinishedProcess { status, stdout: self.stdout.text(), stderr: self.stderr.text(), elapsed })
     }
 
     fn late(&self, what: &str) -> io::Error {
@@ -123,7 +123,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         // It has usually ended by now, and then there is nothing to kill.
         let _ = self.child.kill();

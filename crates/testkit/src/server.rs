@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use windlass_models::{Player, Response, Script, UsageSpec};
+use windlass_models::{Script, ScriptPlayer, ScriptResponse, UsageSpec};
 
-use crate::builder::{Behaviour, ServerBuilder};
+use crate::builder::{ServerBehaviour, ServerBuilder};
 use crate::connection::serve;
-use crate::counting::{Cache, Counted};
+use crate::counting::{Cache, RequestSize};
 use crate::exchange::{Exchange, Reply};
-use crate::render::Rendered;
+use crate::render::RenderedResponse;
 
 /// What a server does beside playing its script.
 #[derive(Clone, Copy, Debug)]
@@ -38,20 +38,20 @@ impl Default for ServerOptions {
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the connections of a server share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) player: Player,
-    pub(crate) prepared: Vec<Arc<Rendered>>,
+pub(crate) struct ServerState {
+    pub(crate) player: ScriptPlayer,
+    pub(crate) prepared: Vec<Arc<RenderedResponse>>,
     pub(crate) options: ServerOptions,
-    pub(crate) behaviour: Behaviour,
+    pub(crate) behaviour: ServerBehaviour,
     /// The players of scripts for certain models, by a part of their names.
-    players: Vec<(String, Player)>,
+    players: Vec<(String, ScriptPlayer)>,
     memory: Mutex<Memory>,
     exchanges: Mutex<Vec<Exchange>>,
     news: Condvar,
@@ -83,15 +83,15 @@ impl Server {
 
     pub(crate) fn launch(
         script: Script,
-        players: Vec<(String, Player)>,
+        players: Vec<(String, ScriptPlayer)>,
         options: ServerOptions,
-        behaviour: Behaviour,
+        behaviour: ServerBehaviour,
     ) -> io::Result<Self> {
         let plays = 0..script.plays();
-        let render = |playback| Arc::new(Rendered::new(&playback, &behaviour.headers));
+        let render = |playback| Arc::new(RenderedResponse::new(&playback, &behaviour.headers));
         let prepared = plays.filter_map(|play| script.playback(play)).map(render).collect();
-        let shared = Arc::new(Shared {
-            player: Player::new(script),
+        let shared = Arc::new(ServerState {
+            player: ScriptPlayer::new(script),
             prepared,
             options,
             behaviour,
@@ -172,9 +172,9 @@ impl Drop for Server {
     }
 }
 
-impl Shared {
+impl ServerState {
     /// The player for requests to this model.
-    pub(crate) fn player_for(&self, model: &str) -> &Player {
+    pub(crate) fn player_for(&self, model: &str) -> &ScriptPlayer {
         let own = self.players.iter().find(|(part, _)| model.contains(part));
         own.map_or(&self.player, |(_, player)| player)
     }
@@ -192,7 +192,7 @@ impl Shared {
     }
 
     /// Remembers how the answer of a model ends.
-    pub(crate) fn note_stop(&self, model: &str, response: &Response) {
+    pub(crate) fn note_stop(&self, model: &str, response: &ScriptResponse) {
         let pauses = response.stop_reason.as_deref() == Some("pause_turn");
         let answered = response.fault.is_none();
         let paused = &mut self.memory().paused;
@@ -204,7 +204,7 @@ impl Shared {
     }
 
     /// Fills what a response does not say about its input.
-    pub(crate) fn report(&self, model: &str, counted: Counted, usage: &mut UsageSpec) {
+    pub(crate) fn report(&self, model: &str, counted: RequestSize, usage: &mut UsageSpec) {
         self.memory().cache.report(model, counted, usage);
     }
 
@@ -245,7 +245,7 @@ impl Shared {
     }
 }
 
-async fn accept(shared: Arc<Shared>, listener: std::net::TcpListener) -> io::Result<()> {
+async fn accept(shared: Arc<ServerState>, listener: std::net::TcpListener) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
     for number in 0.. {

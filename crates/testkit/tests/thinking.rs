@@ -8,8 +8,8 @@ use futures_util::StreamExt as _;
 use windlass_models::{AnthropicClient, AnthropicSettings};
 use windlass_ports::ModelClient;
 use windlass_protocol::{
-    Block, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, Origin, Secret,
-    Thinking,
+    Block, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, Origin,
+    RequestThinking, Secret,
 };
 use windlass_testkit::{Script, Server, ServerBuilder};
 
@@ -45,7 +45,7 @@ impl Conversation {
             model: model.into(),
             system: "Be brief.".into(),
             output_tokens_max: 1000,
-            thinking: Thinking::Adaptive { display: None },
+            thinking: RequestThinking::Adaptive { display: None },
             ..ModelRequest::default()
         };
         let prompt = Message::user(MessageId(0), Origin::Prompt, vec![Block::text("hi")]);

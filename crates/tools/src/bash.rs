@@ -8,16 +8,15 @@ mod call;
 mod capture;
 mod changes;
 pub(crate) mod commands;
-mod git_config;
-mod git_index;
-mod handed;
-mod moved;
-mod place;
+mod disk_names;
+mod piped_names;
 mod prompt;
+mod relinked_paths;
 mod run;
 mod spec;
 mod status;
 mod view;
+mod working_directory;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,10 +27,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, RawValue, ToolOutcome, ToolSpec};
-use windlass_sandbox::{LaterVariables, Launcher, Sandbox};
+use windlass_protocol::{CallFacts, RawValue, ToolOutput, ToolSpec};
+use windlass_sandbox::{Launcher, Sandbox, VariableChanges};
+use windlass_text::shorten::shorten;
 
-use self::commands::Judged;
+use self::commands::LineJudgement;
 use crate::describe::describe_line;
 use crate::lenient;
 use crate::tasks::Tasks;
@@ -87,7 +87,7 @@ pub struct BashSettings {
     /// Variables that are set for commands.
     pub env: Vec<(OsString, OsString)>,
     /// What hooks change in these variables, except for commands that only look.
-    pub later: LaterVariables,
+    pub later: VariableChanges,
     /// A script that is sourced before each command, except those that only look.
     pub env_file: Option<PathBuf>,
     /// Nothing runs in the background: a command that reaches its timeout is stopped.
@@ -112,7 +112,7 @@ impl BashSettings {
             env_pass: Vec::new(),
             environment: std::env::vars_os().collect(),
             env: Vec::new(),
-            later: LaterVariables::default(),
+            later: VariableChanges::default(),
             env_file: None,
             background_disabled: false,
             maintain_project_cwd: false,
@@ -132,7 +132,7 @@ impl BashSettings {
 /// The tool Bash.
 #[derive(Clone, Debug)]
 pub struct Bash {
-    shell: Arc<Shell>,
+    shell: Arc<CommandTool>,
 }
 
 impl Bash {
@@ -140,7 +140,7 @@ impl Bash {
     #[must_use]
     pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
         let env_file_missed = AtomicBool::new(false);
-        Self { shell: Arc::new(Shell { settings, tasks, env_file_missed }) }
+        Self { shell: Arc::new(CommandTool { settings, tasks, env_file_missed }) }
     }
 }
 
@@ -158,27 +158,27 @@ impl AnyTool for Bash {
         self.shell.examine(input, cx)
     }
 
-    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
         AnyTool::run(Arc::clone(&self.shell), input, cx)
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Shell {
+pub(crate) struct CommandTool {
     settings: BashSettings,
     tasks: Arc<Tasks>,
     /// It has been said that the file to source does not exist.
     env_file_missed: AtomicBool,
 }
 
-impl Shell {
+impl CommandTool {
     /// A command that goes on unseen is not judged by its words, nor is one that shows what a sourced file or a hook sets: it
     /// would not see it.
-    fn judges_by_words(&self, input: &BashInput) -> Judged {
+    fn judges_by_words(&self, input: &BashInput) -> LineJudgement {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
         let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();
         let sources = is_set && shows_variables;
-        if input.run_in_background || sources { Judged::ByRules } else { Judged::ByWords }
+        if input.run_in_background || sources { LineJudgement::ByRules } else { LineJudgement::ByWords }
     }
 
     /// Says once that the file to source is missing, with the first command that would source it.
@@ -189,7 +189,7 @@ impl Shell {
     }
 }
 
-impl Tool for Shell {
+impl Tool for CommandTool {
     type Input = BashInput;
     const NAME: &'static str = "Bash";
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Bash.json"));
@@ -199,16 +199,12 @@ impl Tool for Shell {
             return Err("`run_in_background` is turned off. Run the command without it.".to_owned());
         }
         // Without any place to start in, the call itself says so.
-        let cwd = place::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);
-        let place = ExamineContext { cwd: cwd.clone(), ..cx.clone() };
-        let mut facts = describe_line(&input.command, self.judges_by_words(input), &place)?;
-        if facts.kind == CallKind::Execute {
-            facts.changes = changes::changes(&input.command, &cwd);
-        }
-        Ok(facts)
+        let cwd =
+            working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);
+        describe_line(&input.command, self.judges_by_words(input), &ExamineContext { cwd, ..cx.clone() })
     }
 
-    async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutput {
         call::run(self, input, cx).await
     }
 }
@@ -216,15 +212,14 @@ impl Tool for Shell {
 /// The command on one line, shortened.
 pub(crate) fn one_line(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= TARGET_CHARS_MAX {
-        return line;
-    }
-    line.chars().take(TARGET_CHARS_MAX).chain(['…']).collect()
+    shorten(&line, TARGET_CHARS_MAX, "…").into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use windlass_protocol::CallKind;
 
     use super::*;
     use crate::paths::clean;

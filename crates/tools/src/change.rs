@@ -6,14 +6,18 @@ use serde::Serialize;
 use windlass_ports::ToolContext;
 use windlass_protocol::{FileSeen, FileStamp};
 
-use crate::content::{Content, LineEnd, uniform_line_end, with_lf};
-use crate::encoding::Unencodable;
-use crate::file::Subject;
+use crate::content::{FileContent, LineEnd, uniform_line_end, with_lf};
+use crate::file::TargetFile;
+use crate::fingerprint::{SeenBuilder, content_hash, describe_change};
 use crate::save::save;
-use crate::seen::{SeenBuilder, content_hash, describe_change};
+use crate::text_encoding::Unencodable;
 
 /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
-pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext) -> Result<bool, String> {
+pub(crate) fn check_seen(
+    subject: &TargetFile,
+    content: &FileContent,
+    cx: &ToolContext,
+) -> Result<bool, String> {
     let shown = &subject.shown;
     let Some(seen) = cx.seen(&subject.resolved) else {
         return Err(format!(
@@ -32,7 +36,7 @@ pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext)
 }
 
 /// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.
-pub(crate) fn check_no_loss(new: &str, original: Option<&Content>) -> Result<(), String> {
+pub(crate) fn check_no_loss(new: &str, original: Option<&FileContent>) -> Result<(), String> {
     if !new.contains('\u{fffd}') {
         return Ok(());
     }
@@ -57,7 +61,11 @@ pub(crate) struct NewContent<'a> {
 
 impl<'a> NewContent<'a> {
     /// `text` with the byte order mark, the encoding and the line ends of the old file.
-    pub(crate) fn new(text: &'a str, subject: &Subject, old: Option<&Content>) -> Result<Self, String> {
+    pub(crate) fn new(
+        text: &'a str,
+        subject: &TargetFile,
+        old: Option<&FileContent>,
+    ) -> Result<Self, String> {
         let Some(old) = old else {
             return Ok(Self { bom: &[], body: Cow::Borrowed(text.as_bytes()) });
         };
@@ -81,8 +89,8 @@ impl<'a> NewContent<'a> {
 
 /// Saves new content in place of the old, which must still be what the file holds. Returns what the new file looks like.
 pub(crate) fn save_parts(
-    subject: &Subject,
-    old: Option<&Content>,
+    subject: &TargetFile,
+    old: Option<&FileContent>,
     parts: &[&[u8]],
     cx: &ToolContext,
 ) -> Result<Option<FileStamp>, String> {
@@ -92,7 +100,7 @@ pub(crate) fn save_parts(
 
 /// What the conversation knows of a file with this content, of which all or a part was seen.
 pub(crate) fn seen_parts(
-    subject: &Subject,
+    subject: &TargetFile,
     parts: &[&[u8]],
     whole: bool,
     stamp: Option<FileStamp>,
@@ -105,7 +113,7 @@ pub(crate) fn seen_parts(
 }
 
 /// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(lacking: &Unencodable, subject: &Subject, content: &Content) -> String {
+pub(crate) fn lacking(lacking: &Unencodable, subject: &TargetFile, content: &FileContent) -> String {
     let encoding = content.encoding.name();
     format!(
         "Not changed: {} is encoded as {encoding}, which has no {:?} (U+{:04X}). Use only characters of \
@@ -130,8 +138,8 @@ pub(crate) enum Original<'a> {
 }
 
 impl<'a> Original<'a> {
-    pub(crate) fn new(content: Option<&'a Content>) -> Self {
-        match content.map(Content::text_if_small) {
+    pub(crate) fn new(content: Option<&'a FileContent>) -> Self {
+        match content.map(FileContent::text_if_small) {
             None => Self::Missing(None),
             Some(Some(text)) => Self::Text(text),
             Some(None) => Self::Large,

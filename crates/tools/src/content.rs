@@ -10,9 +10,9 @@ use std::path::Path;
 
 use memchr::{memchr, memmem};
 
-use crate::encoding::TextEncoding;
 use crate::open::{OpenError, OpenFile, open_regular};
 use crate::save::Version;
+use crate::text_encoding::TextEncoding;
 
 /// Larger files are not changed: their content is held in memory while that happens.
 pub(crate) const CHANGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -22,14 +22,14 @@ pub(crate) const STRUCTURED_BYTES_MAX: usize = 128 * 1024;
 
 /// A file's content, and which version of the file it came from.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
     pub(crate) version: Version,
     pub(crate) encoding: TextEncoding,
 }
 
 /// Loads the file at a resolved path; `None` if there is none. The error is for the model and names `shown`.
-pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<Content>, String> {
+pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, String> {
     let OpenFile { file, size, .. } = match open_regular(resolved) {
         Ok(open) => open,
         Err(OpenError::Missing) => return Ok(None),
@@ -53,10 +53,10 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<Content>, Stri
         return Err(too_large());
     }
     let encoding = TextEncoding::detect(&bytes);
-    Ok(Some(Content { bytes, version, encoding }))
+    Ok(Some(FileContent { bytes, version, encoding }))
 }
 
-impl Content {
+impl FileContent {
     /// The bytes after the byte order mark.
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.encoding.bom().len()..]
@@ -112,7 +112,7 @@ pub(crate) fn with_lf(text: &str) -> Cow<'_, str> {
 /// A file's text with every line end as `\n`, and the way back to its bytes.
 ///
 /// For UTF-8 this works on the bytes themselves, so even a file with invalid bytes can be changed around them.
-pub(crate) struct View<'a> {
+pub(crate) struct EditableText<'a> {
     encoding: TextEncoding,
     body: &'a [u8],
     /// The text in UTF-8 with the file's own line ends.
@@ -125,9 +125,9 @@ pub(crate) struct View<'a> {
     cr_only: bool,
 }
 
-impl<'a> View<'a> {
+impl<'a> EditableText<'a> {
     /// The error is for the model and names `shown`.
-    pub(crate) fn new(content: &'a Content, shown: &str) -> Result<Self, String> {
+    pub(crate) fn new(content: &'a FileContent, shown: &str) -> Result<Self, String> {
         let body = content.body();
         let source = match content.encoding {
             TextEncoding::Utf8 { .. } => Cow::Borrowed(body),
@@ -153,7 +153,7 @@ impl<'a> View<'a> {
         self.text.as_deref().unwrap_or(&self.source)
     }
 
-    /// A text from the model in the form of [`View::text`].
+    /// A text from the model in the form of [`EditableText::text`].
     pub(crate) fn as_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.cr_only && text.contains('\r') {
             Cow::Owned(text.replace('\r', "\n"))
@@ -162,13 +162,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A range of [`View::text`] as a range of the source.
+    /// A range of [`EditableText::text`] as a range of the source.
     fn source_range(&self, range: &Range<usize>) -> Range<usize> {
         let shift = |at: usize| at + self.folded.partition_point(|&fold| fold < at);
         shift(range.start)..shift(range.end)
     }
 
-    /// `text` with its line ends as they should be if it takes the place of `range` of [`View::text`]: those that
+    /// `text` with its line ends as they should be if it takes the place of `range` of [`EditableText::text`]: those that
     /// were there already stay as they were, further ones follow the last of them, or else the nearest neighbour.
     pub(crate) fn with_neighbouring_line_ends(&self, text: &str, range: &Range<usize>) -> String {
         if !text.contains('\n') {
@@ -211,7 +211,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Ranges of [`View::text`], in order and apart, as ranges of the file's body. `None` if the way back to the
+    /// Ranges of [`EditableText::text`], in order and apart, as ranges of the file's body. `None` if the way back to the
     /// bytes is not certain.
     pub(crate) fn body_ranges(&self, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
         let ranges = ranges.iter().map(|range| self.source_range(range));
@@ -260,7 +260,7 @@ fn fold(source: &[u8], cr_only: bool) -> (Option<Vec<u8>>, Vec<usize>) {
 mod tests {
     use super::*;
 
-    fn view(bytes: &[u8]) -> Content {
+    fn view(bytes: &[u8]) -> FileContent {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap().join("f");
         std::fs::write(&path, bytes).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     /// Finds `needle` in the view and checks which bytes it leads back to.
     fn check(bytes: &[u8], needle: &str, expected: Option<&[u8]>) {
         let content = view(bytes);
-        let view = View::new(&content, "f").unwrap();
+        let view = EditableText::new(&content, "f").unwrap();
         let found = memmem::find(view.text(), needle.as_bytes()).map(|at| {
             let range = at..at + needle.len();
             let ranges = view.body_ranges(std::slice::from_ref(&range)).unwrap();
@@ -297,7 +297,7 @@ mod tests {
     fn inserted_lines_take_the_neighbouring_style() {
         let check = |bytes: &[u8], range: Range<usize>, text: &str, expected: &str| {
             let content = view(bytes);
-            let view = View::new(&content, "f").unwrap();
+            let view = EditableText::new(&content, "f").unwrap();
             assert_eq!(view.with_neighbouring_line_ends(text, &range), expected, "{bytes:?}");
         };
         check(b"a\r\nb\r\n", 2..3, "x\ny", "x\r\ny");
@@ -331,6 +331,6 @@ mod tests {
         assert!(load(&root, "dir").unwrap_err().contains("is a directory"));
         assert!(load(&root.join("none"), "none").unwrap().is_none());
         let odd = view(b"\xff\xfea\0\0\xd8");
-        assert!(View::new(&odd, "odd").err().unwrap().contains("UTF-16LE"));
+        assert!(EditableText::new(&odd, "odd").err().unwrap().contains("UTF-16LE"));
     }
 }

@@ -5,9 +5,8 @@ use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind};
 
 use crate::address::url_fact;
-use crate::bash::commands::{self, Judged, Surroundings};
+use crate::bash::commands::{self, LineContext, LineJudgement};
 use crate::file;
-use crate::git_directory::git_directories;
 use crate::paths::{self, locate};
 
 /// The facts of a call of a built-in tool, or of one that is not there: a tool nobody knows may do anything.
@@ -20,7 +19,7 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
         "Bash" | "Monitor" => {
             let line = text("command").ok_or("`command` is missing")?;
             let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
-            describe_line(line, if background { Judged::ByRules } else { Judged::ByWords }, cx)
+            describe_line(line, if background { LineJudgement::ByRules } else { LineJudgement::ByWords }, cx)
         }
         "Read" | "NotebookRead" | "LSP" => file::facts(CallKind::Read, path(&text)?, cx),
         "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => file::facts(CallKind::Edit, path(&text)?, cx),
@@ -65,7 +64,11 @@ pub fn main_field(tool: &str) -> Option<&'static str> {
 }
 
 /// A command line as Bash would judge it.
-pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> Result<CallFacts, String> {
+pub(crate) fn describe_line(
+    line: &str,
+    judged: LineJudgement,
+    cx: &ExamineContext,
+) -> Result<CallFacts, String> {
     if line.trim().is_empty() {
         return Err("`command` is empty. Give the command line to run.".to_owned());
     }
@@ -73,22 +76,7 @@ pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> 
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
     let root = cx.roots.first().unwrap_or(&cx.cwd);
-    let facts = commands::shared(line, Surroundings { cwd: &cx.cwd, root, hidden: &cx.hidden }, judged);
-    let target = crate::bash::one_line(line);
-    let git_directories = git_directories(commands::changed(&facts));
-    if commands::only_looks(&facts) {
-        let paths = commands::looked_at(&facts);
-        let shared = !commands::moves(&facts);
-        return Ok(CallFacts {
-            shared,
-            paths,
-            target,
-            commands: Some(facts),
-            git_directories,
-            ..CallFacts::new(CallKind::Read)
-        });
-    }
-    Ok(CallFacts { target, commands: Some(facts), git_directories, ..CallFacts::new(CallKind::Execute) })
+    Ok(commands::line_facts(line, LineContext { cwd: &cx.cwd, root, hidden: &cx.hidden }, judged))
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.

@@ -9,14 +9,14 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
 use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
-use crate::content::{Content, STRUCTURED_BYTES_MAX, View, load, with_lf};
-use crate::counted::counted;
-use crate::file::{OnCancel, Subject, blocking, facts};
+use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
+use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
+use crate::plurals::counted;
 
 /// Occurrences beyond this are not replaced one by one.
 const PLACES_MAX: usize = 100_000;
@@ -60,7 +60,7 @@ impl Tool for Edit {
         facts(CallKind::Edit, &input.file_path, cx)
     }
 
-    async fn run(&self, input: EditInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: EditInput, cx: ToolContext) -> ToolOutput {
         blocking(cx, OnCancel::Wait, move |cx| edit(&input, cx)).await
     }
 }
@@ -92,9 +92,9 @@ fn check_strings(input: &EditInput) -> Result<(), String> {
     Ok(())
 }
 
-fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
+fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     check_strings(input)?;
-    let subject = Subject::new(&input.file_path, cx)?;
+    let subject = TargetFile::new(&input.file_path, cx)?;
     let content = load(&subject.resolved, &subject.shown)?;
     if input.old_string.is_empty() {
         return create(input, &subject, content.as_ref(), cx);
@@ -114,10 +114,10 @@ struct Known<'a> {
 
 fn create(
     input: &EditInput,
-    subject: &Subject,
-    content: Option<&Content>,
+    subject: &TargetFile,
+    content: Option<&FileContent>,
     cx: &ToolContext,
-) -> Result<ToolOutcome, String> {
+) -> Result<ToolOutput, String> {
     if content.is_some_and(|content| !content.body().is_empty()) {
         return Err(format!(
             "`old_string` is empty, which creates a file, but {} already exists with content. Give the text \
@@ -144,16 +144,16 @@ fn create(
         user_modified: false,
         replace_all: input.replace_all,
     };
-    Ok(ToolOutcome::text(&text).with_structured(&output).with_seen(seen))
+    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
 fn replace_text(
     input: &EditInput,
-    subject: &Subject,
-    content: &Content,
+    subject: &TargetFile,
+    content: &FileContent,
     known: &Known<'_>,
-) -> Result<ToolOutcome, String> {
-    let view = View::new(content, &subject.shown)?;
+) -> Result<ToolOutput, String> {
+    let view = EditableText::new(content, &subject.shown)?;
     let old = view.as_shown(&with_lf(&input.old_string)).into_owned();
     let new = view.as_shown(&with_lf(&input.new_string)).into_owned();
     if old == new {
@@ -179,12 +179,12 @@ fn replace_text(
         replace_all: input.replace_all,
     };
     let text = replace::report(&view, &changes, &subject.shown);
-    Ok(ToolOutcome::text(&text).with_structured(&output).with_seen(seen))
+    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
 /// Of a file that was seen in part only, one place can be changed: the one the model has in front of it. Others might lie
 /// in what it has never seen.
-fn check_known(places: &[Range<usize>], subject: &Subject, known: &Known<'_>) -> Result<(), String> {
+fn check_known(places: &[Range<usize>], subject: &TargetFile, known: &Known<'_>) -> Result<(), String> {
     if known.whole || places.len() == 1 {
         return Ok(());
     }
@@ -199,10 +199,10 @@ fn check_known(places: &[Range<usize>], subject: &Subject, known: &Known<'_>) ->
 
 /// The places of `old`; explains why there are none, or too many.
 fn find(
-    view: &View<'_>,
+    view: &EditableText<'_>,
     old: &str,
     replace_all: bool,
-    subject: &Subject,
+    subject: &TargetFile,
 ) -> Result<Vec<Range<usize>>, String> {
     let found = memmem::find_iter(view.text(), old.as_bytes()).take(PLACES_MAX + 1);
     let places: Vec<_> = found.map(|at| at..at + old.len()).collect();

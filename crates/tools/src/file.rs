@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_ports::{ExamineContext, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 
 use crate::git_directory::git_directories;
 use crate::paths;
@@ -31,7 +31,7 @@ pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Res
 }
 
 /// The file a call is about.
-pub(crate) struct Subject {
+pub(crate) struct TargetFile {
     /// Its absolute name, links and all.
     pub(crate) lexical: PathBuf,
     /// The object itself.
@@ -40,7 +40,7 @@ pub(crate) struct Subject {
     pub(crate) shown: String,
 }
 
-impl Subject {
+impl TargetFile {
     pub(crate) fn new(file_path: &str, cx: &ToolContext) -> Result<Self, String> {
         let path = paths::locate(FIELD, file_path, &cx.cwd)?;
         let PathFact { lexical, resolved, .. } = paths::decided(path, cx)?;
@@ -145,8 +145,8 @@ pub(crate) enum OnCancel {
 pub(crate) async fn blocking(
     cx: ToolContext,
     on_cancel: OnCancel,
-    work: impl FnOnce(&ToolContext) -> Result<ToolOutcome, String> + Send + 'static,
-) -> ToolOutcome {
+    work: impl FnOnce(&ToolContext) -> Result<ToolOutput, String> + Send + 'static,
+) -> ToolOutput {
     let cancel = cx.cancel.child_token();
     // If this future is dropped, the thread is told.
     let _told = cancel.clone().drop_guard();
@@ -157,18 +157,18 @@ pub(crate) async fn blocking(
     } else {
         tokio::select! {
             joined = thread => joined,
-            () = cancel.cancelled() => return ToolOutcome::error(CANCELLED),
+            () = cancel.cancelled() => return ToolOutput::error(CANCELLED),
         }
     };
     match joined {
         Ok(Ok(outcome)) => without_huge_structure(outcome),
-        Ok(Err(error)) => ToolOutcome::error(&error),
-        Err(_) => ToolOutcome::error("The tool failed on this input. Try another way."),
+        Ok(Err(error)) => ToolOutput::error(&error),
+        Err(_) => ToolOutput::error("The tool failed on this input. Try another way."),
     }
 }
 
 /// Texts full of control characters grow sixfold as JSON; then the structured form is left out.
-fn without_huge_structure(mut outcome: ToolOutcome) -> ToolOutcome {
+fn without_huge_structure(mut outcome: ToolOutput) -> ToolOutput {
     outcome.structured = outcome.structured.filter(|json| json.0.get().len() <= STRUCTURED_JSON_BYTES_MAX);
     outcome
 }
@@ -183,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn a_huge_structured_form_is_left_out() {
         let keeps = async |size: usize| {
-            let work = move |_: &ToolContext| Ok(ToolOutcome::text("x").with_structured(&"y".repeat(size)));
+            let work = move |_: &ToolContext| Ok(ToolOutput::text("x").with_structured(&"y".repeat(size)));
             let outcome = blocking(ToolContext::detached("/".into()), OnCancel::Wait, work).await;
             outcome.structured.is_some()
         };
@@ -198,11 +198,12 @@ mod tests {
         std::fs::write(root.join("mine"), "").unwrap();
         std::os::unix::fs::symlink("mine", root.join("link")).unwrap();
         let mut cx = ToolContext::detached(root.clone());
-        cx.decided = vec![paths::locate(FIELD, "link", &root).unwrap()];
-        assert!(Subject::new("link", &cx).is_ok());
+        let paths = vec![paths::locate(FIELD, "link", &root).unwrap()];
+        cx.facts = std::sync::Arc::new(CallFacts { paths, ..CallFacts::new(CallKind::Read) });
+        assert!(TargetFile::new("link", &cx).is_ok());
         std::fs::remove_file(root.join("link")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
-        let error = Subject::new("link", &cx).map(|_| ()).unwrap_err();
+        let error = TargetFile::new("link", &cx).map(|_| ()).unwrap_err();
         assert!(error.contains("link now leads to another file"), "{error}");
     }
 

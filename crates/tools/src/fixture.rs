@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windlass_ports::{ExamineContext, ToolContext};
-use windlass_protocol::ToolOutcome;
+use windlass_protocol::ToolOutput;
 
-use crate::seen::seen_file;
+use crate::fingerprint::seen_file;
 
 pub(crate) struct Fixture {
     _dir: tempfile::TempDir,
@@ -50,11 +50,11 @@ impl Fixture {
 }
 
 /// All text of an outcome.
-pub(crate) fn text(outcome: &ToolOutcome) -> String {
+pub(crate) fn text(outcome: &ToolOutput) -> String {
     outcome.content.iter().filter_map(|block| block.as_text()).collect()
 }
 
 /// The structured form of an outcome.
-pub(crate) fn structured(outcome: &ToolOutcome) -> serde_json::Value {
+pub(crate) fn structured(outcome: &ToolOutput) -> serde_json::Value {
     serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap()
 }

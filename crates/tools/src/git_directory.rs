@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use windlass_git::{is_git_directory, would_be_git_directory};
 use windlass_protocol::{PathFact, UNKNOWN_TEXT};
 
 /// What git keeps in such a directory, apart from its notes about single commands. Nothing else makes it worth a look, so
@@ -83,21 +84,6 @@ pub(crate) fn is_guide_of_git(name: &OsStr) -> bool {
 
 fn folded(name: &OsStr) -> String {
     name.to_string_lossy().to_ascii_lowercase()
-}
-
-/// Whether git takes a directory for one of its own.
-pub(crate) fn is_git_directory(directory: &Path) -> bool {
-    would_be_git_directory(directory, &[])
-}
-
-/// Whether git would do so once some parts are in it: whoever adds the last one makes it one.
-fn would_be_git_directory(directory: &Path, parts: &[String]) -> bool {
-    let has = |name: &str| {
-        // What `HEAD` names need not exist where it is a link.
-        parts.iter().any(|part| part.eq_ignore_ascii_case(name))
-            || directory.join(name).symlink_metadata().is_ok()
-    };
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 #[cfg(test)]

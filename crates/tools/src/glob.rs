@@ -10,12 +10,12 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 
-use crate::counted::counted_as;
 use crate::paths::{absolute, decided, fact};
+use crate::plurals::counted_as;
 use crate::search::{
-    Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
+    Newest, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
     printable, threads_for,
 };
 
@@ -82,17 +82,17 @@ impl Tool for Glob {
         Ok(CallFacts { shared: true, paths: vec![query.base], target, ..CallFacts::new(CallKind::Read) })
     }
 
-    async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutput {
         let started = Instant::now();
         let query = match Query::decided(&input, &cx) {
             Ok(query) => query,
-            Err(error) => return ToolOutcome::error(&error),
+            Err(error) => return ToolOutput::error(&error),
         };
         let settings = self.settings.clone();
         let timeout = settings.timeout;
         let found = in_background(&cx, timeout, move |stop| search(&query, &settings, stop)).await;
         match found {
-            None => ToolOutcome::error("The search was cancelled."),
+            None => ToolOutput::error("The search was cancelled."),
             Some(found) => found.answer(&cx.cwd, timeout, started.elapsed()),
         }
     }
@@ -181,7 +181,7 @@ fn split_literal(pattern: &str) -> (&str, &str) {
     }
 }
 
-struct Found {
+struct GlobMatches {
     paths: Vec<PathBuf>,
     count: u64,
     unreadable: u64,
@@ -194,7 +194,7 @@ struct Tally {
     unreadable: u64,
 }
 
-fn search(query: &Query, settings: &GlobSettings, stop: &Stop) -> Found {
+fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatches {
     let tally = Mutex::new(Tally { newest: Newest::new(NAMES_MAX), unreadable: 0 });
     let lock = || tally.lock().unwrap_or_else(PoisonError::into_inner);
     // What was decided on is what is searched; names stay as they were asked for.
@@ -216,7 +216,7 @@ fn search(query: &Query, settings: &GlobSettings, stop: &Stop) -> Found {
         walker(query, settings, root).build_parallel().run(|| Box::new(visit));
     }
     let Tally { newest, unreadable } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Found { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
+    GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
 }
 
 fn walker(query: &Query, settings: &GlobSettings, root: &Path) -> WalkBuilder {
@@ -265,8 +265,8 @@ struct GlobOutput<'a> {
     count_is_complete: bool,
 }
 
-impl Found {
-    fn answer(&self, cwd: &Path, timeout: Duration, took: Duration) -> ToolOutcome {
+impl GlobMatches {
+    fn answer(&self, cwd: &Path, timeout: Duration, took: Duration) -> ToolOutput {
         let names: Vec<String> = self.paths.iter().map(|path| printable(path, cwd)).collect();
         let truncated = self.count > names.len() as u64;
         let mut lines: Vec<String> = names.clone();
@@ -300,7 +300,7 @@ impl Found {
             total_matches: self.count,
             count_is_complete: !self.late,
         };
-        ToolOutcome::text(&lines.join("\n")).with_structured(&output)
+        ToolOutput::text(&lines.join("\n")).with_structured(&output)
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
             self.dir.path().canonicalize().unwrap()
         }
 
-        async fn glob_with(&self, settings: GlobSettings, input: Value) -> ToolOutcome {
+        async fn glob_with(&self, settings: GlobSettings, input: Value) -> ToolOutput {
             let cx = ToolContext::detached(self.root());
             Glob::new(settings).run(serde_json::from_value(input).unwrap(), cx).await
         }
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    fn text(outcome: &ToolOutcome) -> &str {
+    fn text(outcome: &ToolOutput) -> &str {
         outcome.content[0].as_text().unwrap()
     }
 
@@ -432,7 +432,7 @@ mod tests {
     fn what_could_not_be_read_is_counted() {
         for (unreadable, expected) in [(1, "(Cannot read 1 directory.)"), (2, "(Cannot read 2 directories.)")]
         {
-            let found = Found { paths: Vec::new(), count: 0, unreadable, late: false };
+            let found = GlobMatches { paths: Vec::new(), count: 0, unreadable, late: false };
             let outcome = found.answer(Path::new("/"), Duration::ZERO, Duration::ZERO);
             assert!(text(&outcome).contains(expected), "{}", text(&outcome));
         }
@@ -471,7 +471,7 @@ mod tests {
             let examine = ExamineContext::new(tree.root(), [tree.root()].into());
             let parsed = || serde_json::from_value(input.clone()).unwrap();
             let mut cx = ToolContext::detached(tree.root());
-            cx.decided = Glob::default().facts(&parsed(), &examine).unwrap().paths;
+            cx.facts = Glob::default().facts(&parsed(), &examine).unwrap().into();
             let outcome = Glob::default().run(parsed(), cx.clone()).await;
             assert_eq!(text(&outcome), "link/mine.rs");
             fs::remove_file(&link).unwrap();

@@ -8,15 +8,15 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 
-use self::answer::{Found, Page};
+use self::answer::{GrepMatches, ResultPage};
 use crate::lenient;
 use crate::open::special_name;
 use crate::paths::{decided, fact};
-use crate::search::{Newest, Stop, in_background, place, printable};
-use crate::search_files::{Enough, FileFilter, Files};
-use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, Trouble, Want, matcher};
+use crate::search::{Newest, SearchStop, in_background, place, printable};
+use crate::search_files::{Enough, FileFilter, FileWalk};
+use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, SearchGoal, UnsearchedReason, matcher};
 
 /// Entries returned unless the call says otherwise.
 const ENTRIES_DEFAULT: u64 = 250;
@@ -138,14 +138,14 @@ impl Tool for Grep {
         Ok(CallFacts { shared: true, paths: vec![query.place], target, ..CallFacts::new(CallKind::Read) })
     }
 
-    async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutput {
         let query = match Query::decided(&input, &cx) {
             Ok(query) => query,
-            Err(error) => return ToolOutcome::error(&error),
+            Err(error) => return ToolOutput::error(&error),
         };
         let timeout = self.settings.timeout;
         match in_background(&cx, timeout, move |stop| query.search(stop)).await {
-            None => ToolOutcome::error("The search was cancelled."),
+            None => ToolOutput::error("The search was cancelled."),
             Some(found) => found.answer(timeout),
         }
     }
@@ -212,13 +212,13 @@ impl Query {
         Ok(Self { place: decided(query.place, cx)?, hidden: cx.hidden.clone(), ..query })
     }
 
-    fn search(&self, stop: &Stop) -> Found {
-        let mut found = Found::new(self.mode, Page::new(self.limit, self.offset));
+    fn search(&self, stop: &SearchStop) -> GrepMatches {
+        let mut found = GrepMatches::new(self.mode, ResultPage::new(self.limit, self.offset));
         let Some(root) = &self.place.resolved else {
             found.unreadable += 1;
             return found;
         };
-        let mut files = Files::new(root, &self.filter, &self.hidden);
+        let mut files = FileWalk::new(root, &self.filter, &self.hidden);
         match self.mode {
             OutputMode::FilesWithMatches => self.list_files(&mut files, stop, &mut found),
             OutputMode::Count => self.count(&mut files, stop, &mut found),
@@ -231,17 +231,17 @@ impl Query {
     }
 
     /// One thread's way to search a file.
-    fn searcher<'a>(&'a self, stop: &'a Stop, want: Want) -> impl FnMut(&Path) -> FileFound {
+    fn searcher<'a>(&'a self, stop: &'a SearchStop, want: SearchGoal) -> impl FnMut(&Path) -> FileFound {
         let mut search = LineSearch::new(&self.lines, stop);
         move |path| search.search(path, want)
     }
 
-    fn list_files(&self, files: &mut Files, stop: &Stop, found: &mut Found) {
+    fn list_files(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
         let wanted = self.offset.saturating_add(self.limit).saturating_add(1);
         let mut newest = Newest::new(usize::try_from(wanted).unwrap_or(usize::MAX));
         files.search(
             stop,
-            || self.searcher(stop, Want::Any),
+            || self.searcher(stop, SearchGoal::Any),
             |path, file| {
                 if found.has(&file) {
                     let modified = path.metadata().and_then(|meta| meta.modified());
@@ -258,10 +258,10 @@ impl Query {
         }
     }
 
-    fn count(&self, files: &mut Files, stop: &Stop, found: &mut Found) {
+    fn count(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
         files.search(
             stop,
-            || self.searcher(stop, Want::Count),
+            || self.searcher(stop, SearchGoal::Count),
             |path, file| {
                 if found.has(&file) {
                     found.files += 1;
@@ -274,9 +274,9 @@ impl Query {
         );
     }
 
-    fn show_lines(&self, root: &Path, files: &mut Files, stop: &Stop, found: &mut Found) {
+    fn show_lines(&self, root: &Path, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
         let take = self.offset.saturating_add(self.limit).saturating_add(1);
-        let want = Want::Entries { skip: 0, take, bytes_max: FILE_BYTES_MAX };
+        let want = SearchGoal::Entries { skip: 0, take, bytes_max: FILE_BYTES_MAX };
         files.search(
             stop,
             || self.searcher(stop, want),
@@ -292,7 +292,8 @@ impl Query {
                 // Only a part of this file was kept. Where its lines begin on the page is known now, so that part is
                 // looked for again.
                 let skipped = found.page.skip(file.entry_count);
-                let want = Want::Entries { skip: skipped, take: self.limit + 1, bytes_max: PAGE_BYTES_MAX };
+                let want =
+                    SearchGoal::Entries { skip: skipped, take: self.limit + 1, bytes_max: PAGE_BYTES_MAX };
                 if skipped == file.entry_count {
                     return Enough::No;
                 }
@@ -348,13 +349,13 @@ fn explain_pattern(error: &str, multiline: bool) -> String {
     format!("`pattern` is not a valid regular expression: {error}{advice}")
 }
 
-impl Found {
+impl GrepMatches {
     /// Notes what one file came to; true if something in it matched.
     fn has(&mut self, file: &FileFound) -> bool {
         match file.trouble {
-            Some(Trouble::Binary) => self.named_binary = true,
-            Some(Trouble::TooLarge) => self.too_large += 1,
-            Some(Trouble::Unreadable) => self.unreadable += 1,
+            Some(UnsearchedReason::Binary) => self.named_binary = true,
+            Some(UnsearchedReason::TooLarge) => self.too_large += 1,
+            Some(UnsearchedReason::Unreadable) => self.unreadable += 1,
             None => {}
         }
         file.trouble.is_none() && file.matches > 0

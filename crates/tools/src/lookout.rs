@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_ports::{BoxFuture, LookAround};
-use windlass_protocol::{FileChange, FileSeen, FileStamp, Surroundings};
+use windlass_protocol::{AmbientChanges, FileChange, FileSeen, FileStamp};
 
-use crate::encoding::TextEncoding;
+use crate::fingerprint::{content_hash, describe_change};
 use crate::open::{OpenError, OpenFile, open_regular, stamp};
 use crate::read::is_text;
-use crate::seen::{content_hash, describe_change};
 use crate::tasks::Tasks;
+use crate::text_encoding::TextEncoding;
 
 /// As many of the files seen last are looked at.
 const FILES_MAX: usize = 50;
@@ -33,14 +33,14 @@ const CHAR_BYTES_MAX: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct Lookout {
     tasks: Option<Arc<Tasks>>,
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<ChangesByPath>>,
 }
 
 /// What was found of files that do not look any more as they did when they were seen, so that each is read once.
-type Found = BTreeMap<PathBuf, Finding>;
+type ChangesByPath = BTreeMap<PathBuf, LookedUpChange>;
 
 #[derive(Clone, Debug)]
-struct Finding {
+struct LookedUpChange {
     /// The content that was known.
     known: u64,
     /// What the file looked like then; nothing if it was gone.
@@ -70,7 +70,7 @@ impl Lookout {
         Some(text.into())
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn found(&self) -> MutexGuard<'_, ChangesByPath> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,7 +96,7 @@ impl Lookout {
 
     /// Reads the files that look different. Blocks.
     fn read_changed(&self, unclear: Vec<FileSeen>) -> Vec<FileChange> {
-        let findings: Vec<(PathBuf, Finding)> =
+        let findings: Vec<(PathBuf, LookedUpChange)> =
             unclear.into_iter().filter_map(|seen| Some((seen.path.clone(), finding(&seen)?))).collect();
         let changes = findings.iter().filter_map(|(_, finding)| finding.change.clone()).collect();
         self.found().extend(findings);
@@ -109,13 +109,13 @@ impl LookAround for Lookout {
         &self,
         mut known: Vec<FileSeen>,
         show: Vec<(PathBuf, usize)>,
-    ) -> BoxFuture<'static, Surroundings> {
+    ) -> BoxFuture<'static, AmbientChanges> {
         let lookout = self.clone();
         Box::pin(async move {
             known.truncate(FILES_MAX);
             let (changed, unclear) = lookout.compare(known);
             let background = lookout.running();
-            let mut around = Surroundings { changed, background, ..Surroundings::default() };
+            let mut around = AmbientChanges { changed, background, ..AmbientChanges::default() };
             if unclear.is_empty() && show.is_empty() {
                 return around;
             }
@@ -134,10 +134,10 @@ impl LookAround for Lookout {
 }
 
 /// What became of a file that looks different; nothing if that cannot be found out.
-fn finding(seen: &FileSeen) -> Option<Finding> {
+fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
     let gone = |note: String| {
         let change = FileChange { path: seen.path.clone(), hash: 0, note };
-        Some(Finding { known: seen.hash, stamp: None, change: Some(change) })
+        Some(LookedUpChange { known: seen.hash, stamp: None, change: Some(change) })
     };
     let OpenFile { file, size, stamp } = match open_regular(&seen.path) {
         Ok(open) => open,
@@ -158,7 +158,7 @@ fn finding(seen: &FileSeen) -> Option<Finding> {
         let describe = || describe_change(seen, &bytes, TextEncoding::detect(&bytes));
         (hash != seen.hash).then(|| changed(hash, describe()))
     };
-    Some(Finding { known: seen.hash, stamp: Some(stamp), change })
+    Some(LookedUpChange { known: seen.hash, stamp: Some(stamp), change })
 }
 
 /// The beginning of a text file; nothing if it is no text or cannot be read.
@@ -194,8 +194,8 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
+    use crate::fingerprint::seen_file;
     use crate::fixture::Fixture;
-    use crate::seen::seen_file;
 
     fn seen(fixture: &Fixture, names: &[&str]) -> Vec<FileSeen> {
         names.iter().map(|name| seen_file(&fixture.path(name), true).unwrap()).collect()

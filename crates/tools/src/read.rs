@@ -3,7 +3,7 @@
 //! Text is streamed, so the size of a file does not matter: what is held in memory is the page that is shown.
 //! A read of text also returns what the conversation then knows of the file, which is what Edit and Write ask for.
 
-mod kind;
+mod file_kind;
 mod notebook;
 mod page;
 mod pdf;
@@ -17,13 +17,13 @@ use std::io::{self, Read as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutput};
 
-use crate::file::{CANCELLED, OnCancel, Subject, blocking, facts};
+use crate::file::{CANCELLED, OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
 use crate::open::{OpenError, OpenFile, open_regular};
-use kind::Kind;
-pub(crate) use kind::is_text;
+use file_kind::FileKind;
+pub(crate) use file_kind::is_text;
 use pdf::PageRange;
 
 /// Shows a file. Use it instead of cat, head or tail.
@@ -87,11 +87,11 @@ impl Tool for Read {
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Read.json"));
 
     fn facts(&self, input: &ReadInput, cx: &ExamineContext) -> Result<CallFacts, String> {
-        Wanted::new(input)?;
+        ReadRange::new(input)?;
         facts(CallKind::Read, &input.file_path, cx)
     }
 
-    async fn run(&self, input: ReadInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: ReadInput, cx: ToolContext) -> ToolOutput {
         let limits = self.limits;
         blocking(cx, OnCancel::Leave, move |cx| read(&input, cx, limits)).await
     }
@@ -99,7 +99,7 @@ impl Tool for Read {
 
 /// The part of a file that is asked for.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct ReadRange {
     /// The first line or cell, from 1.
     start: usize,
     count: Option<usize>,
@@ -108,7 +108,7 @@ struct Wanted {
     pages: Option<PageRange>,
 }
 
-impl Wanted {
+impl ReadRange {
     fn part(&self) -> ShownPart {
         ShownPart { first: self.start, count: self.count }
     }
@@ -130,9 +130,9 @@ impl Wanted {
 
 /// One read of one file.
 struct Job<'a> {
-    subject: Subject,
+    subject: TargetFile,
     source: Source,
-    wanted: Wanted,
+    wanted: ReadRange,
     limits: ReadLimits,
     cx: &'a ToolContext,
 }
@@ -143,9 +143,9 @@ impl Job<'_> {
     }
 }
 
-fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolOutcome, String> {
-    let wanted = Wanted::new(input)?;
-    let subject = Subject::new(&input.file_path, cx)?;
+fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolOutput, String> {
+    let wanted = ReadRange::new(input)?;
+    let subject = TargetFile::new(&input.file_path, cx)?;
     let shown = &subject.shown;
     let open = match open_regular(&subject.resolved) {
         Ok(open) => open,
@@ -157,15 +157,15 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
     };
     let source =
         Source::new(open, cx.cancel.clone()).map_err(|error| format!("Cannot read {shown}: {error}."))?;
-    let kind = Kind::of(source.start(), source.is_complete(), &subject.lexical);
+    let kind = FileKind::of(source.start(), source.is_complete(), &subject.lexical);
     let job = Job { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
     match kind {
-        Kind::Text => text::read(job),
-        Kind::Notebook => notebook::read(job),
-        Kind::Pdf => pdf::read(job),
-        Kind::Image(format) => picture::read(job, format),
-        Kind::Binary(what) => Err(job.fail(format_args!(
+        FileKind::Text => text::read(job),
+        FileKind::Notebook => notebook::read(job),
+        FileKind::Pdf => pdf::read(job),
+        FileKind::Image(format) => picture::read(job, format),
+        FileKind::Binary(what) => Err(job.fail(format_args!(
             "is not text but {what} ({}), which cannot be shown. Use a suitable command through Bash.",
             bytes(job.source.size)
         ))),
@@ -186,7 +186,12 @@ struct UnchangedFile {
 }
 
 /// Instead of showing the same part of the same content a second time, says so.
-fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContext) -> Option<ToolOutcome> {
+fn unchanged(
+    subject: &TargetFile,
+    wanted: &ReadRange,
+    now: &FileSeen,
+    cx: &ToolContext,
+) -> Option<ToolOutput> {
     let known = cx.seen(&subject.resolved).filter(|known| known.hash == now.hash)?;
     if !known.shown.contains(&wanted.part()) {
         return None;
@@ -198,16 +203,16 @@ fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContex
     );
     let output =
         UnchangedOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
-    Some(ToolOutcome::text(&text).with_structured(&output))
+    Some(ToolOutput::text(&text).with_structured(&output))
 }
 
 /// Options that mean nothing for this kind of file are errors, not silence.
-fn check_fit(job: &Job<'_>, kind: Kind) -> Result<(), String> {
-    if job.wanted.pages.is_some() && kind != Kind::Pdf {
+fn check_fit(job: &Job<'_>, kind: FileKind) -> Result<(), String> {
+    if job.wanted.pages.is_some() && kind != FileKind::Pdf {
         return Err(job.fail("is not a PDF. Leave out `pages`."));
     }
-    if job.wanted.explicit && matches!(kind, Kind::Pdf | Kind::Image(_)) {
-        let what = if kind == Kind::Pdf { "a PDF: use `pages`" } else { "an image: leave them out" };
+    if job.wanted.explicit && matches!(kind, FileKind::Pdf | FileKind::Image(_)) {
+        let what = if kind == FileKind::Pdf { "a PDF: use `pages`" } else { "an image: leave them out" };
         return Err(job.fail(format_args!("is {what} instead of `offset` and `limit`.")));
     }
     Ok(())

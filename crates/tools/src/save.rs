@@ -23,7 +23,7 @@ use windlass_ports::CancellationToken;
 use windlass_protocol::FileStamp;
 
 use crate::open::open_without_links;
-use draft::{Draft, Old};
+use draft::{NewFile, ReplacedFile};
 
 /// The file that is to be replaced, as it was when its content was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub(crate) fn save(
         Some(version) => Some(replaceable(&directory, name, version)?),
         None => None,
     };
-    let mut draft = Draft::create(&directory, old.is_some())?;
+    let mut draft = NewFile::create(&directory, old.is_some())?;
     draft.fill(parts, old.as_ref())?;
     // Under its final name somebody else could write to it first.
     let stamp = draft.stamp();
@@ -131,7 +131,7 @@ pub(crate) fn save(
 }
 
 /// The file that is to be replaced, if it may be.
-fn replaceable(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<Old, SaveError> {
+fn replaceable(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<ReplacedFile, SaveError> {
     let stat = current(directory, name, expected)?;
     check_writable(directory, name, &stat)?;
     #[expect(clippy::unnecessary_cast, reason = "the width of this field differs between systems")]
@@ -139,7 +139,7 @@ fn replaceable(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<O
     if count > 1 {
         return Err(SaveError::HardLinked { count });
     }
-    Ok(Old::open(directory, name, stat))
+    Ok(ReplacedFile::open(directory, name, stat))
 }
 
 /// A rename asks only whether the directory may be changed.

@@ -24,12 +24,12 @@ const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
 /// Tells a search when to give up.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct SearchStop {
     unwanted: AtomicBool,
     deadline: Instant,
 }
 
-impl Stop {
+impl SearchStop {
     pub(crate) fn after(time: Duration) -> Self {
         Self { unwanted: AtomicBool::new(false), deadline: Instant::now() + time }
     }
@@ -45,7 +45,7 @@ impl Stop {
 }
 
 /// Tells the search to give up when whoever waits for it is gone.
-struct StopOnDrop(Arc<Stop>);
+struct StopOnDrop(Arc<SearchStop>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -57,9 +57,9 @@ impl Drop for StopOnDrop {
 pub(crate) async fn in_background<T: Send + 'static>(
     cx: &ToolContext,
     timeout: Duration,
-    search: impl FnOnce(&Stop) -> T + Send + 'static,
+    search: impl FnOnce(&SearchStop) -> T + Send + 'static,
 ) -> Option<T> {
-    let stop = Arc::new(Stop::after(timeout));
+    let stop = Arc::new(SearchStop::after(timeout));
     let _guard = StopOnDrop(Arc::clone(&stop));
     let searching = tokio::task::spawn_blocking(move || search(&stop));
     tokio::select! {

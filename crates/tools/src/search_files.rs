@@ -10,7 +10,9 @@ use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
 use windlass_ports::Hidden;
 
-use crate::search::{Stop, honour_ignore_files, is_version_control, names_version_control, threads_for};
+use crate::search::{
+    SearchStop, honour_ignore_files, is_version_control, names_version_control, threads_for,
+};
 
 /// Files that are searched before their results are looked at.
 const BATCH: usize = 256;
@@ -53,13 +55,13 @@ fn split_globs(text: &str) -> Vec<&str> {
 
 /// The files below a resolved directory, or the one file, in the order of their names. What `.gitignore` and its like
 /// name is left out, also where there is no repository; hidden files are not.
-pub(crate) struct Files {
+pub(crate) struct FileWalk {
     walk: Walk,
     /// Places that could not be read.
     pub(crate) unreadable: u64,
 }
 
-impl Files {
+impl FileWalk {
     pub(crate) fn new(root: &Path, filter: &FileFilter, hidden: &Hidden) -> Self {
         let mut walker = WalkBuilder::new(root);
         walker
@@ -75,7 +77,7 @@ impl Files {
         Self { walk: walker.build(), unreadable: 0 }
     }
 
-    fn batch(&mut self, size: usize, stop: &Stop) -> Vec<PathBuf> {
+    fn batch(&mut self, size: usize, stop: &SearchStop) -> Vec<PathBuf> {
         let mut batch = Vec::new();
         while batch.len() < size && !stop.is_reached() {
             match self.walk.next() {
@@ -94,7 +96,7 @@ impl Files {
     /// enough. `new_search` makes what one thread searches with.
     pub(crate) fn search<R: Send, S: FnMut(&Path) -> R>(
         &mut self,
-        stop: &Stop,
+        stop: &SearchStop,
         new_search: impl Fn() -> S + Sync,
         mut take: impl FnMut(PathBuf, R) -> Enough,
     ) {
@@ -129,7 +131,7 @@ pub(crate) enum Enough {
 fn search_some<R>(
     batch: &[PathBuf],
     next: &AtomicUsize,
-    stop: &Stop,
+    stop: &SearchStop,
     mut search: impl FnMut(&Path) -> R,
 ) -> Vec<(usize, R)> {
     let mut found = Vec::new();

@@ -12,9 +12,9 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use memchr::memrchr;
 
-use crate::encoding::TextEncoding;
 use crate::open::open_regular;
-use crate::search::Stop;
+use crate::search::SearchStop;
+use crate::text_encoding::TextEncoding;
 
 /// A longer line is searched in pieces of this size, so that no line has to be held whole.
 const PIECE_BYTES_MAX: usize = 256 * 1024;
@@ -51,7 +51,7 @@ pub(crate) fn matcher(pattern: &str, ignore_case: bool, across_lines: bool) -> R
 
 /// What is wanted of one file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Want {
+pub(crate) enum SearchGoal {
     /// Whether anything matches.
     Any,
     /// How much matches.
@@ -71,12 +71,12 @@ pub(crate) struct FileFound {
     pub(crate) entry_count: u64,
     /// Some wanted lines were not kept, for lack of room.
     pub(crate) crowded: bool,
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<UnsearchedReason>,
 }
 
 /// Why a file was not searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum UnsearchedReason {
     Binary,
     /// It cannot be held in memory as this search needs it.
     TooLarge,
@@ -86,12 +86,12 @@ pub(crate) enum Trouble {
 /// Searches files, one after the other.
 pub(crate) struct LineSearch<'a> {
     query: &'a LineQuery,
-    stop: &'a Stop,
+    stop: &'a SearchStop,
     searcher: Searcher,
 }
 
 impl<'a> LineSearch<'a> {
-    pub(crate) fn new(query: &'a LineQuery, stop: &'a Stop) -> Self {
+    pub(crate) fn new(query: &'a LineQuery, stop: &'a SearchStop) -> Self {
         let held = if query.across_lines { HELD_BYTES_MAX_ACROSS_LINES } else { HELD_BYTES_MAX };
         let searcher = SearcherBuilder::new()
             .line_number(query.numbers)
@@ -105,9 +105,9 @@ impl<'a> LineSearch<'a> {
     }
 
     /// Searches the file at a resolved path.
-    pub(crate) fn search(&mut self, resolved: &Path, want: Want) -> FileFound {
+    pub(crate) fn search(&mut self, resolved: &Path, want: SearchGoal) -> FileFound {
         let trouble = |trouble| FileFound { trouble: Some(trouble), ..FileFound::default() };
-        let Ok(open) = open_regular(resolved) else { return trouble(Trouble::Unreadable) };
+        let Ok(open) = open_regular(resolved) else { return trouble(UnsearchedReason::Unreadable) };
         let breaks = RefCell::default();
         let pieces = Pieces::new(open.file, &breaks, self.stop);
         let mut lines = Lines {
@@ -121,11 +121,13 @@ impl<'a> LineSearch<'a> {
         let searched = self.searcher.search_reader(&self.query.matcher, pieces, &mut lines);
         let Lines { found, binary, .. } = lines;
         match searched {
-            _ if binary => trouble(Trouble::Binary),
+            _ if binary => trouble(UnsearchedReason::Binary),
             Ok(()) => found,
             Err(_) if self.stop.is_reached() => found,
-            Err(error) if error.to_string().contains("allocation limit") => trouble(Trouble::TooLarge),
-            Err(_) => trouble(Trouble::Unreadable),
+            Err(error) if error.to_string().contains("allocation limit") => {
+                trouble(UnsearchedReason::TooLarge)
+            }
+            Err(_) => trouble(UnsearchedReason::Unreadable),
         }
     }
 }
@@ -134,7 +136,7 @@ impl<'a> LineSearch<'a> {
 /// are one line to everybody else.
 struct Pieces<'a> {
     file: File,
-    stop: &'a Stop,
+    stop: &'a SearchStop,
     breaks: &'a RefCell<Vec<u64>>,
     /// Bytes handed out.
     offset: u64,
@@ -145,7 +147,7 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn new(file: File, breaks: &'a RefCell<Vec<u64>>, stop: &'a Stop) -> Self {
+    fn new(file: File, breaks: &'a RefCell<Vec<u64>>, stop: &'a SearchStop) -> Self {
         Self { file, stop, breaks, offset: 0, open_bytes: 0, unbreakable: false }
     }
 }
@@ -181,7 +183,7 @@ impl Read for Pieces<'_> {
 /// Collects what the searcher finds.
 struct Lines<'a> {
     query: &'a LineQuery,
-    want: Want,
+    want: SearchGoal,
     breaks: &'a RefCell<Vec<u64>>,
     found: FileFound,
     bytes: usize,
@@ -200,14 +202,14 @@ struct Origin {
 impl Lines<'_> {
     fn goes_on(&self) -> bool {
         match self.want {
-            Want::Any => self.found.matches == 0,
-            Want::Count => true,
-            Want::Entries { skip, take, .. } => self.found.entry_count < skip.saturating_add(take),
+            SearchGoal::Any => self.found.matches == 0,
+            SearchGoal::Count => true,
+            SearchGoal::Entries { skip, take, .. } => self.found.entry_count < skip.saturating_add(take),
         }
     }
 
     fn entry(&mut self, make: impl FnOnce() -> String) {
-        let Want::Entries { skip, take, bytes_max } = self.want else { return };
+        let SearchGoal::Entries { skip, take, bytes_max } = self.want else { return };
         let index = self.found.entry_count;
         self.found.entry_count += 1;
         if index < skip || index >= skip.saturating_add(take) || self.found.crowded {
@@ -262,10 +264,10 @@ impl Lines<'_> {
     /// Entries that can still be of interest.
     fn room(&self) -> u64 {
         match self.want {
-            Want::Entries { skip, take, .. } => {
+            SearchGoal::Entries { skip, take, .. } => {
                 skip.saturating_add(take).saturating_sub(self.found.entry_count).max(1)
             }
-            Want::Any | Want::Count => 0,
+            SearchGoal::Any | SearchGoal::Count => 0,
         }
     }
 }
@@ -275,7 +277,7 @@ impl Sink for Lines<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         self.found.matches += 1;
-        if let Want::Entries { .. } = self.want {
+        if let SearchGoal::Entries { .. } = self.want {
             let mut origin =
                 Origin { offset: found.absolute_byte_offset(), number: found.line_number(), sign: ':' };
             if self.query.only_matching {

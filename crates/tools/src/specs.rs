@@ -27,7 +27,7 @@ fn check<T: Tool>() {
 
 #[test]
 fn the_files_say_what_the_types_say() {
-    check::<crate::bash::Shell>();
+    check::<crate::bash::CommandTool>();
     check::<crate::edit::Edit>();
     check::<crate::glob::Glob>();
     check::<crate::grep::Grep>();

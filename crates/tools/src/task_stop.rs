@@ -6,9 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
-use crate::tasks::{Stopping, Tasks};
+use crate::tasks::{StoppedTask, Tasks};
 
 /// Processes that ignore the request are killed after two seconds.
 const GONE_WITHIN: Duration = Duration::from_secs(4);
@@ -73,10 +73,10 @@ impl Tool for TaskStop {
         Ok(CallFacts { target, ..CallFacts::new(CallKind::Session) })
     }
 
-    async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutcome {
-        let Stopping { id, command, done } = match input.id().and_then(|id| self.tasks.stop(id)) {
+    async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutput {
+        let StoppedTask { id, command, done } = match input.id().and_then(|id| self.tasks.stop(id)) {
             Ok(stopping) => stopping,
-            Err(error) => return ToolOutcome::error(&error),
+            Err(error) => return ToolOutput::error(&error),
         };
         let message = tokio::select! {
             () = done.cancelled() => format!("Stopped task {id}: {command}"),
@@ -86,7 +86,7 @@ impl Tool for TaskStop {
         };
         let output =
             TaskStopOutput { message: &message, task_id: &id, task_type: "local_bash", command: &command };
-        ToolOutcome::text(&message).with_structured(&output)
+        ToolOutput::text(&message).with_structured(&output)
     }
 }
 

@@ -4,7 +4,7 @@
 //! the files it made in a place of its own are deleted.
 
 mod files;
-mod left;
+mod task_notes;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,8 +15,8 @@ use std::task::{Context, Poll, Waker};
 use tokio_util::sync::CancellationToken;
 use windlass_ports::{EndedTask, TaskWatch};
 
-use self::files::Files;
 pub(crate) use self::files::OutputFile;
+use self::files::OutputFiles;
 
 /// As many commands may run in the background at once.
 const RUNNING_MAX: usize = 32;
@@ -32,7 +32,7 @@ const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far
 #[derive(Debug)]
 pub struct Tasks {
     table: Mutex<Table>,
-    files: Mutex<Files>,
+    files: Mutex<OutputFiles>,
     end: CancellationToken,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct TaskSignals {
 
 /// A task that was asked to stop.
 #[derive(Debug)]
-pub(crate) struct Stopping {
+pub(crate) struct StoppedTask {
     pub(crate) id: String,
     pub(crate) command: String,
     pub(crate) done: CancellationToken,
@@ -95,9 +95,9 @@ impl Tasks {
     /// The tasks of a session that is resumed: those that its former process left running ended with it, which is told now.
     #[must_use]
     pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
-        let left = left::find(&output_dir);
+        let left = task_notes::find(&output_dir);
         let tasks = Self::new(Some(output_dir));
-        for left::Left { number, command, output_file } in left {
+        for task_notes::OrphanedTask { number, command, output_file } in left {
             let state = TaskState::Ended(ENDED_WITH_PROCESS.into());
             tasks.table().tasks.insert(number, Task { command, output_file, state, told: false });
         }
@@ -108,7 +108,7 @@ impl Tasks {
     pub(crate) fn with_allowance(output_dir: Option<PathBuf>, saved_bytes_max: u64) -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::default(),
-            files: Mutex::new(Files::new(output_dir, saved_bytes_max)),
+            files: Mutex::new(OutputFiles::new(output_dir, saved_bytes_max)),
             end: CancellationToken::new(),
         })
     }
@@ -142,7 +142,7 @@ impl Tasks {
         self.files().grant(bytes)
     }
 
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, OutputFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +153,7 @@ impl Tasks {
         if table.tasks.values().filter(is_running).count() >= RUNNING_MAX {
             return None;
         }
-        left::note(&output_file, &command);
+        task_notes::note(&output_file, &command);
         let stop = self.end.child_token();
         let done = CancellationToken::new();
         let state = TaskState::Running { stop: stop.clone(), done: done.clone() };
@@ -167,7 +167,7 @@ impl Tasks {
         if let Some(task) = table.tasks.get_mut(&number) {
             task.state = TaskState::Ended(how);
             if task.told {
-                left::forget(&task.output_file);
+                task_notes::forget(&task.output_file);
             }
         }
         let watcher = table.watcher.take();
@@ -186,14 +186,14 @@ impl Tasks {
     }
 
     /// Asks a task to stop. An error is for the model and says what is running.
-    pub(crate) fn stop(&self, id: &str) -> Result<Stopping, String> {
+    pub(crate) fn stop(&self, id: &str) -> Result<StoppedTask, String> {
         let mut table = self.table();
         let task = table.tasks.iter_mut().find(|(number, _)| task_id(**number) == id).map(|(_, task)| task);
         let why = match task {
             Some(Task { state: TaskState::Running { stop, done }, command, told, .. }) => {
                 *told = true;
                 stop.cancel();
-                return Ok(Stopping { id: id.to_owned(), command: command.clone(), done: done.clone() });
+                return Ok(StoppedTask { id: id.to_owned(), command: command.clone(), done: done.clone() });
             }
             Some(Task { state: TaskState::Ended(how), .. }) => format!("Task {id} has already ended: {how}"),
             None => format!("There is no background task {id:?}."),
@@ -223,7 +223,7 @@ impl TaskWatch for Tasks {
         for (&number, task) in table.tasks.iter_mut().filter(|(_, task)| !task.told) {
             if let TaskState::Ended(how) = &task.state {
                 task.told = true;
-                left::forget(&task.output_file);
+                task_notes::forget(&task.output_file);
                 return Poll::Ready(EndedTask {
                     id: task_id(number),
                     command: task.command.clone(),

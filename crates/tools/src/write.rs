@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
 use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
-use crate::content::{Content, STRUCTURED_BYTES_MAX, load, with_lf};
-use crate::counted::counted;
-use crate::file::{OnCancel, Subject, blocking, facts};
+use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
+use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::patch::{Hunk, hunks};
+use crate::plurals::counted;
 
 /// Creates a file, or replaces all of an existing one; it never appends. Creates missing directories.
 ///
@@ -41,7 +41,7 @@ impl Tool for Write {
         facts(CallKind::Edit, &input.file_path, cx)
     }
 
-    async fn run(&self, input: WriteInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: WriteInput, cx: ToolContext) -> ToolOutput {
         blocking(cx, OnCancel::Wait, move |cx| write(&input, cx)).await
     }
 }
@@ -61,8 +61,8 @@ struct WriteOutput<'a> {
     original_file: Original<'a>,
 }
 
-fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
-    let subject = Subject::new(&input.file_path, cx)?;
+fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
+    let subject = TargetFile::new(&input.file_path, cx)?;
     let old = load(&subject.resolved, &subject.shown)?;
     if let Some(old) = &old {
         check_replaceable(&subject, old, cx)?;
@@ -85,11 +85,11 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
     };
     let lines = counted(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", subject.shown);
-    let outcome = ToolOutcome::text(&text).with_structured(&output(input, &subject, old.as_ref()));
+    let outcome = ToolOutput::text(&text).with_structured(&output(input, &subject, old.as_ref()));
     Ok(outcome.with_seen(seen_parts(&subject, &parts, true, stamp)))
 }
 
-fn output<'a>(input: &'a WriteInput, subject: &Subject, old: Option<&'a Content>) -> WriteOutput<'a> {
+fn output<'a>(input: &'a WriteInput, subject: &TargetFile, old: Option<&'a FileContent>) -> WriteOutput<'a> {
     let patch = old.map_or_else(Vec::new, |old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
     WriteOutput {
         kind: if old.is_some() { "update" } else { "create" },
@@ -101,7 +101,7 @@ fn output<'a>(input: &'a WriteInput, subject: &Subject, old: Option<&'a Content>
 }
 
 /// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.
-fn check_replaceable(subject: &Subject, old: &Content, cx: &ToolContext) -> Result<(), String> {
+fn check_replaceable(subject: &TargetFile, old: &FileContent, cx: &ToolContext) -> Result<(), String> {
     if old.body().is_empty() {
         return Ok(());
     }
@@ -126,8 +126,8 @@ mod tests {
     use windlass_protocol::FileSeen;
 
     use super::*;
+    use crate::fingerprint::seen_bytes;
     use crate::fixture::{Fixture, structured};
-    use crate::seen::seen_bytes;
 
     fn input(file: &str, content: &str) -> WriteInput {
         WriteInput { file_path: file.to_owned(), content: content.to_owned() }

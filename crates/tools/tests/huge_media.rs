@@ -10,7 +10,7 @@ use std::time::Duration;
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use windlass_ports::{Tool, ToolContext};
-use windlass_protocol::{BlockKind, ToolOutcome};
+use windlass_protocol::{BlockKind, ToolOutput};
 use windlass_tools::{Read, ReadInput};
 
 /// One test at a time, what it writes included.
@@ -26,7 +26,7 @@ fn status(field: &str) -> u64 {
 }
 
 /// Reads these files at once and tells by how many kB memory grew at most.
-fn read(dir: &Path, names: &[&str]) -> (Vec<ToolOutcome>, u64) {
+fn read(dir: &Path, names: &[&str]) -> (Vec<ToolOutput>, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     // The highest mark starts again from here.
     let _ = fs::write("/proc/self/clear_refs", "5");
@@ -47,7 +47,7 @@ fn read(dir: &Path, names: &[&str]) -> (Vec<ToolOutcome>, u64) {
     (outcomes, status("VmHWM:").saturating_sub(before))
 }
 
-fn text(outcome: &ToolOutcome) -> String {
+fn text(outcome: &ToolOutput) -> String {
     outcome.content.iter().filter_map(|block| block.as_text()).collect()
 }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, BlockKind, CallId, CallResult, Intended, MessageId, ToolOutcome, ToolUse,
+    Admission, Answer, BlockKind, CallId, CallIntent, CallResult, MessageId, ToolOutput, ToolUse,
 };
 
-use crate::story::{Call, CallOutcome, Story};
+use crate::story::{CallOutcome, TracedCall, TracedSession};
 use crate::text;
 
 /// What is known of the calls of one process that have no place in the story yet, and the places of the others.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallTracker {
     /// By the provider's id; it stays when another process goes on, since that one answers them.
     places: BTreeMap<Arc<str>, usize>,
     /// The blocks that made them.
@@ -23,40 +23,34 @@ pub(crate) struct Calls {
     answers: BTreeMap<CallId, (u64, u64, bool)>,
 }
 
-impl Calls {
-    pub(crate) fn made(
+impl CallTracker {
+    pub(crate) fn on_made(
         &mut self,
-        story: &mut Story,
+        story: &mut TracedSession,
         (run, asked): (usize, u64),
         (block, tool_use): (MessageId, &ToolUse),
     ) {
         self.places.insert(tool_use.id.clone(), story.calls.len());
         self.made_by.insert(block, story.calls.len());
-        story.calls.push(Call {
-            run,
-            name: tool_use.name.clone(),
-            target: String::new(),
-            kind: None,
-            asked,
-            question: None,
-            started: None,
-            ended: None,
-            outcome: CallOutcome::Open,
-            complaint: String::new(),
-        });
+        story.calls.push(TracedCall { run, name: tool_use.name.clone(), asked, ..TracedCall::default() });
     }
 
-    pub(crate) fn examined(&mut self, call: CallId, at: u64, admission: Admission) {
+    pub(crate) fn on_examined(&mut self, call: CallId, at: u64, admission: Admission) {
         self.examined.insert(call, (at, admission));
     }
 
-    pub(crate) fn answered(&mut self, call: CallId, at: u64, answer: &Answer) {
+    pub(crate) fn on_answered(&mut self, call: CallId, at: u64, answer: &Answer) {
         let asked = self.examined.get(&call).map_or(at, |(asked, _)| *asked);
         self.answers.insert(call, (asked, at, matches!(answer, Answer::Deny(_))));
     }
 
-    pub(crate) fn intended(&mut self, story: &mut Story, (run, at): (usize, u64), intended: &Intended) {
-        let Some(call) = self.known(story, intended.call, &intended.tool_use_id) else { return };
+    pub(crate) fn on_intended(
+        &mut self,
+        story: &mut TracedSession,
+        (run, at): (usize, u64),
+        intended: &CallIntent,
+    ) {
+        let Some(call) = self.find(story, intended.call, &intended.tool_use_id) else { return };
         call.name = intended.tool.clone();
         call.kind = Some(intended.kind);
         if call.run == run {
@@ -64,12 +58,12 @@ impl Calls {
         }
     }
 
-    pub(crate) fn finished(
+    pub(crate) fn on_finished(
         &mut self,
-        story: &mut Story,
+        story: &mut TracedSession,
         (run, at): (usize, u64),
         call: CallId,
-        outcome: &ToolOutcome,
+        outcome: &ToolOutput,
     ) {
         let Some(call) = self.by_id.get(&call).map(|place| &mut story.calls[*place]) else { return };
         if call.run == run {
@@ -78,10 +72,15 @@ impl Calls {
         call.outcome = if outcome.is_error { CallOutcome::Failed } else { CallOutcome::Worked };
     }
 
-    pub(crate) fn result(&mut self, story: &mut Story, (run, at): (usize, u64), result: &CallResult) {
+    pub(crate) fn on_result(
+        &mut self,
+        story: &mut TracedSession,
+        (run, at): (usize, u64),
+        result: &CallResult,
+    ) {
         let BlockKind::ToolResult { tool_use_id, is_error } = result.result.kind() else { return };
         let denied = self.answers.get(&result.call).is_some_and(|(_, _, denied)| *denied);
-        let Some(call) = self.known(story, result.call, tool_use_id) else { return };
+        let Some(call) = self.find(story, result.call, tool_use_id) else { return };
         call.outcome = match (call.outcome, call.started, is_error) {
             (CallOutcome::Open, None, _) if denied => CallOutcome::Denied,
             (CallOutcome::Open, None, _) => CallOutcome::NotRun,
@@ -98,7 +97,7 @@ impl Calls {
     }
 
     /// The blocks under these ids do not stand, and neither do the calls they made and that did not come to an end.
-    pub(crate) fn retracted(&mut self, story: &mut Story, blocks: &[MessageId]) {
+    pub(crate) fn on_retracted(&mut self, story: &mut TracedSession, blocks: &[MessageId]) {
         for place in blocks.iter().filter_map(|block| self.made_by.get(block)) {
             let call = &mut story.calls[*place];
             if call.outcome == CallOutcome::Open {
@@ -109,7 +108,7 @@ impl Calls {
     }
 
     /// The process went away: what had started and only reads was cut short, of everything else nobody knows.
-    pub(crate) fn left(story: &mut Story) {
+    pub(crate) fn leave_run(story: &mut TracedSession) {
         let Some(run) = story.runs.len().checked_sub(1) else { return };
         let length_ms = story.runs[run].length_ms;
         let newest_first = story.calls.iter_mut().rev().take_while(|call| call.run == run);
@@ -132,7 +131,12 @@ impl Calls {
     }
 
     /// The place of a call, with everything that was learnt of it before its place was known.
-    fn known<'a>(&mut self, story: &'a mut Story, id: CallId, tool_use_id: &str) -> Option<&'a mut Call> {
+    fn find<'a>(
+        &mut self,
+        story: &'a mut TracedSession,
+        id: CallId,
+        tool_use_id: &str,
+    ) -> Option<&'a mut TracedCall> {
         let place = *self.places.get(tool_use_id)?;
         self.by_id.insert(id, place);
         let call = &mut story.calls[place];

@@ -81,20 +81,8 @@ pub(crate) fn money(usd: f64) -> String {
 /// A moment in UTC: `2026-03-14 09:26:53`.
 pub(crate) fn date(wall_ms: u64) -> String {
     let (days, seconds) = (wall_ms / 86_400_000, wall_ms / 1000 % 86_400);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = windlass_text::time::date(days);
     format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
-}
-
-/// The date of a day since 1970. Years are counted from March, so that the leap day is the last of them.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 /// The smallest of 1, 2, 5, 10, 20, … that is at least `least`.

@@ -12,21 +12,22 @@
 //! assert!(is_trace(page.as_bytes()));
 //! ```
 
+mod activities;
 mod calls;
 mod figures;
 mod lanes;
 mod marks;
 mod page;
 mod policy;
-mod story;
-mod sums;
-mod take;
+mod records;
 #[cfg(test)]
-mod take_tests;
+mod records_tests;
+mod story;
 #[cfg(test)]
 #[path = "../tests/trace/tape.rs"]
 mod tape;
 mod text;
 
 pub use page::is_trace;
-pub use take::{Opening, Trace};
+pub use records::Trace;
+pub use story::SessionProcess;

@@ -5,12 +5,12 @@ use windlass_protocol::{
 };
 
 use crate::figures;
-use crate::story::{Mark, MarkKind};
-use crate::take::{Trace, text_of};
+use crate::records::{Trace, text_of};
+use crate::story::{MarkKind, TraceMark};
 use crate::text;
 
 impl Trace {
-    pub(crate) fn noted(&mut self, note: &ModelNote) {
+    pub(crate) fn on_note(&mut self, note: &ModelNote) {
         let (name, about) = match note {
             ModelNote::Cleared { tool_results, thinking_turns, tokens } => (
                 "provider cleared context",
@@ -33,25 +33,25 @@ impl Trace {
         self.mark(MarkKind::Note, name, &about);
     }
 
-    pub(crate) fn forked(&mut self, outcome: &Outcome) {
+    pub(crate) fn on_forked(&mut self, outcome: &Outcome) {
         let Some((_, at)) = self.place() else { return };
         let models: Vec<&str> = outcome.models.keys().map(|model| &**model).collect();
         let about = format!("{} {}", models.join(", "), outcome.terminal.name()).trim().to_owned();
-        self.while_mark(at.saturating_sub(outcome.duration_ms), at, (MarkKind::Fork, "fork"), &about);
+        self.mark_since(at.saturating_sub(outcome.duration_ms), MarkKind::Fork, "fork", &about);
     }
 
-    pub(crate) fn hooked(&mut self, answer: &HookAnswer) {
+    pub(crate) fn on_hooked(&mut self, answer: &HookAnswer) {
         let said = hooks_said(answer);
         if !said.is_empty() {
             self.mark(MarkKind::Hook, "hooks", &said.join("; "));
         }
     }
 
-    pub(crate) fn decided(&mut self, decision: &Decision) {
+    pub(crate) fn on_decided(&mut self, decision: &Decision) {
         let tokens = |tokens: u64| format!("{} tokens freed", figures::number(tokens));
         let many = |n: usize, thing: &str| figures::counted(n as u64, thing);
         let (name, about) = match decision {
-            Decision::Compacted(compaction) => return self.compacted(compaction),
+            Decision::Compacted(compaction) => return self.on_compacted(compaction),
             Decision::Stored(results) => ("results moved to files", many(results.len(), "result")),
             Decision::Snipped { messages, tokens: freed, .. } => {
                 ("snipped", format!("{}, {}", many(messages.len(), "message"), tokens(*freed)))
@@ -71,7 +71,7 @@ impl Trace {
         self.mark(MarkKind::Decision, name, &about);
     }
 
-    pub(crate) fn compacted(&mut self, compaction: &Compaction) {
+    pub(crate) fn on_compacted(&mut self, compaction: &Compaction) {
         let trigger = match compaction.trigger {
             CompactTrigger::Auto => "automatic",
             CompactTrigger::Manual => "manual",
@@ -85,12 +85,12 @@ impl Trace {
         );
         if let Some((_, at)) = self.place() {
             let from = at.saturating_sub(compaction.duration_ms);
-            self.while_mark(from, at, (MarkKind::Compaction, "compaction"), &about);
+            self.mark_since(from, MarkKind::Compaction, "compaction", &about);
         }
-        self.message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
+        self.push_message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
     }
 
-    pub(crate) fn repaired(&mut self, repairs: &[Repair]) {
+    pub(crate) fn on_repaired(&mut self, repairs: &[Repair]) {
         if !repairs.is_empty() {
             let about = figures::counted(repairs.len() as u64, "repair");
             self.mark(MarkKind::Repair, "conversation repaired", &about);
@@ -101,15 +101,17 @@ impl Trace {
         self.push_mark(None, kind, name, about);
     }
 
-    pub(crate) fn while_mark(&mut self, from: u64, at: u64, (kind, name): (MarkKind, &str), about: &str) {
-        self.push_mark(Some(from.min(at)), kind, name, about);
+    /// Marks something that began then and ends now.
+    pub(crate) fn mark_since(&mut self, from: u64, kind: MarkKind, name: &str, about: &str) {
+        self.push_mark(Some(from), kind, name, about);
     }
 
-    pub(crate) fn push_mark(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
+    fn push_mark(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
         let Some((run, at)) = self.place() else { return };
+        let from = from.map(|from| from.min(at));
         let (name, about) = (name.to_owned(), text::kept(about).to_owned());
         let requests_before = self.story.requests.len();
-        self.story.marks.push(Mark { run, kind, from, at, name, about, requests_before });
+        self.story.marks.push(TraceMark { run, kind, from, at, name, about, requests_before });
     }
 }
 

@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::activities::LongThresholds;
 use crate::figures;
 use crate::policy::policy;
-use crate::story::{Mark, MarkKind, Story};
-use crate::sums::Long;
-use crate::text::Words;
+use crate::story::{RunEnd, TracedSession};
+use crate::text::PageText;
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
@@ -33,16 +33,16 @@ pub fn is_trace(beginning: &[u8]) -> bool {
 
 /// What every part of the page needs.
 struct Sheet<'a> {
-    story: &'a Story,
-    words: Words<'a>,
-    shown: Items,
-    long: Long,
+    story: &'a TracedSession,
+    words: PageText<'a>,
+    shown: ShownItems,
+    long: LongThresholds,
     /// The parts of requests, in their order.
     parts: Vec<Arc<str>>,
 }
 
 /// Which requests, calls and marks are shown one by one.
-pub(crate) struct Items {
+pub(crate) struct ShownItems {
     pub(crate) requests: Vec<bool>,
     pub(crate) calls: Vec<bool>,
     pub(crate) marks: Vec<bool>,
@@ -50,13 +50,13 @@ pub(crate) struct Items {
 }
 
 /// Draws the page.
-pub(crate) fn draw(story: &Story, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
-    let words = Words::new(redact);
+pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+    let words = PageText::new(redact);
     let sheet = Sheet {
         story,
         words,
-        shown: Items::choose(story, ITEMS_MAX),
-        long: Long::of(story),
+        shown: ShownItems::choose(story, ITEMS_MAX),
+        long: LongThresholds::of(story),
         parts: series::part_names(story),
     };
     let mut out = String::with_capacity(64 * 1024);
@@ -99,13 +99,12 @@ fn foot(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("</footer>\n");
 }
 
-impl Items {
+impl ShownItems {
     /// Everything, or what failed or took long.
-    pub(crate) fn choose(story: &Story, items_max: usize) -> Self {
+    pub(crate) fn choose(story: &TracedSession, items_max: usize) -> Self {
         let requests = story.requests.iter().map(|request| weight(request.is_telling(), request.took()));
         let calls = story.calls.iter().map(|call| weight(call.is_telling(), call.took()));
-        let marks =
-            story.marks.iter().map(|mark| weight(is_telling(mark), mark.from.map(|from| mark.at - from)));
+        let marks = story.marks.iter().map(|mark| weight(mark.is_telling(), mark.took()));
         let weights = [requests.collect::<Vec<_>>(), calls.collect(), marks.collect()];
         let mut all: Vec<_> = weights.iter().flatten().copied().collect();
         let count = all.len();
@@ -115,7 +114,7 @@ impl Items {
             None => ((false, 0), usize::MAX),
             Some(least) => (*least, items_max - all.partition_point(|weight| weight > least)),
         };
-        let mut chosen = weights.map(|list| {
+        let [requests, calls, marks] = weights.map(|list| {
             let is_shown = |weight: &(bool, u64)| {
                 let tie = *weight == least && ties > 0;
                 ties -= usize::from(tie);
@@ -123,13 +122,7 @@ impl Items {
             };
             list.iter().map(is_shown).collect::<Vec<_>>()
         });
-        let [requests, calls, marks] = &mut chosen;
-        Self {
-            requests: std::mem::take(requests),
-            calls: std::mem::take(calls),
-            marks: std::mem::take(marks),
-            left_out: count.saturating_sub(items_max),
-        }
+        Self { requests, calls, marks, left_out: count.saturating_sub(items_max) }
     }
 }
 
@@ -137,8 +130,10 @@ fn weight(telling: bool, took: Option<u64>) -> (bool, u64) {
     (telling, took.unwrap_or_default())
 }
 
-fn is_telling(mark: &Mark) -> bool {
-    !matches!(mark.kind, MarkKind::Note | MarkKind::Hook | MarkKind::Steer)
+/// How a run ended, in green or red.
+fn end_html(end: RunEnd) -> String {
+    let (class, sign) = if end.is_success() { ("good", "") } else { ("bad", "\u{2715} ") };
+    format!("<span class=\"{class}\">{sign}{}</span>", end.name())
 }
 
 /// Places of a list that are shown, with what stands there.

@@ -13,12 +13,12 @@ const MESSAGES_LAST_MAX: usize = 140;
 
 /// Everything that is shown of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
-    pub(crate) processes: Vec<Process>,
-    pub(crate) runs: Vec<Run>,
-    pub(crate) requests: Vec<Request>,
-    pub(crate) calls: Vec<Call>,
-    pub(crate) marks: Vec<Mark>,
+pub(crate) struct TracedSession {
+    pub(crate) processes: Vec<SessionProcess>,
+    pub(crate) runs: Vec<TracedRun>,
+    pub(crate) requests: Vec<TracedRequest>,
+    pub(crate) calls: Vec<TracedCall>,
+    pub(crate) marks: Vec<TraceMark>,
     pub(crate) messages: Messages,
     /// The context window of each model that answered.
     pub(crate) windows: BTreeMap<Arc<str>, u64>,
@@ -28,18 +28,22 @@ pub(crate) struct Story {
     pub(crate) unpriced: Vec<Arc<str>>,
 }
 
-/// A process that had the session open.
+/// A process that opened the session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Process {
-    pub(crate) wall_ms: u64,
-    pub(crate) version: String,
-    pub(crate) entrypoint: String,
-    pub(crate) cwd: String,
+pub struct SessionProcess {
+    /// Wall time in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// The engine's version.
+    pub version: String,
+    /// What started it.
+    pub entrypoint: String,
+    /// Where it works.
+    pub cwd: String,
 }
 
 /// The processing of one submission.
-#[derive(Debug)]
-pub(crate) struct Run {
+#[derive(Debug, Default)]
+pub(crate) struct TracedRun {
     pub(crate) process: usize,
     /// When it began, in milliseconds since 1970.
     pub(crate) wall_ms: u64,
@@ -51,9 +55,10 @@ pub(crate) struct Run {
 }
 
 /// How a run came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RunEnd {
     /// It goes on, or nobody wrote down how it ended.
+    #[default]
     Open,
     /// The process went away in the middle.
     Left,
@@ -62,8 +67,8 @@ pub(crate) enum RunEnd {
 }
 
 /// A request on its way to a model, one for each try.
-#[derive(Debug)]
-pub(crate) struct Request {
+#[derive(Debug, Default)]
+pub(crate) struct TracedRequest {
     pub(crate) run: usize,
     /// The turn, counted over the session; a retry or a cure belongs to the turn before it.
     pub(crate) turn: u32,
@@ -81,8 +86,9 @@ pub(crate) struct Request {
 }
 
 /// What became of a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum RequestOutcome {
+    #[default]
     Open,
     /// The model stopped, in the provider's word.
     Stopped(String),
@@ -93,8 +99,8 @@ pub(crate) enum RequestOutcome {
 }
 
 /// A tool call.
-#[derive(Debug)]
-pub(crate) struct Call {
+#[derive(Debug, Default)]
+pub(crate) struct TracedCall {
     pub(crate) run: usize,
     pub(crate) name: Arc<str>,
     pub(crate) target: String,
@@ -111,8 +117,9 @@ pub(crate) struct Call {
 }
 
 /// What became of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
+    #[default]
     Open,
     Worked,
     Failed,
@@ -130,7 +137,7 @@ pub(crate) enum CallOutcome {
 
 /// Something else that happened, at a moment or over a while.
 #[derive(Debug)]
-pub(crate) struct Mark {
+pub(crate) struct TraceMark {
     pub(crate) run: usize,
     pub(crate) kind: MarkKind,
     /// When it began, if it took a while.
@@ -164,7 +171,7 @@ pub(crate) enum MarkKind {
 
 /// A message in short.
 #[derive(Debug)]
-pub(crate) struct Short {
+pub(crate) struct MessageExcerpt {
     pub(crate) id: MessageId,
     pub(crate) run: Option<usize>,
     pub(crate) at: u64,
@@ -177,13 +184,13 @@ pub(crate) struct Short {
 /// The first and the last messages of a session; those between are only counted.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    pub(crate) first: Vec<Short>,
-    pub(crate) last: VecDeque<Short>,
+    pub(crate) first: Vec<MessageExcerpt>,
+    pub(crate) last: VecDeque<MessageExcerpt>,
     pub(crate) dropped: usize,
 }
 
 impl Messages {
-    pub(crate) fn push(&mut self, message: Short) {
+    pub(crate) fn push(&mut self, message: MessageExcerpt) {
         if self.first.len() < MESSAGES_FIRST_MAX {
             self.first.push(message);
             return;
@@ -203,7 +210,7 @@ impl Messages {
     }
 }
 
-impl Request {
+impl TracedRequest {
     /// How long it took, the wait for the first byte included; none while it is out.
     pub(crate) fn took(&self) -> Option<u64> {
         self.end.map(|end| end.saturating_sub(self.sent))
@@ -219,7 +226,7 @@ impl Request {
         self.parts.iter().map(|(_, tokens)| tokens).sum()
     }
 
-    pub(crate) fn failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         !matches!(self.outcome, RequestOutcome::Stopped(_) | RequestOutcome::Open)
     }
 
@@ -229,7 +236,7 @@ impl Request {
     }
 }
 
-impl Call {
+impl TracedCall {
     /// How long it ran; none if it never did.
     pub(crate) fn took(&self) -> Option<u64> {
         Some(self.ended?.saturating_sub(self.started?))
@@ -245,13 +252,30 @@ impl Call {
         self.ended.or(self.started).unwrap_or(self.asked)
     }
 
-    pub(crate) fn failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         !matches!(self.outcome, CallOutcome::Worked | CallOutcome::Open)
     }
 
     /// Whether it is shown before others when not all can be.
     pub(crate) fn is_telling(&self) -> bool {
         self.outcome != CallOutcome::Worked
+    }
+}
+
+impl TraceMark {
+    /// When it began; a mark of a moment, when it happened.
+    pub(crate) fn began(&self) -> u64 {
+        self.from.unwrap_or(self.at)
+    }
+
+    /// How long it took, if it took a while.
+    pub(crate) fn took(&self) -> Option<u64> {
+        self.from.map(|from| self.at.saturating_sub(from))
+    }
+
+    /// Whether it is shown before others when not all can be.
+    pub(crate) fn is_telling(&self) -> bool {
+        !matches!(self.kind, MarkKind::Note | MarkKind::Hook | MarkKind::Steer)
     }
 }
 
@@ -285,37 +309,20 @@ impl RunEnd {
 }
 
 impl MarkKind {
-    /// What a row of the table calls it.
-    pub(crate) fn name(self) -> &'static str {
+    /// The letter on the timeline, and what the legend calls it.
+    pub(crate) fn label(self) -> (char, &'static str) {
         match self {
-            Self::Prompt => "prompt",
-            Self::Steer => "message during the run",
-            Self::Interrupt => "interrupt",
-            Self::Backoff => "pause",
-            Self::Fork => "fork",
-            Self::Compaction => "compaction",
-            Self::Decision => "decision",
-            Self::Hook => "hooks",
-            Self::Note => "note",
-            Self::Repair => "repair",
-            Self::StoreFailed => "log not written",
-        }
-    }
-
-    /// The letter on the timeline.
-    pub(crate) fn letter(self) -> char {
-        match self {
-            Self::Prompt => 'P',
-            Self::Steer => 'S',
-            Self::Interrupt => 'I',
-            Self::Backoff => 'W',
-            Self::Fork => 'F',
-            Self::Compaction => 'C',
-            Self::Decision => 'D',
-            Self::Hook => 'H',
-            Self::Note => 'N',
-            Self::Repair => 'R',
-            Self::StoreFailed => 'L',
+            Self::Prompt => ('P', "prompt"),
+            Self::Steer => ('S', "message during the run"),
+            Self::Interrupt => ('I', "interrupt"),
+            Self::Backoff => ('W', "pause"),
+            Self::Fork => ('F', "fork"),
+            Self::Compaction => ('C', "compaction"),
+            Self::Decision => ('D', "decision"),
+            Self::Hook => ('H', "hooks"),
+            Self::Note => ('N', "note"),
+            Self::Repair => ('R', "repair"),
+            Self::StoreFailed => ('L', "log not written"),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use windlass_protocol::{Block, BlockKind, RawObject, ToolUse};
+use windlass_text::invisible::{Invisible, hides};
 
 /// As much of a text is kept for the page, in bytes: far more than is shown, so that a secret is found whole.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -43,11 +44,11 @@ fn of_tool_use(tool_use: &ToolUse) -> String {
 /// What a result says.
 pub(crate) fn of_result(block: &Block) -> Cow<'_, str> {
     #[derive(Deserialize)]
-    struct Plain<'a> {
+    struct PlainResult<'a> {
         #[serde(borrow, default)]
         content: Option<Cow<'a, str>>,
     }
-    if let Ok(plain) = serde_json::from_str::<Plain<'_>>(block.json()) {
+    if let Ok(plain) = serde_json::from_str::<PlainResult<'_>>(block.json()) {
         return plain.content.unwrap_or_default();
     }
     let inside = block.result_blocks();
@@ -57,19 +58,19 @@ pub(crate) fn of_result(block: &Block) -> Cow<'_, str> {
 
 fn of_thinking(block: &Block) -> Cow<'_, str> {
     #[derive(Deserialize)]
-    struct Thinking<'a> {
+    struct ThinkingText<'a> {
         #[serde(borrow, default)]
         thinking: Cow<'a, str>,
     }
-    serde_json::from_str::<Thinking<'_>>(block.json()).map(|block| block.thinking).unwrap_or_default()
+    serde_json::from_str::<ThinkingText<'_>>(block.json()).map(|block| block.thinking).unwrap_or_default()
 }
 
 /// Makes words of the session fit for the page.
-pub(crate) struct Words<'a> {
+pub(crate) struct PageText<'a> {
     redact: &'a dyn Fn(&str) -> Cow<'_, str>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> PageText<'a> {
     pub(crate) fn new(redact: &'a dyn Fn(&str) -> Cow<'_, str>) -> Self {
         Self { redact }
     }
@@ -77,89 +78,47 @@ impl<'a> Words<'a> {
     /// One line of at most so many characters; runs of blanks become one.
     pub(crate) fn line(&self, text: &str, chars_max: usize) -> String {
         let redacted = (self.redact)(text);
-        let joined = redacted.split_whitespace();
-        let mut shown = Shown::new(chars_max);
-        for (position, word) in joined.enumerate() {
-            if position > 0 {
-                shown.push(' ');
-            }
-            word.chars().for_each(|c| shown.push(c));
-            if shown.is_full() {
-                break;
-            }
-        }
-        shown.finish()
+        let words: Vec<&str> = redacted.split_whitespace().collect();
+        html(&words.join(" "), chars_max)
     }
 
     /// At most so many characters, with their line ends.
     pub(crate) fn paragraph(&self, text: &str, chars_max: usize) -> String {
-        let redacted = (self.redact)(text.trim());
-        let mut shown = Shown::new(chars_max);
-        for c in redacted.chars() {
-            shown.push(c);
-            if shown.is_full() {
-                break;
-            }
-        }
-        shown.finish()
+        html(&(self.redact)(text.trim()), chars_max)
     }
 }
 
 /// HTML that holds so many characters of a text.
-struct Shown {
-    html: String,
-    left: usize,
-    cut: bool,
-}
-
-impl Shown {
-    fn new(chars_max: usize) -> Self {
-        Self { html: String::new(), left: chars_max, cut: false }
-    }
-
-    fn is_full(&self) -> bool {
-        self.cut
-    }
-
-    fn push(&mut self, c: char) {
-        if self.left == 0 {
-            self.cut = true;
-            return;
-        }
-        self.left -= 1;
+fn html(text: &str, chars_max: usize) -> String {
+    let mut html = String::new();
+    let mut chars = text.chars();
+    for c in chars.by_ref().take(chars_max) {
         match c {
-            '&' => self.html.push_str("&amp;"),
-            '<' => self.html.push_str("&lt;"),
-            '>' => self.html.push_str("&gt;"),
-            '"' => self.html.push_str("&quot;"),
-            '\'' => self.html.push_str("&#39;"),
-            '\n' | '\t' => self.html.push(c),
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            '\n' | '\t' => html.push(c),
             // The pictures of the control characters stand in their order.
-            '\0'..='\x1f' => self.html.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')),
+            '\0'..='\x1f' => html.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')),
             _ if is_hidden(c) => {
-                let _ = write!(self.html, "\u{27e8}U+{:04X}\u{27e9}", u32::from(c));
+                let _ = write!(html, "\u{27e8}U+{:04X}\u{27e9}", u32::from(c));
             }
-            _ => self.html.push(c),
+            _ => html.push(c),
         }
     }
-
-    fn finish(mut self) -> String {
-        let kept = self.html.trim_end().len();
-        self.html.truncate(kept);
-        if self.cut {
-            self.html.push('\u{2026}');
-        }
-        self.html
+    html.truncate(html.trim_end().len());
+    if chars.next().is_some() {
+        html.push('\u{2026}');
     }
+    html
 }
 
 /// Characters that cannot be seen and change what is seen of others: controls, marks of direction, blanks without width,
 /// and those that no page may hold. The joiners stay: scripts and pictures are spelled with them.
 fn is_hidden(c: char) -> bool {
-    matches!(c, '\x7f'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-        || u32::from(c) & 0xfffe == 0xfffe
-        || ('\u{fdd0}'..='\u{fdef}').contains(&c)
+    hides(c, Invisible::Unshown) || u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c)
 }
 
 #[cfg(test)]
@@ -172,7 +131,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_session_is_markup() {
-        let check = |text: &str, expected: &str| assert_eq!(Words::new(&plain).line(text, 60), expected);
+        let check = |text: &str, expected: &str| assert_eq!(PageText::new(&plain).line(text, 60), expected);
         check(
             "</script><b a=\"x\" c='d'>&amp;",
             "&lt;/script&gt;&lt;b a=&quot;x&quot; c=&#39;d&#39;&gt;&amp;amp;",
@@ -195,7 +154,7 @@ mod tests {
         fn redact(text: &str) -> Cow<'_, str> {
             text.replace("secret-token", "[gone]").into()
         }
-        let words = Words::new(&redact);
+        let words = PageText::new(&redact);
         assert_eq!(words.line("my secret-token is long", 8), "my [gone\u{2026}");
         assert_eq!(words.paragraph("a\n  b secret-token", 100), "a\n  b [gone]");
         assert_eq!(words.paragraph("abc", 3), "abc");

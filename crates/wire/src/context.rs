@@ -1,15 +1,14 @@
 //! What happens around the answers: compactions, other models, caches, notices.
 
+use serde_json::{Value, json};
 use windlass_protocol::{
-    CompactTrigger, Compaction, Decision, HookEnding, PrefixPart, StopHookSummary, StopHookVerdict, Update,
+    CompactTrigger, Compaction, Decision, HookEnding, HookRun, PrefixPart, StopHookSummary, StopHookVerdict,
+    Update,
 };
 
-use crate::lines::{
-    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, PromptSuggestionLine, SnipBody,
-    SnipMetadata, StatusBody, StopHookInfo, StopHooksBody, ToolUseSummaryLine,
-};
+use crate::hooks;
+use crate::lines::Id;
 use crate::translate::Translator;
-use crate::{fit, hooks};
 
 impl Translator {
     /// Appends the lines of an update that is not about one message.
@@ -17,20 +16,19 @@ impl Translator {
         match update {
             Update::Compacting(_) => {
                 self.compacting = true;
-                let status = Some("compacting");
-                self.system("status", &StatusBody { status, ..StatusBody::default() }, out);
+                self.write_system("status", &json!({ "status": "compacting" }), out);
             }
             Update::CompactionFailed(error) => {
                 self.compacting = false;
-                let body =
-                    StatusBody { status: None, compact_result: Some("failed"), compact_error: Some(error) };
-                self.system("status", &body, out);
+                let body = json!({ "status": null, "compact_result": "failed", "compact_error": error });
+                self.write_system("status", &body, out);
             }
             Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
             Update::Decided(Decision::Snipped { messages, tokens, .. }) => {
-                let removed = self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
-                let metadata = SnipMetadata { removed_uuids: removed, tokens_freed: *tokens };
-                self.system("snip_boundary", &SnipBody { snip_metadata: metadata }, out);
+                let removed: Vec<Id> =
+                    self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
+                let metadata = json!({ "removed_uuids": removed, "tokens_freed": tokens });
+                self.write_system("snip_boundary", &json!({ "snip_metadata": metadata }), out);
             }
             Update::Decided(decision) => {
                 if let Some(text) = describe(decision) {
@@ -38,23 +36,13 @@ impl Translator {
                 }
             }
             Update::ToolUseSummary { summary, tool_use_ids } => {
-                let line = ToolUseSummaryLine {
-                    kind: "tool_use_summary",
-                    summary,
-                    preceding_tool_use_ids: tool_use_ids,
-                    session_id: self.ids.session(),
-                    uuid: self.ids.next(),
-                };
-                fit::append_plain(out, &line);
+                let ids: Vec<&str> = tool_use_ids.iter().map(|id| &**id).collect();
+                let body =
+                    json!({ "type": "tool_use_summary", "summary": summary, "preceding_tool_use_ids": ids });
+                self.write_line(&body, out);
             }
             Update::PromptSuggestion { suggestion } => {
-                let line = PromptSuggestionLine {
-                    kind: "prompt_suggestion",
-                    suggestion,
-                    session_id: self.ids.session(),
-                    uuid: self.ids.next(),
-                };
-                fit::append_plain(out, &line);
+                self.write_line(&json!({ "type": "prompt_suggestion", "suggestion": suggestion }), out);
             }
             Update::FellBack { from, to, failure } => {
                 let text = format!("Switched from {from} to {to}: {}", failure.message);
@@ -78,8 +66,11 @@ impl Translator {
             Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
             Update::StopHooks(summary) => self.on_stop_hooks(summary, out),
             Update::TurnsUsedUp { turns, limit } => {
-                let body = MaxTurnsBody { turn_count: *turns, max_turns: *limit };
-                self.system("max_turns_reached", &body, out);
+                self.write_system(
+                    "max_turns_reached",
+                    &json!({ "turn_count": turns, "max_turns": limit }),
+                    out,
+                );
             }
             // The rest shows in other lines: transitions in what follows them.
             _ => {}
@@ -87,12 +78,7 @@ impl Translator {
     }
 
     fn on_stop_hooks(&mut self, summary: &StopHookSummary, out: &mut Vec<u8>) {
-        let infos = summary.hooks.iter().map(|run| StopHookInfo {
-            command: &run.hook,
-            duration_ms: run.duration_ms,
-            outcome: hooks::outcome(run.ending),
-            output: &run.said,
-        });
+        let infos: Vec<Value> = summary.hooks.iter().map(stop_hook_info).collect();
         let objections = match summary.verdict {
             StopHookVerdict::Blocked | StopHookVerdict::Overruled => &summary.reasons[..],
             StopHookVerdict::Passed | StopHookVerdict::Prevented => &[],
@@ -100,51 +86,65 @@ impl Translator {
         let failed = summary.hooks.iter().filter(|run| run.ending == HookEnding::Failed);
         let failed = failed.map(|run| &run.said).filter(|said| !objections.contains(said));
         let is_prevented = summary.verdict == StopHookVerdict::Prevented;
-        let body = StopHooksBody {
-            hook_event: summary.event.name(),
-            hook_count: summary.hooks.len(),
-            hook_infos: infos.collect(),
-            hook_errors: objections.iter().chain(failed).map(String::as_str).collect(),
-            blocked: summary.verdict == StopHookVerdict::Blocked,
-            prevented_continuation: is_prevented,
-            has_output: summary.hooks.iter().any(|run| !run.said.is_empty()),
-            level: if summary.verdict == StopHookVerdict::Passed { "info" } else { "notice" },
-            stop_reason: summary.reasons.first().map(String::as_str).filter(|_| is_prevented),
-        };
-        self.system("stop_hook_summary", &body, out);
+        let mut body = json!({
+            "hook_event": summary.event.name(),
+            "hook_count": summary.hooks.len(),
+            "hook_infos": infos,
+            "hook_errors": objections.iter().chain(failed).collect::<Vec<_>>(),
+            "blocked": summary.verdict == StopHookVerdict::Blocked,
+            "prevented_continuation": is_prevented,
+            "has_output": summary.hooks.iter().any(|run| !run.said.is_empty()),
+            "level": if summary.verdict == StopHookVerdict::Passed { "info" } else { "notice" },
+        });
+        if let Some(reason) = summary.reasons.first().filter(|_| is_prevented) {
+            body["stop_reason"] = json!(reason);
+        }
+        self.write_system("stop_hook_summary", &body, out);
     }
 
     /// Says that a compaction is over, if one was announced and nothing was said of its end.
     pub(crate) fn end_compaction(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.compacting) {
-            self.system("status", &StatusBody::default(), out);
+            self.write_system("status", &json!({ "status": null }), out);
         }
     }
 
     fn on_compacted(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.compacting) {
-            let body = StatusBody { compact_result: Some("success"), ..StatusBody::default() };
-            self.system("status", &body, out);
+            self.write_system("status", &json!({ "status": null, "compact_result": "success" }), out);
         }
-        let kept = compaction.tail.zip(self.latest).filter(|(head, latest)| head <= latest);
-        let body = CompactBody {
-            compact_metadata: CompactMetadata {
-                trigger: match compaction.trigger {
-                    CompactTrigger::Manual => "manual",
-                    CompactTrigger::Auto | CompactTrigger::Reactive => "auto",
-                },
-                pre_tokens: compaction.tokens_before,
-                post_tokens: compaction.tokens_after,
-                duration_ms: compaction.duration_ms,
-                preserved_segment: kept.map(|(head, latest)| PreservedSegment {
-                    head: self.ids.of(head),
-                    anchor: self.ids.of(compaction.boundary.id),
-                    tail: self.ids.of(latest),
-                }),
-            },
+        let trigger = match compaction.trigger {
+            CompactTrigger::Manual => "manual",
+            CompactTrigger::Auto | CompactTrigger::Reactive => "auto",
         };
-        self.system("compact_boundary", &body, out);
+        let mut metadata = json!({
+            "trigger": trigger,
+            "pre_tokens": compaction.tokens_before,
+            "post_tokens": compaction.tokens_after,
+            "duration_ms": compaction.duration_ms,
+        });
+        // The messages that stay, from the first to the last, and the boundary they now stand behind.
+        if let Some((head, tail)) = compaction.tail.zip(self.latest).filter(|(head, latest)| head <= latest) {
+            metadata["preserved_segment"] = json!({
+                "head_uuid": self.ids.of(head),
+                "anchor_uuid": self.ids.of(compaction.boundary.id),
+                "tail_uuid": self.ids.of(tail),
+            });
+        }
+        self.write_system("compact_boundary", &json!({ "compact_metadata": metadata }), out);
     }
+}
+
+fn stop_hook_info(run: &HookRun) -> Value {
+    let mut info = json!({
+        "command": run.hook,
+        "duration_ms": run.duration_ms,
+        "outcome": hooks::outcome(run.ending),
+    });
+    if !run.said.is_empty() {
+        info["output"] = json!(run.said);
+    }
+    info
 }
 
 /// What a context layer did, for a host's log; nothing if it shows elsewhere.

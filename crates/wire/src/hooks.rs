@@ -4,7 +4,7 @@ use serde::Serialize;
 use windlass_protocol::{HookEnding, HookMoment, HookNews, HookPrinted, MessageId, SessionKey};
 
 use crate::fit;
-use crate::lines::{Id, SystemLine};
+use crate::lines::{Id, LineEnvelope, SystemBody};
 
 /// The ids of handlers and of these lines are counted from where neither messages nor other lines get.
 const RUNS_FROM: u64 = 1 << 62;
@@ -23,7 +23,7 @@ struct Body<'a> {
     hook_name: &'a str,
     hook_event: &'a str,
     #[serde(flatten)]
-    printed: Option<Printed<'a>>,
+    printed: Option<HookOutputJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct HookOutputJson<'a> {
     output: String,
     stdout: &'a str,
     stderr: &'a str,
@@ -63,8 +63,8 @@ impl HookLines {
         };
         let uuid = self.id(LINES_FROM | self.written);
         self.written += 1;
-        let line = SystemLine { kind: "system", subtype, body: &body, session_id: Id(self.key.id), uuid };
-        fit::append_plain(out, &line);
+        let body = SystemBody { subtype, body: &body };
+        fit::append_plain(out, &LineEnvelope { body, session_id: Id(self.key.id), uuid });
     }
 
     fn id(&self, number: u64) -> Id {
@@ -72,9 +72,9 @@ impl HookLines {
     }
 }
 
-fn both(printed: &HookPrinted) -> Printed<'_> {
+fn both(printed: &HookPrinted) -> HookOutputJson<'_> {
     let HookPrinted { output: stdout, errors: stderr } = printed;
-    Printed { output: format!("{stdout}{stderr}"), stdout, stderr }
+    HookOutputJson { output: format!("{stdout}{stderr}"), stdout, stderr }
 }
 
 pub(crate) fn outcome(ending: HookEnding) -> &'static str {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use windlass_protocol::{Block, Priority, SessionKey};
 
-use crate::lines::{Id, ReplayLine, UserMessage};
-use crate::{At, fit, time};
+use crate::lines::{Id, UserLine, UserMessage};
+use crate::{TimePoint, fit, time};
 
 /// The most bytes of a line: what the largest request to a provider may have.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -104,7 +105,7 @@ impl std::fmt::Display for InputProblem {
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct LineType {
     #[serde(rename = "type")]
     kind: String,
 }
@@ -155,7 +156,7 @@ impl InputLine {
         if line.trim().is_empty() {
             return Ok(Self::Ignored);
         }
-        let kind = serde_json::from_str::<Kind>(line)?.kind;
+        let kind = serde_json::from_str::<LineType>(line)?.kind;
         Ok(match kind.as_str() {
             "user" => Self::Prompt(prompt(serde_json::from_str(line)?)?),
             "control_request" => {
@@ -217,49 +218,42 @@ fn block(raw: &RawValue) -> Result<Block, InputProblem> {
     Block::from_json(raw.get()).map_err(|error| InputProblem(format!("invalid block in the prompt: {error}")))
 }
 
-#[derive(Serialize)]
-struct ControlResponse<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    response: ControlAnswer<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "subtype", rename_all = "snake_case")]
-enum ControlAnswer<'a> {
-    Success { request_id: &'a str, response: Receipt<'a> },
-    Error { request_id: &'a str, error: &'a str },
-}
-
-#[derive(Serialize)]
-struct Receipt<'a> {
-    still_queued: &'a [Arc<str>],
-}
-
 /// Appends the answer to an interrupt: the ids of the prompts that still wait.
 pub fn control_success(request_id: &str, still_queued: &[Arc<str>], out: &mut Vec<u8>) {
-    let response = ControlAnswer::Success { request_id, response: Receipt { still_queued } };
-    fit::append_plain(out, &ControlResponse { kind: "control_response", response });
+    let still_queued: Vec<&str> = still_queued.iter().map(|id| &**id).collect();
+    let response = json!({
+        "subtype": "success",
+        "request_id": request_id,
+        "response": { "still_queued": still_queued },
+    });
+    fit::append_plain(out, &json!({ "type": "control_response", "response": response }));
 }
 
 /// Appends the answer to a request that cannot be met.
 pub fn control_error(request_id: &str, error: &str, out: &mut Vec<u8>) {
-    let response = ControlAnswer::Error { request_id, error };
-    fit::append_plain(out, &ControlResponse { kind: "control_response", response });
+    let response = json!({ "subtype": "error", "request_id": request_id, "error": error });
+    fit::append_plain(out, &json!({ "type": "control_response", "response": response }));
 }
 
 /// Appends a prompt that was taken, for its sender.
-pub fn replay(session: impl Into<SessionKey>, uuid: &str, blocks: &[Block], at: At, out: &mut Vec<u8>) {
+pub fn replay(
+    session: impl Into<SessionKey>,
+    uuid: &str,
+    blocks: &[Block],
+    at: TimePoint,
+    out: &mut Vec<u8>,
+) {
     let (session, timestamp) = (session.into(), time::iso(at.wall_ms));
     fit::append(out, |detail, out| {
         let content: Vec<Block> = blocks.iter().map(|block| fit::block_at(block, detail)).collect();
-        let line = ReplayLine {
-            kind: "user",
+        let line = UserLine {
             message: UserMessage { role: "user", content: &content },
             parent_tool_use_id: None,
             session_id: Id(session.id),
             uuid,
             timestamp: &timestamp,
+            tool_use_result: None,
+            is_synthetic: false,
             is_replay: true,
         };
         fit::write_json(&line, out);

@@ -13,9 +13,10 @@ mod input;
 mod lines;
 mod result;
 mod stream;
-mod time;
 mod translate;
 mod usage;
+
+use windlass_text::time;
 
 pub use hooks::HookLines;
 pub use input::{
@@ -24,7 +25,7 @@ pub use input::{
 };
 pub use lines::Lifecycle;
 pub use result::startup_failure;
-pub use translate::{At, Setup, Translator};
+pub use translate::{SessionSetup, TimePoint, Translator};
 
 /// The version of the protocol's reference that hosts compare with; it must begin with three numbers.
 pub const COMPATIBLE_VERSION: &str = "2.1.325";

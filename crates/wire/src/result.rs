@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_protocol::{Denial, ModelSpend, Outcome, SessionKey, Terminal, Usage};
 
 use crate::fit::{self, Detail};
 use crate::lines::{Id, Prompts};
 use crate::translate::LineIds;
-use crate::usage::{ModelUsageJson, UsageJson};
+use crate::usage::{UsageJson, model_usage};
 
 #[derive(Serialize)]
+#[serde(tag = "type", rename = "result")]
 struct ResultLine<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
     subtype: &'static str,
     is_error: bool,
     #[serde(skip_serializing_if = "ApiErrorStatus::is_absent")]
@@ -36,7 +36,7 @@ struct ResultLine<'a> {
     total_cost_usd: Option<f64>,
     usage: UsageJson<'a>,
     #[serde(rename = "modelUsage")]
-    model_usage: BTreeMap<&'a str, ModelUsageJson>,
+    model_usage: BTreeMap<&'a str, Value>,
     permission_denials: Vec<DenialJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_output: Option<&'a RawValue>,
@@ -83,7 +83,7 @@ struct DenialJson<'a> {
 }
 
 /// What the translator knows of a run beside its outcome.
-pub(crate) struct Ending<'a> {
+pub(crate) struct ResultContext<'a> {
     pub(crate) session_id: Id,
     pub(crate) uuid: Id,
     pub(crate) result_index: u32,
@@ -129,38 +129,37 @@ fn terminal_reason(terminal: Terminal) -> &'static str {
     }
 }
 
-pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) {
+pub(crate) fn append(outcome: &Outcome, context: &ResultContext<'_>, out: &mut Vec<u8>) {
     let answer = answer(outcome);
     let errors = errors_of(outcome);
     let success = outcome.terminal.is_success();
     fit::append(out, |detail, out| {
         let line = ResultLine {
-            kind: "result",
             subtype: subtype(outcome.terminal),
             is_error: !success,
             api_error_status: api_error_status(outcome),
             duration_ms: outcome.duration_ms,
             duration_api_ms: outcome.duration_api_ms,
-            ttft_ms: ending.ttft_ms,
+            ttft_ms: context.ttft_ms,
             num_turns: outcome.iterations,
             result: answer.as_deref(),
             errors: answer.is_none().then_some(&*errors),
             stop_reason: outcome.stop_reason.as_deref(),
-            session_id: ending.session_id,
-            total_cost_usd: total_cost(ending.spent),
+            session_id: context.session_id,
+            total_cost_usd: total_cost(context.spent),
             usage: UsageJson::new(&outcome.usage),
-            model_usage: model_usage(ending.spent),
+            model_usage: usage_by_model(context.spent),
             permission_denials: outcome.denials.iter().map(|d| denial_json(d, detail)).collect(),
             structured_output: outcome.structured.as_ref().filter(|_| success).map(|raw| &*raw.0),
             deferred_tool_use: outcome.deferred.as_ref().filter(|_| success).map(|call| DeferredJson {
                 id: &call.id,
                 name: &call.name,
-                input: call.input.clone(),
+                input: Arc::clone(call.input.json()),
             }),
             terminal_reason: is_loop(outcome).then(|| terminal_reason(outcome.terminal)),
-            result_index: ending.result_index,
+            result_index: context.result_index,
             prompts: Prompts::new(&outcome.prompts),
-            uuid: ending.uuid,
+            uuid: context.uuid,
         };
         fit::write_json(&line, out);
     });
@@ -206,7 +205,7 @@ fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
         id: &denial.tool_use.id,
         input: match detail {
             Detail::Bare => fit::empty_object(),
-            _ => denial.tool_use.input.clone(),
+            _ => Arc::clone(denial.tool_use.input.json()),
         },
     }
 }
@@ -214,26 +213,25 @@ fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
 /// Appends the `result` of a run that could not start.
 pub fn startup_failure(session: impl Into<SessionKey>, errors: &[String], out: &mut Vec<u8>) {
     let mut ids = LineIds::new(session.into());
-    let ending = Ending {
+    let context = ResultContext {
         session_id: ids.session(),
         uuid: ids.next(),
         result_index: 0,
         ttft_ms: None,
         spent: &BTreeMap::new(),
     };
-    append_refusal(errors, &[], &ending, out);
+    append_refusal(errors, &[], &context, out);
 }
 
 /// Appends the `result` of prompts that nothing was done about.
 pub(crate) fn append_refusal(
     errors: &[String],
     prompts: &[Arc<str>],
-    ending: &Ending<'_>,
+    context: &ResultContext<'_>,
     out: &mut Vec<u8>,
 ) {
     let usage = Usage::default();
     let line = ResultLine {
-        kind: "result",
         subtype: "error_during_execution",
         is_error: true,
         api_error_status: ApiErrorStatus::Absent,
@@ -244,17 +242,17 @@ pub(crate) fn append_refusal(
         result: None,
         errors: Some(errors),
         stop_reason: None,
-        session_id: ending.session_id,
-        total_cost_usd: total_cost(ending.spent),
+        session_id: context.session_id,
+        total_cost_usd: total_cost(context.spent),
         usage: UsageJson::new(&usage),
-        model_usage: model_usage(ending.spent),
+        model_usage: usage_by_model(context.spent),
         permission_denials: Vec::new(),
         structured_output: None,
         deferred_tool_use: None,
         terminal_reason: Some("turn_setup_failed"),
-        result_index: ending.result_index,
+        result_index: context.result_index,
         prompts: Prompts::new(prompts),
-        uuid: ending.uuid,
+        uuid: context.uuid,
     };
     fit::append_plain(out, &line);
 }
@@ -263,8 +261,8 @@ fn total_cost(spent: &BTreeMap<Arc<str>, ModelSpend>) -> Option<f64> {
     spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
 }
 
-fn model_usage(spent: &BTreeMap<Arc<str>, ModelSpend>) -> BTreeMap<&str, ModelUsageJson> {
-    spent.iter().map(|(model, spend)| (&**model, ModelUsageJson::new(spend))).collect()
+fn usage_by_model(spent: &BTreeMap<Arc<str>, ModelSpend>) -> BTreeMap<&str, Value> {
+    spent.iter().map(|(model, spend)| (&**model, model_usage(spend))).collect()
 }
 
 #[cfg(test)]

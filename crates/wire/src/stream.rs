@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use windlass_protocol::{Delta, Usage};
 
 use crate::fit::{self, Detail};
-use crate::lines::{Id, Prompts};
+use crate::lines::{AssistantMessage, Id, Prompts};
 use crate::translate::LineIds;
 use crate::usage::UsageJson;
 
@@ -18,10 +18,9 @@ const PIECE_BYTES_MAX: usize = 128 * 1024;
 
 /// The envelope of one event.
 #[derive(Serialize)]
-struct StreamLine<'a, E> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    event: E,
+#[serde(tag = "type", rename = "stream_event")]
+struct StreamLine<'a> {
+    event: &'a StreamEventJson<'a>,
     session_id: Id,
     parent_tool_use_id: Option<&'a str>,
     uuid: Id,
@@ -33,57 +32,33 @@ struct StreamLine<'a, E> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event<'a> {
-    MessageStart { message: StartedMessage<'a> },
+enum StreamEventJson<'a> {
+    MessageStart { message: AssistantMessage<'a> },
     ContentBlockStart { index: u32, content_block: &'a RawValue },
     ContentBlockDelta { index: u32, delta: DeltaJson<'a> },
     ContentBlockStop { index: u32 },
-    MessageDelta { delta: Stop<'a>, usage: UsageJson<'a> },
+    MessageDelta { delta: StopJson<'a>, usage: UsageJson<'a> },
     MessageStop,
 }
 
 #[derive(Serialize)]
-struct StartedMessage<'a> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    role: &'static str,
-    model: &'a str,
-    content: [u8; 0],
-    stop_reason: Option<&'a str>,
-    stop_sequence: Option<&'a str>,
-    usage: UsageJson<'a>,
-}
-
-#[derive(Serialize)]
-struct Stop<'a> {
+struct StopJson<'a> {
     stop_reason: &'a str,
     stop_sequence: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-#[serde(untagged)]
+#[serde(tag = "type")]
 enum DeltaJson<'a> {
-    Text {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        text: &'a str,
-    },
-    Thinking {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        thinking: &'a str,
-    },
-    Signature {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        signature: &'a str,
-    },
-    InputJson {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        partial_json: &'a str,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: &'a str },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: &'a str },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: &'a str },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: &'a str },
+    #[serde(untagged)]
     Other(&'a RawValue),
 }
 
@@ -97,17 +72,17 @@ pub(crate) struct Events<'a> {
 
 impl Events<'_> {
     pub(crate) fn started(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
-        let message = StartedMessage {
+        let message = AssistantMessage {
             id: message_id,
             kind: "message",
             role: "assistant",
             model,
-            content: [],
+            content: &[],
             stop_reason: None,
             stop_sequence: None,
             usage: UsageJson::new(usage),
         };
-        self.write(&Event::MessageStart { message }, Some(ttft_ms));
+        self.write(&StreamEventJson::MessageStart { message }, Some(ttft_ms));
     }
 
     fn block_started(&mut self, index: u32, block: &RawValue) {
@@ -115,46 +90,41 @@ impl Events<'_> {
             // The complete block follows as a message of its own, where it is shortened with a note.
             let stand_in = RawValue::from_string(r#"{"type":"text","text":""}"#.into()).unwrap_or_default();
             let content_block = &*stand_in;
-            return self.write(&Event::ContentBlockStart { index, content_block }, None);
+            return self.write(&StreamEventJson::ContentBlockStart { index, content_block }, None);
         }
-        self.write(&Event::ContentBlockStart { index, content_block: block }, None);
+        self.write(&StreamEventJson::ContentBlockStart { index, content_block: block }, None);
     }
 
     pub(crate) fn delta(&mut self, index: u32, delta: &Delta) {
         match delta {
             Delta::Start(block) => self.block_started(index, block),
             Delta::Stop => self.block_stopped(index),
-            Delta::Text(text) => {
-                self.pieces(index, text, |text| DeltaJson::Text { kind: "text_delta", text });
+            Delta::Text(text) => self.pieces(index, text, |text| DeltaJson::Text { text }),
+            Delta::Thinking(text) => self.pieces(index, text, |thinking| DeltaJson::Thinking { thinking }),
+            Delta::Signature(text) => {
+                self.pieces(index, text, |signature| DeltaJson::Signature { signature });
             }
-            Delta::Thinking(text) => {
-                self.pieces(index, text, |thinking| DeltaJson::Thinking { kind: "thinking_delta", thinking });
+            Delta::InputJson(text) => {
+                self.pieces(index, text, |partial_json| DeltaJson::InputJson { partial_json });
             }
-            Delta::Signature(text) => self
-                .pieces(index, text, |signature| DeltaJson::Signature { kind: "signature_delta", signature }),
-            Delta::InputJson(text) => self.pieces(index, text, |partial_json| DeltaJson::InputJson {
-                kind: "input_json_delta",
-                partial_json,
-            }),
             Delta::Other(json) => {
-                let raw = serde_json::from_str::<&RawValue>(json);
-                if let Ok(raw) = raw {
+                if let Ok(raw) = serde_json::from_str(json) {
                     let delta = DeltaJson::Other(raw);
-                    self.write(&Event::ContentBlockDelta { index, delta }, None);
+                    self.write(&StreamEventJson::ContentBlockDelta { index, delta }, None);
                 }
             }
         }
     }
 
     pub(crate) fn block_stopped(&mut self, index: u32) {
-        self.write(&Event::ContentBlockStop { index }, None);
+        self.write(&StreamEventJson::ContentBlockStop { index }, None);
     }
 
     pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
-        let delta = Stop { stop_reason, stop_sequence: None };
+        let delta = StopJson { stop_reason, stop_sequence: None };
         let usage = UsageJson::new(usage);
-        self.write(&Event::MessageDelta { delta, usage }, None);
-        self.write(&Event::MessageStop, None);
+        self.write(&StreamEventJson::MessageDelta { delta, usage }, None);
+        self.write(&StreamEventJson::MessageStop, None);
     }
 
     /// Writes a delta whose text may be cut anywhere, in pieces that fit a line.
@@ -163,7 +133,7 @@ impl Events<'_> {
         loop {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES_MAX));
             let delta = make(piece);
-            self.write(&Event::ContentBlockDelta { index, delta }, None);
+            self.write(&StreamEventJson::ContentBlockDelta { index, delta }, None);
             rest = after;
             if rest.is_empty() {
                 return;
@@ -171,9 +141,8 @@ impl Events<'_> {
         }
     }
 
-    fn write(&mut self, event: &Event<'_>, ttft_ms: Option<u64>) {
+    fn write(&mut self, event: &StreamEventJson<'_>, ttft_ms: Option<u64>) {
         let line = StreamLine {
-            kind: "stream_event",
             event,
             session_id: self.ids.session(),
             parent_tool_use_id: None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use windlass_protocol::{
     Block, BlockKind, CallId, Denial, Failure, MessageId, ModelSpend, Outcome, Repair, SessionKey,
     ShownParts, Terminal, ToolUse, Update, Usage,
@@ -13,11 +14,9 @@ use windlass_protocol::{
 use crate::failure::{error_category, error_kind};
 use crate::fit::{self, block_at};
 use crate::lines::{
-    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, Lifecycle,
-    LifecycleLine, Prompts, RefusalBody, RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine,
-    UserMessage,
+    AssistantLine, AssistantMessage, Id, Lifecycle, LineEnvelope, Prompts, SystemBody, UserLine, UserMessage,
 };
-use crate::result::{self, Ending};
+use crate::result::{self, ResultContext};
 use crate::stream::Events;
 use crate::usage::{UsageJson, add_spend};
 use crate::{COMPATIBLE_VERSION, time};
@@ -25,9 +24,12 @@ use crate::{COMPATIBLE_VERSION, time};
 /// How long a call runs before hosts are told that it still does, and again after each such time.
 const HEARTBEAT_MS: u64 = 30_000;
 
+/// The fields of `system/init` that hosts read only where they say something.
+const ABSENT_IF_EMPTY: [&str; 3] = ["untrusted_settings", "betas", "additional_directories"];
+
 /// What a host is told about the session when a run begins.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct SessionSetup {
     /// The working directory.
     pub cwd: String,
     /// Working directories added to it.
@@ -54,7 +56,7 @@ pub struct Setup {
 
 /// When something happened.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct At {
+pub struct TimePoint {
     /// Milliseconds since 1970.
     pub wall_ms: u64,
     /// Milliseconds since some fixed moment; never goes back.
@@ -92,6 +94,10 @@ impl LineIds {
         self.without_message += 1;
         id
     }
+
+    pub(crate) fn envelope<T>(&mut self, body: T) -> LineEnvelope<T> {
+        LineEnvelope { body, session_id: self.session(), uuid: self.next() }
+    }
 }
 
 /// Translates the updates of a session's runs, one run after the other.
@@ -100,19 +106,19 @@ impl LineIds {
 /// the `result`. Lines are appended to the caller's buffer, which can be kept and reused.
 #[derive(Debug)]
 pub struct Translator {
-    setup: Setup,
+    setup: SessionSetup,
     pub(crate) ids: LineIds,
     /// The response that is being written.
     message_id: Arc<str>,
     model: Arc<str>,
     usage: Usage,
     /// Of the run that goes on.
-    now: At,
+    now: TimePoint,
     began_ms: u64,
     requested_ms: u64,
     ttft_ms: Option<u64>,
     retracted: Vec<Id>,
-    running: Vec<Running>,
+    running: Vec<RunningCall>,
     /// Prompts that nothing has answered yet, by the ids their senders gave them.
     unanswered: Vec<Arc<str>>,
     pub(crate) compacting: bool,
@@ -130,7 +136,7 @@ pub struct Translator {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     call: CallId,
     tool_use_id: Arc<str>,
     name: Arc<str>,
@@ -138,8 +144,20 @@ struct Running {
     next_beat_ms: u64,
 }
 
+/// One block of an answer, or the failure that stands in its place.
+struct AnswerBlock<'a> {
+    uuid: Id,
+    message_id: Arc<str>,
+    model: Arc<str>,
+    usage: Usage,
+    block: &'a Block,
+    aborted: bool,
+    /// The category of the failure, and the provider's id of the request.
+    failure: Option<(&'static str, Option<&'a str>)>,
+}
+
 /// A message from the user's side: the result of a call, or text.
-struct Said<'a> {
+struct UserContent<'a> {
     id: MessageId,
     blocks: &'a [Block],
     /// The structured form of a result, which repeats its content.
@@ -152,14 +170,14 @@ struct Said<'a> {
 impl Translator {
     /// A translator for this session.
     #[must_use]
-    pub fn new(session: impl Into<SessionKey>, setup: Setup) -> Self {
+    pub fn new(session: impl Into<SessionKey>, setup: SessionSetup) -> Self {
         Self {
             message_id: "".into(),
             model: setup.model.as_str().into(),
             setup,
             ids: LineIds::new(session.into()),
             usage: Usage::default(),
-            now: At::default(),
+            now: TimePoint::default(),
             began_ms: 0,
             requested_ms: 0,
             ttft_ms: None,
@@ -189,44 +207,53 @@ impl Translator {
     }
 
     /// Begins a run: `system/init`.
-    pub fn begin(&mut self, at: At, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, at: TimePoint, out: &mut Vec<u8>) {
         self.began_ms = at.monotonic_ms;
         self.ttft_ms = None;
         self.retracted.clear();
         self.running.clear();
         self.unanswered.clear();
         self.compacting = false;
-        let uuid = self.ids.next();
-        let line = InitLine {
-            kind: "system",
-            subtype: "init",
-            cwd: &self.setup.cwd,
-            session_id: self.ids.session(),
-            model: &self.setup.model,
-            tools: &self.setup.tools,
-            mcp_servers: [],
-            permission_mode: &self.setup.permission_mode,
-            slash_commands: &self.setup.slash_commands,
-            untrusted_settings: &self.setup.untrusted_settings,
-            api_key_source: &self.setup.api_key_source,
-            claude_code_version: COMPATIBLE_VERSION,
-            output_style: "default",
-            agents: [],
-            skills: [],
-            plugins: [],
-            capabilities: &self.setup.capabilities,
-            betas: &self.setup.betas,
-            additional_directories: &self.setup.additional_directories,
-            uuid,
-        };
+        let line = self.init_line();
         fit::append_plain(out, &line);
         for (prompt, state) in std::mem::take(&mut self.left) {
-            self.lifecycle(&prompt, state, out);
+            self.write_lifecycle(&prompt, state, out);
         }
     }
 
+    fn init_line(&mut self) -> Value {
+        let setup = &self.setup;
+        let mut line = json!({
+            "type": "system",
+            "subtype": "init",
+            "cwd": setup.cwd,
+            "session_id": self.ids.session(),
+            "model": setup.model,
+            "tools": setup.tools,
+            "mcp_servers": [],
+            "permissionMode": setup.permission_mode,
+            "slash_commands": setup.slash_commands,
+            "untrusted_settings": setup.untrusted_settings,
+            "apiKeySource": setup.api_key_source,
+            "claude_code_version": COMPATIBLE_VERSION,
+            "output_style": "default",
+            "agents": [],
+            "skills": [],
+            "plugins": [],
+            "capabilities": setup.capabilities,
+            "betas": setup.betas,
+            "additional_directories": setup.additional_directories,
+            "uuid": self.ids.next(),
+        });
+        if let Some(fields) = line.as_object_mut() {
+            let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+            fields.retain(|name, value| !(ABSENT_IF_EMPTY.contains(&name.as_str()) && is_empty(value)));
+        }
+        line
+    }
+
     /// Appends the lines of one update, if it has any.
-    pub fn update(&mut self, update: &Update, at: At, out: &mut Vec<u8>) {
+    pub fn update(&mut self, update: &Update, at: TimePoint, out: &mut Vec<u8>) {
         self.now = at;
         self.shown.note(update);
         match update {
@@ -234,15 +261,15 @@ impl Translator {
             Update::Responding { message_id, model, usage, .. } => {
                 self.on_responding(message_id, model, usage, out);
             }
-            Update::Delta { index, delta } => self.stream(out, |events| events.delta(*index, delta)),
+            Update::Delta { index, delta } => self.write_stream(out, |events| events.delta(*index, delta)),
             Update::Block { id, index, block, aborted } => {
                 self.on_block(*id, block, *aborted, out);
                 if !aborted {
-                    self.stream(out, |events| events.block_stopped(*index));
+                    self.write_stream(out, |events| events.block_stopped(*index));
                 }
             }
             Update::Responded { stop_reason, usage, .. } => {
-                self.stream(out, |events| events.responded(stop_reason, usage));
+                self.write_stream(out, |events| events.responded(stop_reason, usage));
             }
             Update::Retracted { messages, calls } => {
                 self.running.retain(|running| !calls.contains(&running.call));
@@ -254,41 +281,41 @@ impl Translator {
             Update::ToolFinished { call, .. } => self.running.retain(|running| running.call != *call),
             Update::ToolResult { id, call, result, structured, .. } => {
                 self.running.retain(|running| running.call != *call);
-                let said = Said {
+                let said = UserContent {
                     id: *id,
                     blocks: std::slice::from_ref(result),
                     structured: structured.as_ref().map(|raw| &*raw.0),
                     synthetic: false,
                     prompts: &[],
                 };
-                self.user(&said, out);
+                self.write_user(&said, out);
             }
             Update::UserText { id, blocks, synthetic, prompts } => {
-                let said = Said { id: *id, blocks, structured: None, synthetic: *synthetic, prompts };
-                self.user(&said, out);
+                let said = UserContent { id: *id, blocks, structured: None, synthetic: *synthetic, prompts };
+                self.write_user(&said, out);
             }
             // Answering is the caller's business; the progress of a call shows as a heartbeat.
             Update::Question(_) | Update::ToolProgress { .. } => {}
             Update::Denied(denial) => self.on_denied(denial, out),
             Update::Retrying { attempt, retries_max, delay_ms, failure } => {
-                let body = RetryBody {
-                    attempt: *attempt,
-                    max_retries: *retries_max,
-                    retry_delay_ms: *delay_ms,
-                    error_status: failure.status,
-                    error: error_category(failure),
-                };
-                self.system("api_retry", &body, out);
+                let body = json!({
+                    "attempt": attempt,
+                    "max_retries": retries_max,
+                    "retry_delay_ms": delay_ms,
+                    "error_status": failure.status,
+                    "error": error_category(failure),
+                });
+                self.write_system("api_retry", &body, out);
             }
             Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
             Update::PromptsStarted(ids) => self.on_started(ids, out),
             Update::PromptsRefused(ids) => {
                 for id in ids {
-                    self.lifecycle(id, Lifecycle::Refused, out);
+                    self.write_lifecycle(id, Lifecycle::Refused, out);
                 }
             }
             Update::Failed { terminal, text, failure } => {
-                self.failed(*terminal, text, failure.as_deref(), out);
+                self.on_failed(*terminal, text, failure.as_deref(), out);
             }
             Update::Done(outcome) => self.on_done(outcome, out),
             other => self.on_context(other, out),
@@ -302,33 +329,31 @@ impl Translator {
     }
 
     /// Appends a sign of life for each call that has run for long.
-    pub fn heartbeat(&mut self, at: At, out: &mut Vec<u8>) {
+    pub fn heartbeat(&mut self, at: TimePoint, out: &mut Vec<u8>) {
         for running in &mut self.running {
             if running.next_beat_ms > at.monotonic_ms {
                 continue;
             }
             running.next_beat_ms = at.monotonic_ms + HEARTBEAT_MS;
-            let line = ToolProgressLine {
-                kind: "tool_progress",
-                tool_use_id: &running.tool_use_id,
-                tool_name: &running.name,
-                parent_tool_use_id: None,
-                elapsed_time_seconds: at.monotonic_ms.saturating_sub(running.started_ms) / 1000,
-                heartbeat: true,
-                session_id: self.ids.session(),
-                uuid: self.ids.next(),
-            };
-            fit::append_plain(out, &line);
+            let body = json!({
+                "type": "tool_progress",
+                "tool_use_id": &*running.tool_use_id,
+                "tool_name": &*running.name,
+                "parent_tool_use_id": null,
+                "elapsed_time_seconds": at.monotonic_ms.saturating_sub(running.started_ms) / 1000,
+                "heartbeat": true,
+            });
+            fit::append_plain(out, &self.ids.envelope(body));
         }
     }
 
     /// Appends a note for the host's log.
     pub fn informational(&mut self, content: &str, level: &str, out: &mut Vec<u8>) {
-        self.system("informational", &InformationalBody { content, level }, out);
+        self.write_system("informational", &json!({ "content": content, "level": level }), out);
     }
 
     fn on_tool_started(&mut self, call: CallId, tool_use: &ToolUse) {
-        self.running.push(Running {
+        self.running.push(RunningCall {
             call,
             tool_use_id: tool_use.id.clone(),
             name: tool_use.name.clone(),
@@ -342,19 +367,18 @@ impl Translator {
         if denial.by_person {
             return;
         }
-        let body = DeniedBody {
-            tool_name: &denial.tool_use.name,
-            tool_use_id: &denial.tool_use.id,
-            message: &denial.reason,
-        };
-        self.system("permission_denied", &body, out);
+        let body = json!({
+            "tool_name": &*denial.tool_use.name,
+            "tool_use_id": &*denial.tool_use.id,
+            "message": denial.reason,
+        });
+        self.write_system("permission_denied", &body, out);
     }
 
     fn on_requesting(&mut self, out: &mut Vec<u8>) {
         self.requested_ms = self.now.monotonic_ms;
         if self.setup.partial_messages {
-            let status = Some("requesting");
-            self.system("status", &StatusBody { status, ..StatusBody::default() }, out);
+            self.write_system("status", &json!({ "status": "requesting" }), out);
         }
     }
 
@@ -365,35 +389,46 @@ impl Translator {
         self.usage = usage.clone();
         self.ttft_ms.get_or_insert(now_ms.saturating_sub(self.began_ms));
         let ttft_ms = now_ms.saturating_sub(self.requested_ms);
-        self.stream(out, |events| events.started(message_id, model, usage, ttft_ms));
+        self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
     }
 
     fn on_block(&mut self, id: MessageId, block: &Block, aborted: bool, out: &mut Vec<u8>) {
+        self.latest = Some(id);
+        let answer = AnswerBlock {
+            uuid: self.ids.of(id),
+            message_id: self.message_id.clone(),
+            model: self.model.clone(),
+            usage: self.usage.clone(),
+            block,
+            aborted,
+            failure: None,
+        };
+        self.write_answer(&answer, out);
+    }
+
+    fn write_answer(&mut self, answer: &AnswerBlock<'_>, out: &mut Vec<u8>) {
         let supersedes = std::mem::take(&mut self.retracted);
         let answered = std::mem::take(&mut self.unanswered);
-        self.latest = Some(id);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
-            let content = [signed(block_at(block, detail))];
             let line = AssistantLine {
-                kind: "assistant",
                 message: AssistantMessage {
-                    id: &self.message_id,
+                    id: &answer.message_id,
                     kind: "message",
                     role: "assistant",
-                    model: &self.model,
-                    content: &content,
-                    stop_reason: None,
-                    stop_sequence: None,
-                    usage: UsageJson::new(&self.usage),
+                    model: &answer.model,
+                    content: &[signed(block_at(answer.block, detail))],
+                    stop_reason: answer.failure.map(|_| "stop_sequence"),
+                    stop_sequence: answer.failure.map(|_| ""),
+                    usage: UsageJson::new(&answer.usage),
                 },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: self.ids.of(id),
+                uuid: answer.uuid,
                 timestamp: &timestamp,
-                error: None,
-                request_id: None,
-                aborted,
+                error: answer.failure.map(|(kind, _)| kind),
+                request_id: answer.failure.and_then(|(_, request_id)| request_id),
+                aborted: answer.aborted,
                 supersedes: &supersedes,
                 prompts: Prompts::new(&answered),
             };
@@ -401,13 +436,12 @@ impl Translator {
         });
     }
 
-    fn user(&mut self, said: &Said<'_>, out: &mut Vec<u8>) {
+    fn write_user(&mut self, said: &UserContent<'_>, out: &mut Vec<u8>) {
         self.latest = Some(said.id);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
             let content: Vec<Block> = said.blocks.iter().map(|block| block_at(block, detail)).collect();
             let line = UserLine {
-                kind: "user",
                 message: UserMessage { role: "user", content: &content },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
@@ -415,6 +449,7 @@ impl Translator {
                 timestamp: &timestamp,
                 tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
                 is_synthetic: said.synthetic,
+                is_replay: false,
             };
             fit::write_json(&line, out);
         });
@@ -428,7 +463,7 @@ impl Translator {
             self.informational(warning, "warning", out);
         }
         match outcome.terminal {
-            Terminal::Refused => self.refused(outcome, out),
+            Terminal::Refused => self.write_refusal(outcome, out),
             _ if !self.retracted.is_empty() => {
                 self.retracted.clear();
                 self.informational("Part of the answer shown above was retracted.", "notice", out);
@@ -438,7 +473,7 @@ impl Translator {
         let well = outcome.terminal.is_success();
         let state = if well { Lifecycle::Completed } else { Lifecycle::Cancelled };
         for id in &outcome.prompts {
-            self.lifecycle(id, state, out);
+            self.write_lifecycle(id, state, out);
         }
         self.result(outcome, out);
     }
@@ -446,16 +481,15 @@ impl Translator {
     /// Prompts are part of a run; the first answer names them.
     fn on_started(&mut self, ids: &[Arc<str>], out: &mut Vec<u8>) {
         for id in ids {
-            self.lifecycle(id, Lifecycle::Started, out);
+            self.write_lifecycle(id, Lifecycle::Started, out);
         }
         self.unanswered.extend(ids.iter().cloned());
     }
 
     /// Appends what became of a prompt or command that its sender gave an id.
-    fn lifecycle(&mut self, prompt: &str, state: Lifecycle, out: &mut Vec<u8>) {
-        let (session_id, uuid) = (self.ids.session(), self.ids.next());
-        let line = LifecycleLine { kind: "command_lifecycle", command_uuid: prompt, state, session_id, uuid };
-        fit::append_plain(out, &line);
+    fn write_lifecycle(&mut self, prompt: &str, state: Lifecycle, out: &mut Vec<u8>) {
+        let body = json!({ "type": "command_lifecycle", "command_uuid": prompt, "state": state });
+        self.write_line(&body, out);
     }
 
     /// Appends the `result` alone, for hosts that want nothing else.
@@ -466,28 +500,28 @@ impl Translator {
                 None => drop(self.spent.insert(model.clone(), spend.clone())),
             }
         }
-        let ending = self.ending();
-        result::append(outcome, &ending, out);
+        let context = self.result_context();
+        result::append(outcome, &context, out);
         self.results += 1;
     }
 
     /// Appends the `result` of a prompt that nothing was done about, and why.
     pub fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
         if let Some(id) = prompt {
-            self.lifecycle(id, Lifecycle::Refused, out);
+            self.write_lifecycle(id, Lifecycle::Refused, out);
         }
-        let ending = self.ending();
+        let context = self.result_context();
         result::append_refusal(
             &[error.to_owned()],
             prompt.map(std::slice::from_ref).unwrap_or_default(),
-            &ending,
+            &context,
             out,
         );
         self.results += 1;
     }
 
-    fn ending(&mut self) -> Ending<'_> {
-        Ending {
+    fn result_context(&mut self) -> ResultContext<'_> {
+        ResultContext {
             session_id: self.ids.session(),
             uuid: self.ids.next(),
             result_index: self.results,
@@ -497,67 +531,44 @@ impl Translator {
     }
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
-    fn failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
-        let supersedes = std::mem::take(&mut self.retracted);
-        let answered = std::mem::take(&mut self.unanswered);
+    fn on_failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
         let uuid = self.ids.next();
-        let id = uuid.0.to_string();
-        let timestamp = time::iso(self.now.wall_ms);
-        let text = Block::text(text);
-        let usage = Usage::default();
-        fit::append(out, |detail, out| {
-            let content = [BlockJson::AsWritten(block_at(&text, detail))];
-            let line = AssistantLine {
-                kind: "assistant",
-                message: AssistantMessage {
-                    id: &id,
-                    kind: "message",
-                    role: "assistant",
-                    model: "<synthetic>",
-                    content: &content,
-                    stop_reason: Some("stop_sequence"),
-                    stop_sequence: Some(""),
-                    usage: UsageJson::new(&usage),
-                },
-                parent_tool_use_id: None,
-                session_id: self.ids.session(),
-                uuid,
-                timestamp: &timestamp,
-                error: Some(error_kind(terminal, failure)),
-                request_id: failure.and_then(|failure| failure.request_id.as_deref()),
-                aborted: false,
-                supersedes: &supersedes,
-                prompts: Prompts::new(&answered),
-            };
-            fit::write_json(&line, out);
+        let request_id = failure.and_then(|failure| failure.request_id.as_deref());
+        let answer = AnswerBlock {
+            uuid,
+            message_id: uuid.0.to_string().into(),
+            model: "<synthetic>".into(),
+            usage: Usage::default(),
+            block: &Block::text(text),
+            aborted: false,
+            failure: Some((error_kind(terminal, failure), request_id)),
+        };
+        self.write_answer(&answer, out);
+    }
+
+    fn write_refusal(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
+        let mut body = json!({
+            "original_model": &*self.model,
+            "request_id": null,
+            "content": outcome.error_text(),
         });
+        if !self.retracted.is_empty() {
+            body["retracted_message_uuids"] = json!(std::mem::take(&mut self.retracted));
+        }
+        self.write_system("model_refusal_no_fallback", &body, out);
     }
 
-    fn refused(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
-        let retracted = std::mem::take(&mut self.retracted);
-        let model = self.model.clone();
-        let body = RefusalBody {
-            original_model: &model,
-            request_id: None,
-            content: &outcome.error_text(),
-            retracted_message_uuids: &retracted,
-        };
-        self.system("model_refusal_no_fallback", &body, out);
+    pub(crate) fn write_system(&mut self, subtype: &str, body: &Value, out: &mut Vec<u8>) {
+        self.write_line(&SystemBody { subtype, body }, out);
     }
 
-    pub(crate) fn system<T: Serialize>(&mut self, subtype: &'static str, body: &T, out: &mut Vec<u8>) {
-        let line = SystemLine {
-            kind: "system",
-            subtype,
-            body,
-            session_id: self.ids.session(),
-            uuid: self.ids.next(),
-        };
-        fit::append_plain(out, &line);
+    /// Appends a line with the ids of session and line behind its own fields.
+    pub(crate) fn write_line(&mut self, body: &impl Serialize, out: &mut Vec<u8>) {
+        fit::append_plain(out, &self.ids.envelope(body));
     }
 
     /// Writes stream events, if they are wanted.
-    fn stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
+    fn write_stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
         if self.setup.partial_messages {
             write(&mut Events { ids: &mut self.ids, prompts: &self.unanswered, out });
         }
@@ -565,29 +576,19 @@ impl Translator {
 }
 
 /// The block with a signature if it is thinking without one: a host in Python stops at a missing key.
-fn signed(block: Block) -> BlockJson {
+fn signed(block: Block) -> Block {
     if block.kind() != &BlockKind::Thinking {
-        return BlockJson::AsWritten(block);
+        return block;
     }
-    let Ok(mut fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(block.json())
-    else {
-        return BlockJson::AsWritten(block);
-    };
-    let complete = ["thinking", "signature"]
-        .iter()
-        .all(|key| fields.get(*key).is_some_and(serde_json::Value::is_string));
-    if complete {
-        return BlockJson::AsWritten(block);
+    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(block.json()) else { return block };
+    let lacks = |fields: &Map<String, Value>, key| !fields.get(key).is_some_and(Value::is_string);
+    let missing: Vec<&str> =
+        ["thinking", "signature"].into_iter().filter(|key| lacks(&fields, *key)).collect();
+    if missing.is_empty() {
+        return block;
     }
-    for key in ["thinking", "signature"] {
-        if !fields.get(key).is_some_and(serde_json::Value::is_string) {
-            fields.insert(key.into(), "".into());
-        }
-    }
-    match serde_json::value::to_raw_value(&fields) {
-        Ok(json) => BlockJson::Mended(json),
-        Err(_) => BlockJson::AsWritten(block),
-    }
+    fields.extend(missing.into_iter().map(|key| (key.to_owned(), "".into())));
+    Block::from_json(&Value::Object(fields).to_string()).unwrap_or(block)
 }
 
 /// What the last gate did, for a host's log.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use windlass_protocol::{CacheCreation, ModelSpend, ServerToolUse, Usage};
 
 /// Usage with every key hosts expect; none is null.
@@ -51,41 +52,21 @@ impl<'a> UsageJson<'a> {
     }
 }
 
-/// What one model took, of all runs of the session.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ModelUsageJson {
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    web_search_requests: u64,
-    /// Null when the price is unknown: zero would be a lie.
-    #[serde(rename = "costUSD")]
-    cost_usd: Option<f64>,
-    context_window: u64,
-    max_output_tokens: u32,
-    #[serde(rename = "cacheCreationEphemeral5mInputTokens")]
-    written_5m: u64,
-    #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
-    written_1h: u64,
-}
-
-impl ModelUsageJson {
-    pub(crate) fn new(spend: &ModelSpend) -> Self {
-        Self {
-            input_tokens: spend.usage.input_tokens,
-            output_tokens: spend.usage.output_tokens,
-            cache_read_input_tokens: spend.usage.cache_read_input_tokens,
-            cache_creation_input_tokens: spend.usage.cache_creation_input_tokens,
-            web_search_requests: spend.usage.server_tool_use.web_search_requests,
-            cost_usd: spend.cost_usd,
-            context_window: spend.window_tokens,
-            max_output_tokens: spend.output_tokens_max,
-            written_5m: spend.usage.cache_creation.ephemeral_5m_input_tokens,
-            written_1h: spend.usage.cache_creation.ephemeral_1h_input_tokens,
-        }
-    }
+/// What one model took, of all runs of the session. The cost is null when the price is unknown: zero would be a lie.
+pub(crate) fn model_usage(spend: &ModelSpend) -> Value {
+    let usage = &spend.usage;
+    json!({
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheReadInputTokens": usage.cache_read_input_tokens,
+        "cacheCreationInputTokens": usage.cache_creation_input_tokens,
+        "webSearchRequests": usage.server_tool_use.web_search_requests,
+        "costUSD": spend.cost_usd,
+        "contextWindow": spend.window_tokens,
+        "maxOutputTokens": spend.output_tokens_max,
+        "cacheCreationEphemeral5mInputTokens": usage.cache_creation.ephemeral_5m_input_tokens,
+        "cacheCreationEphemeral1hInputTokens": usage.cache_creation.ephemeral_1h_input_tokens,
+    })
 }
 
 /// Adds what a run took of one model to what earlier runs took.

@@ -11,14 +11,14 @@ use windlass_protocol::{
     HookEvent, HookRun, Message, MessageId, Origin, Outcome, PrefixPart, RawValue, RawValueEq, RequestId,
     SessionSeed, StopHookSummary, StopHookVerdict, StoredResult, Terminal, ToolUse, Update, Usage,
 };
-use windlass_wire::{At, Lifecycle, Setup, Translator};
+use windlass_wire::{Lifecycle, SessionSetup, TimePoint, Translator};
 
 /// The lines of one run; each update comes 10 ms after the one before.
 fn lines(partial_messages: bool, updates: &[Update]) -> String {
-    let setup = Setup { model: "claude-test".into(), partial_messages, ..Setup::default() };
+    let setup = SessionSetup { model: "claude-test".into(), partial_messages, ..SessionSetup::default() };
     let mut translator = Translator::new(SessionSeed(7), setup);
     let mut out = Vec::new();
-    let mut at = At { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
+    let mut at = TimePoint { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
     translator.begin(at, &mut out);
     out.clear();
     for update in updates {
@@ -270,7 +270,7 @@ fn a_result_carries_what_was_asked_for() {
     let structured = Some(Arc::new(RawValueEq(RawValue::from_string(r#"{"b": 1, "a": 2}"#.into()).unwrap())));
     let seen = result(Outcome { structured, ..outcome(Terminal::Completed) });
     assert_eq!(seen["structured_output"], json!({"b": 1, "a": 2}));
-    let call = ToolUse { id: "toolu_1".into(), name: "Bash".into(), input: raw(r#"{"command":"x"}"#) };
+    let call = ToolUse { id: "toolu_1".into(), name: "Bash".into(), input: raw(r#"{"command":"x"}"#).into() };
     let seen = result(Outcome { deferred: Some(call), ..outcome(Terminal::ToolDeferred) });
     assert_eq!(
         seen["deferred_tool_use"],
@@ -304,11 +304,11 @@ fn only_success_has_a_text_and_only_a_loop_has_a_reason_to_end() {
 
 #[test]
 fn a_prompt_that_nothing_is_done_about_has_a_result_too() {
-    let mut translator = Translator::new(SessionSeed(7), Setup::default());
+    let mut translator = Translator::new(SessionSeed(7), SessionSetup::default());
     let mut out = Vec::new();
-    translator.begin(At::default(), &mut out);
+    translator.begin(TimePoint::default(), &mut out);
     translator.refuse("That is off.", Some(&"u1".into()), &mut out);
-    translator.update(&done(outcome(Terminal::Completed)), At::default(), &mut out);
+    translator.update(&done(outcome(Terminal::Completed)), TimePoint::default(), &mut out);
     let seen = values(&String::from_utf8(out).unwrap());
     assert_eq!((&seen[1]["command_uuid"], &seen[1]["state"]), (&json!("u1"), &json!("refused")));
     assert_eq!(seen[2]["terminal_reason"], "turn_setup_failed");
@@ -342,10 +342,10 @@ fn every_prompt_with_an_id_is_started_and_comes_to_one_end() {
     check(Terminal::AbortedTools, &["a started", "b started", "a cancelled", "b cancelled"]);
     check(Terminal::ApiError, &["a started", "b started", "a cancelled", "b cancelled"]);
     let left = vec![("a".into(), Lifecycle::Cancelled), ("b".into(), Lifecycle::Queued)];
-    let mut translator = Translator::new(SessionSeed(7), Setup::default()).left(left);
+    let mut translator = Translator::new(SessionSeed(7), SessionSetup::default()).left(left);
     let mut out = Vec::new();
-    translator.begin(At::default(), &mut out);
-    translator.begin(At::default(), &mut out);
+    translator.begin(TimePoint::default(), &mut out);
+    translator.begin(TimePoint::default(), &mut out);
     let seen = values(&String::from_utf8(out).unwrap());
     assert_eq!(
         (&seen[0]["subtype"], fates(&seen)),

@@ -8,27 +8,27 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_protocol::{
     Block, CallFacts, CallId, CallKind, Delta, Denial, Failure, FailureClass, MessageId, ModelSpend, Outcome,
-    RawValue, Repair, RequestId, SessionSeed, Terminal, ToolOutcome, ToolUse, Update, Usage,
+    RawValue, Repair, RequestId, SessionSeed, Terminal, ToolOutput, ToolUse, Update, Usage,
 };
-use windlass_wire::{At, Setup, Translator, startup_failure};
+use windlass_wire::{SessionSetup, TimePoint, Translator, startup_failure};
 
-fn setup(partial_messages: bool) -> Setup {
-    Setup {
+fn setup(partial_messages: bool) -> SessionSetup {
+    SessionSetup {
         cwd: "/srv/app".into(),
         model: "claude-test".into(),
         tools: vec!["Bash".into(), "Read".into()],
         permission_mode: "default".into(),
         api_key_source: "ANTHROPIC_API_KEY".into(),
         partial_messages,
-        ..Setup::default()
+        ..SessionSetup::default()
     }
 }
 
 /// Translates one run; each update comes 10 ms after the one before.
-fn lines(setup: Setup, updates: &[Update]) -> String {
+fn lines(setup: SessionSetup, updates: &[Update]) -> String {
     let mut translator = Translator::new(SessionSeed(7), setup);
     let mut out = Vec::new();
-    let mut at = At { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
+    let mut at = TimePoint { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
     translator.begin(at, &mut out);
     for update in updates {
         at.wall_ms += 10;
@@ -166,7 +166,7 @@ fn block(id: u64, index: u32, block: Block) -> Update {
 }
 
 fn tool_use() -> ToolUse {
-    ToolUse { id: "toolu_1".into(), name: "Read".into(), input: raw(r#"{"file_path":"a.txt"}"#) }
+    ToolUse { id: "toolu_1".into(), name: "Read".into(), input: raw(r#"{"file_path":"a.txt"}"#).into() }
 }
 
 fn tool_started() -> Update {
@@ -177,7 +177,7 @@ fn tool_started() -> Update {
     }
 }
 
-fn tool_result(id: u64, outcome: &ToolOutcome) -> Update {
+fn tool_result(id: u64, outcome: &ToolOutput) -> Update {
     Update::ToolResult {
         id: MessageId(id),
         call: CallId(1),
@@ -211,7 +211,7 @@ fn run_with_a_tool() -> Vec<Update> {
         block(2, 1, call),
         tool_started(),
         responded("tool_use"),
-        tool_result(3, &ToolOutcome::text("hello").with_structured(&serde_json::json!({"type":"text"}))),
+        tool_result(3, &ToolOutput::text("hello").with_structured(&serde_json::json!({"type":"text"}))),
         requesting(),
         responding("msg_2"),
         started(0, r#"{"type":"text","text":""}"#),
@@ -341,8 +341,8 @@ fn cost_and_model_usage_add_up_over_the_runs_of_a_session() {
     let mut out = Vec::new();
     for _ in 0..2 {
         out.clear();
-        translator.begin(At::default(), &mut out);
-        translator.update(&done(outcome(Terminal::Completed)), At::default(), &mut out);
+        translator.begin(TimePoint::default(), &mut out);
+        translator.update(&done(outcome(Terminal::Completed)), TimePoint::default(), &mut out);
     }
     let text = String::from_utf8(out).unwrap();
     let result: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -365,9 +365,9 @@ fn huge_messages_are_shortened_and_stay_valid() {
     updates.extend([
         Update::Delta { index: 0, delta: Delta::Text(long.clone()) },
         block(1, 0, call),
-        tool_result(2, &ToolOutcome::text("short").with_structured(&structured)),
-        tool_result(3, &ToolOutcome::blocks(vec![Block::text("see"), picture])),
-        tool_result(4, &ToolOutcome::text(&long)),
+        tool_result(2, &ToolOutput::text("short").with_structured(&structured)),
+        tool_result(3, &ToolOutput::blocks(vec![Block::text("see"), picture])),
+        tool_result(4, &ToolOutput::text(&long)),
         done(Outcome { text: long.clone(), ..outcome(Terminal::Completed) }),
     ]);
     let text = lines(setup(true), &updates);
@@ -393,7 +393,7 @@ fn no_line_is_ever_too_long() {
     let numbers = format!(r#"{{"n":[{}1]}}"#, "1,".repeat(600_000));
     let denial = |input: &str, name: &str| Denial {
         call: CallId(1),
-        tool_use: ToolUse { id: name.into(), name: name.into(), input: raw(input) },
+        tool_use: ToolUse { id: name.into(), name: name.into(), input: raw(input).into() },
         reason: name.into(),
         by_person: false,
     };
@@ -408,7 +408,7 @@ fn no_line_is_ever_too_long() {
         ("empty blocks", user(vec![Block::text(""); 100_000])),
         ("results", user(results)),
         ("ids", block(1, 0, Block::tool_use(&words(300_000), &words(300_000), &raw(&numbers)))),
-        ("parts", tool_result(1, &ToolOutcome::blocks(vec![Block::text("part"); 50_000]))),
+        ("parts", tool_result(1, &ToolOutput::blocks(vec![Block::text("part"); 50_000]))),
         ("server tool", block(1, 0, Block::from_json(&server_tool).unwrap())),
         ("denied", Update::Denied(denial(&numbers, &words(300_000)))),
         ("warnings", done(Outcome { warnings: vec![words(300_000)], ..ended("x".into(), vec![]) })),
@@ -421,7 +421,7 @@ fn no_line_is_ever_too_long() {
     for (what, update) in table {
         let mut translator = Translator::new(SessionSeed(7), setup(true));
         let mut out = Vec::new();
-        translator.update(&update, At::default(), &mut out);
+        translator.update(&update, TimePoint::default(), &mut out);
         let text = String::from_utf8(out).unwrap();
         assert!(!text.is_empty(), "{what} says nothing");
         for line in text.lines() {
@@ -438,13 +438,13 @@ fn no_line_is_ever_too_long() {
 fn what_is_left_of_a_long_line_is_its_most_useful_part() {
     let first_line = |update: &Update| -> Value {
         let mut out = Vec::new();
-        Translator::new(SessionSeed(7), setup(false)).update(update, At::default(), &mut out);
+        Translator::new(SessionSeed(7), setup(false)).update(update, TimePoint::default(), &mut out);
         serde_json::from_slice(&out).unwrap()
     };
     let numbers = format!(r#"{{"n":[{}1]}}"#, "1,".repeat(600_000));
     let denial = Denial {
         call: CallId(1),
-        tool_use: ToolUse { id: "t".into(), name: "X".into(), input: raw(&numbers) },
+        tool_use: ToolUse { id: "t".into(), name: "X".into(), input: raw(&numbers).into() },
         reason: "r".into(),
         by_person: false,
     };
@@ -474,7 +474,7 @@ fn a_run_that_cannot_start_says_why_in_a_line_that_fits() {
 fn a_long_call_gives_signs_of_life() {
     let mut translator = Translator::new(SessionSeed(7), setup(false));
     let mut out = Vec::new();
-    let at = |seconds: u64| At { wall_ms: 0, monotonic_ms: seconds * 1000 };
+    let at = |seconds: u64| TimePoint { wall_ms: 0, monotonic_ms: seconds * 1000 };
     translator.begin(at(0), &mut out);
     assert_eq!(translator.next_heartbeat_ms(), None);
     translator.update(&tool_started(), at(1), &mut out);
@@ -487,7 +487,7 @@ fn a_long_call_gives_signs_of_life() {
     assert_eq!(line["type"], "tool_progress");
     assert_eq!(line["tool_use_id"], "toolu_1");
     assert_eq!(line["elapsed_time_seconds"], 30);
-    translator.update(&tool_result(1, &ToolOutcome::text("x")), at(40), &mut out);
+    translator.update(&tool_result(1, &ToolOutput::text("x")), at(40), &mut out);
     assert_eq!(translator.next_heartbeat_ms(), None);
 }
 
@@ -495,8 +495,8 @@ fn a_long_call_gives_signs_of_life() {
 fn a_call_that_is_done_gives_no_signs_of_life_while_its_result_waits() {
     let mut translator = Translator::new(SessionSeed(7), setup(false));
     let mut out = Vec::new();
-    translator.update(&tool_started(), At { wall_ms: 0, monotonic_ms: 1_000 }, &mut out);
+    translator.update(&tool_started(), TimePoint { wall_ms: 0, monotonic_ms: 1_000 }, &mut out);
     let finished = Update::ToolFinished { call: CallId(1), duration_ms: 500 };
-    translator.update(&finished, At { wall_ms: 0, monotonic_ms: 1_500 }, &mut out);
+    translator.update(&finished, TimePoint { wall_ms: 0, monotonic_ms: 1_500 }, &mut out);
     assert_eq!((translator.next_heartbeat_ms(), out.len()), (None, 0));
 }

@@ -4,32 +4,40 @@ use super::Member;
 
 /// What each crate may depend on. Dependencies of tests are free: they do not ship.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("text", &[]),
+    ("git", &[]),
     ("protocol", &[]),
-    ("shell", &[]),
-    ("sandbox", &[]),
-    ("core", &["protocol"]),
+    ("shell", &["text"]),
+    ("sandbox", &["git", "text"]),
+    ("permission", &["protocol"]),
+    ("core", &["permission", "protocol"]),
     ("ports", &["protocol"]),
-    ("wire", &["protocol"]),
+    ("wire", &["protocol", "text"]),
     ("secrets", &[]),
-    ("session", &["ports", "protocol"]),
-    ("trace", &["protocol"]),
-    ("config", &["core", "protocol"]),
-    ("engine", &["core", "ports", "protocol", "secrets"]),
-    ("models", &["ports", "protocol"]),
-    ("tools", &["ports", "protocol", "shell", "sandbox"]),
-    ("hooks", &["ports", "protocol", "sandbox"]),
+    ("session", &["git", "ports", "protocol", "text"]),
+    ("trace", &["protocol", "text"]),
+    ("config", &["core", "git", "permission", "protocol", "text"]),
+    ("engine", &["core", "permission", "ports", "protocol", "secrets", "text"]),
+    ("models", &["ports", "protocol", "text"]),
+    ("tools", &["git", "ports", "protocol", "shell", "sandbox", "text"]),
+    ("hooks", &["ports", "protocol", "sandbox", "text"]),
+    (
+        "windlass",
+        &[
+            "protocol", "sandbox", "ports", "wire", "config", "engine", "models", "tools", "secrets",
+            "session", "hooks", "text",
+        ],
+    ),
     (
         "cli",
         &[
-            "protocol", "shell", "sandbox", "core", "ports", "wire", "config", "engine", "models", "tools",
-            "secrets", "session", "trace", "hooks",
+            "protocol", "sandbox", "ports", "wire", "config", "engine", "models", "tools", "secrets",
+            "session", "trace", "hooks", "text", "windlass",
         ],
     ),
-    ("sim", &["core", "protocol"]),
+    ("sim", &["core", "permission", "protocol"]),
     ("testkit", &["models", "ports", "protocol"]),
-    ("bare", &[]),
-    ("bench", &["core", "hooks", "ports", "protocol", "session", "shell", "testkit", "tools"]),
-    ("crash", &["testkit"]),
+    ("lab", &["hooks", "permission", "ports", "protocol", "session", "shell", "testkit", "tools"]),
 ];
 
 /// The command of the developers; it judges the others and so depends on none.
@@ -81,7 +89,10 @@ mod tests {
     #[test]
     fn edges_go_one_way() {
         check("core: protocol serde dev:engine", &[]);
-        check("core: ports", &["crates/core: core must not depend on ports; it may depend on protocol"]);
+        check(
+            "core: ports",
+            &["crates/core: core must not depend on ports; it may depend on permission, protocol"],
+        );
         check(
             "protocol: core",
             &["crates/protocol: protocol must not depend on core; it may depend on no workspace crate"],
@@ -90,8 +101,8 @@ mod tests {
         check(
             "cli: testkit",
             &[
-                "crates/cli: cli must not depend on testkit; it may depend on protocol, shell, sandbox, core, ports, \
-               wire, config, engine, models, tools, secrets, session, trace, hooks",
+                "crates/cli: cli must not depend on testkit; it may depend on protocol, sandbox, ports, wire, \
+               config, engine, models, tools, secrets, session, trace, hooks, text, windlass",
             ],
         );
         check(

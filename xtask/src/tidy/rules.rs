@@ -27,8 +27,10 @@ fn listed(sources: &[Source]) -> Vec<String> {
         .lines()
         .filter_map(|line| line.trim().split_once(" => \"")?.1.strip_suffix("\","))
         .map(str::to_owned);
-    let lists =
-        [("crates/core/src/ladder.rs", "const RUNGS"), ("crates/core/src/prepare.rs", "const LAYERS")];
+    let lists = [
+        ("crates/core/src/turn/ladder.rs", "const RUNGS"),
+        ("crates/core/src/turn/prepare.rs", "const LAYERS"),
+    ];
     let functions =
         lists.into_iter().flat_map(|(path, list)| list_of(find(sources, path).unwrap_or_default(), list));
     named.chain(functions).collect()
@@ -102,10 +104,10 @@ mod tests {
             source(PAGE, page),
             source("crates/protocol/src/reason.rs", "match self {\n    Self::Done => \"done\",\n}"),
             source(
-                "crates/core/src/ladder.rs",
+                "crates/core/src/turn/ladder.rs",
                 "const RUNGS: [Rung; 2] = [\n    climb,\n    rest,\n];\nfn climb() {}",
             ),
-            source("crates/core/src/prepare.rs", "const LAYERS: [Layer; 1] = [layers::snip];"),
+            source("crates/core/src/turn/prepare.rs", "const LAYERS: [Layer; 1] = [context::snip];"),
             source("crates/core/tests/a.rs", "#[test]\nfn it_climbs() {\n}\nfn helper() {}"),
         ]
     }
@@ -118,7 +120,7 @@ mod tests {
     }
 
     const GOOD: &str = "| Rule | Function | Test |\n|---|---|---|\n\
-        | `climb`, `rest`, `snip`, `done` | `core/src/ladder.rs::climb` | `core/tests/a.rs::it_climbs` |\n";
+        | `climb`, `rest`, `snip`, `done` | `core/src/turn/ladder.rs::climb` | `core/tests/a.rs::it_climbs` |\n";
 
     #[test]
     fn rows_name_what_is_there_and_leave_nothing_out() {
@@ -127,7 +129,7 @@ mod tests {
         check(&GOOD.replace("`done`", "done"), &["docs/LOOP.md: `done` has no row"]);
         check(
             &GOOD.replace("rs::climb", "rs::fall"),
-            &["docs/LOOP.md: there is no function `core/src/ladder.rs::fall`"],
+            &["docs/LOOP.md: there is no function `core/src/turn/ladder.rs::fall`"],
         );
         check(
             &GOOD.replace("it_climbs", "helper"),

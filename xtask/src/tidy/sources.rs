@@ -164,8 +164,11 @@ fn declared_name(line: &str, in_type: bool) -> Option<&str> {
 }
 
 /// Where an iteration hands over to the next.
-const TRANSITIONS: &[&str] =
-    &["crates/core/src/transition.rs", "crates/core/src/prepare.rs", "crates/core/src/guards.rs"];
+const TRANSITIONS: &[&str] = &[
+    "crates/core/src/turn/transition.rs",
+    "crates/core/src/turn/prepare.rs",
+    "crates/core/src/turn/guards.rs",
+];
 
 /// What is carried over is written out in full, so that a new field forces a decision at each transition.
 pub(crate) fn carry_is_written_out(sources: &[Source]) -> Vec<String> {
@@ -388,13 +391,13 @@ mod tests {
         let check = |path: &str, text: &str, short: bool| {
             assert_eq!(!carry_is_written_out(&[source(path, text)]).is_empty(), short, "for {path}: {text}");
         };
-        let path = "crates/core/src/transition.rs";
+        let path = "crates/core/src/turn/transition.rs";
         check(path, "let carry = Carry {\n    messages,\n    // ..before\n    turn: 1,\n};\nf(..);", false);
         check(path, "Carry { messages, turn: list[..2].len(), tools: Tools { a, ..b } }", false);
         check(path, "Carry {\n    messages,\n    ..before\n}", true);
         check(path, "Carry { turn: Turn { a: 1 }, ..Carry::default() }", true);
         check(path, "Carry { ..before }", true);
-        check("crates/core/src/prepare.rs", "Carry { ..before }", true);
+        check("crates/core/src/turn/prepare.rs", "Carry { ..before }", true);
         check("crates/core/src/state.rs", "Carry { messages, ..Carry::default() }", false);
     }
 

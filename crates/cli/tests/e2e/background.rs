@@ -71,6 +71,8 @@ fn summaries_of_calls_are_dimmed_at_a_terminal() {
     talk.types("go");
     talk.sees("\x1b[2mCounted to three");
     talk.sees("Done.");
+    // Typed before the run has ended, it would end the run.
+    talk.sees("tokens in");
     talk.types("/exit");
     assert_eq!(talk.ends().0, Some(0));
 }

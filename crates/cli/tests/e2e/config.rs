@@ -1,10 +1,10 @@
 //! What `windlass config` says.
 
-use windlass_testkit::{Finished, Project};
+use windlass_testkit::{FinishedProcess, Project};
 
 use crate::support::{WINDLASS, check_order, check_refused};
 
-fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+fn windlass(project: &Project, arguments: &[&str]) -> FinishedProcess {
     project.command(WINDLASS).args(arguments).run().unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_crash::{Plan, crash};
+use windlass_lab::crash::{Plan, crash};
 
 use crate::support::WINDLASS;
 

@@ -1,11 +1,11 @@
 //! What `windlass doctor` finds.
 
 use serde_json::Value;
-use windlass_testkit::{Finished, Project};
+use windlass_testkit::{FinishedProcess, Project};
 
 use crate::support::{WINDLASS, check_order};
 
-fn doctor(project: &Project, flags: &[&str], variables: &[(&str, &str)]) -> Finished {
+fn doctor(project: &Project, flags: &[&str], variables: &[(&str, &str)]) -> FinishedProcess {
     let command = project.command(WINDLASS).args(["doctor"]).args(flags);
     variables.iter().fold(command, |command, (name, value)| command.env(name, value)).run().unwrap()
 }

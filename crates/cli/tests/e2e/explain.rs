@@ -1,15 +1,15 @@
 //! What `windlass permissions explain` says, to people and to programs.
 
 use serde_json::json;
-use windlass_testkit::{Finished, Project};
+use windlass_testkit::{FinishedProcess, Project};
 
 use crate::support::{WINDLASS, check_refused};
 
-fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+fn windlass(project: &Project, arguments: &[&str]) -> FinishedProcess {
     project.command(WINDLASS).args(arguments).run().unwrap()
 }
 
-fn explain(project: &Project, arguments: &[&str]) -> Finished {
+fn explain(project: &Project, arguments: &[&str]) -> FinishedProcess {
     windlass(project, &[&["permissions", "explain"], arguments].concat())
 }
 

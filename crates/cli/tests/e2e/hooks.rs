@@ -1,11 +1,11 @@
 //! What hooks can make of a run, with answers that stand in for them.
 
 use serde_json::{Value, json};
-use windlass_testkit::Finished;
+use windlass_testkit::FinishedProcess;
 
 use crate::support::{STREAM, Stage, Told, result};
 
-fn run(stage: &Stage, answers: &Value) -> Finished {
+fn run(stage: &Stage, answers: &Value) -> FinishedProcess {
     stage.project.write("hooks.json", answers.to_string()).unwrap();
     let arguments = [&STREAM[..], &["--allowedTools", "Bash"]].concat();
     stage.command(&arguments).env("WINDLASS_SCRIPTED_HOOKS", "hooks.json").run().unwrap()

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_testkit::Running;
+use windlass_testkit::TestProcess;
 
 use crate::support::{STREAM, Stage, Told};
 
@@ -13,14 +13,14 @@ fn stage(responses: &Value) -> Stage {
     Stage::serving(responses, |server| server)
 }
 
-fn start(stage: &Stage, variables: &[(&str, &str)]) -> Running {
+fn start(stage: &Stage, variables: &[(&str, &str)]) -> TestProcess {
     let command = stage.command(&[&STREAM[..], &BASH].concat());
     variables.iter().fold(command, |command, (name, value)| command.env(name, value)).start().unwrap()
 }
 
 /// Interrupts a run; what it told. It does not wait for what was under way.
 #[track_caller]
-fn interrupted(running: Running) -> Told {
+fn interrupted(running: TestProcess) -> Told {
     let began = Instant::now();
     running.interrupt().unwrap();
     let told = Told::new(running.finish().unwrap());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_testkit::{Exchange, Finished, Project, Script, Server, ServerBuilder};
+use windlass_testkit::{Exchange, FinishedProcess, Project, Script, Server, ServerBuilder};
 
 use crate::support::{STREAM, WINDLASS, result};
 
@@ -40,7 +40,7 @@ const REWRITES_MIN: usize = 5;
 
 /// A run that is over, and the server it spoke to.
 struct LongRun {
-    finished: Finished,
+    finished: FinishedProcess,
     lines: Vec<Value>,
     server: Server,
 }

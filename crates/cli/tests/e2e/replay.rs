@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use windlass_testkit::Finished;
+use windlass_testkit::FinishedProcess;
 
 use crate::host::{Host, prompt};
 use crate::resume::{log, logs};
@@ -40,14 +40,14 @@ fn tamper(log: &Path, words: &[&str], from: &str, to: &str) {
 }
 
 #[track_caller]
-fn check_equal(finished: &Finished) {
+fn check_equal(finished: &FinishedProcess) {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{}", finished.stdout);
     assert!(finished.stdout.contains(" events replayed, no differences. "), "{}", finished.stdout);
 }
 
 /// Checks that a difference is shown, with these words about it.
 #[track_caller]
-fn check_differs(finished: &Finished, words: &[&str]) {
+fn check_differs(finished: &FinishedProcess, words: &[&str]) {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(1), ""), "{}", finished.stdout);
     for word in words {
         assert!(finished.stdout.contains(word), "{word:?} is not in {}", finished.stdout);

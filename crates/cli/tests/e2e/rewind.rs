@@ -1,6 +1,6 @@
 //! `--rewind-files`: what calls did to files is taken back, up to a prompt.
 
-use windlass_testkit::Finished;
+use windlass_testkit::FinishedProcess;
 
 use crate::support::{Stage, check_refused, result};
 
@@ -28,7 +28,7 @@ fn stage() -> (Stage, String, Vec<String>) {
 }
 
 #[track_caller]
-fn printed(finished: &Finished) -> &str {
+fn printed(finished: &FinishedProcess) -> &str {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
     &finished.stdout
 }

@@ -1,10 +1,10 @@
 //! What `windlass sandbox` says.
 
-use windlass_testkit::{Finished, Project};
+use windlass_testkit::{FinishedProcess, Project};
 
 use crate::support::{Stage, WINDLASS, check_order};
 
-fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+fn windlass(project: &Project, arguments: &[&str]) -> FinishedProcess {
     project.command(WINDLASS).args(arguments).run().unwrap()
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use windlass_testkit::Finished;
+use windlass_testkit::FinishedProcess;
 
 use crate::support::{Stage, check_refused, result};
 
@@ -16,7 +16,7 @@ fn stage() -> Stage {
 }
 
 impl Stage {
-    fn sessions(&self, arguments: &[&str]) -> Finished {
+    fn sessions(&self, arguments: &[&str]) -> FinishedProcess {
         self.run(&[&["sessions"], arguments].concat())
     }
 

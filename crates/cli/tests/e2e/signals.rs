@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use windlass_testkit::Running;
+use windlass_testkit::TestProcess;
 
 use crate::support::{STREAM, Stage, WINDLASS, result};
 
@@ -12,7 +12,7 @@ const STALLED: &str =
     r#"[{"blocks": [{"text": "I was going to"}], "fault": {"stall": {"after_events": 3}}}]"#;
 
 /// A run whose command has started: it writes its process id to `pid`.
-fn busy(command: &str) -> (Stage, Running) {
+fn busy(command: &str) -> (Stage, TestProcess) {
     let input = serde_json::json!({ "command": command });
     let stage = Stage::call("Bash", &input.to_string());
     let running = stage.command(&[&STREAM[..], &["--allowedTools", "Bash"]].concat()).start().unwrap();
@@ -124,7 +124,7 @@ fn a_command_that_does_not_listen_is_gone_when_the_process_is() {
 
 #[test]
 fn a_lost_terminal_ends_everything_unless_nohup_asked_to_go_on() {
-    let hang_up = |running: &Running| {
+    let hang_up = |running: &TestProcess| {
         let id = rustix::process::Pid::from_raw(running.id().cast_signed()).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::HUP).unwrap();
     };

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use windlass_testkit::{Exchange, Finished, Project, Script, Server, ServerBuilder, WindlassCommand};
+use windlass_testkit::{Exchange, FinishedProcess, Project, Script, Server, ServerBuilder, WindlassCommand};
 
 /// The binary under test.
 pub(crate) const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
@@ -49,7 +49,7 @@ impl Stage {
         self.project.command(WINDLASS).server(&self.server).args(arguments)
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) fn run(&self, arguments: &[&str]) -> FinishedProcess {
         self.command(arguments).run().unwrap()
     }
 
@@ -117,14 +117,14 @@ pub(crate) fn grew(earlier: &Exchange, later: &Exchange) -> bool {
 
 /// A run that printed a line of JSON per message.
 pub(crate) struct Told {
-    pub(crate) finished: Finished,
+    pub(crate) finished: FinishedProcess,
     pub(crate) lines: Vec<Value>,
     pub(crate) result: Value,
 }
 
 impl Told {
     #[track_caller]
-    pub(crate) fn new(finished: Finished) -> Self {
+    pub(crate) fn new(finished: FinishedProcess) -> Self {
         let (lines, result) = (finished.json_lines().unwrap(), result(&finished));
         Self { finished, lines, result }
     }
@@ -228,7 +228,7 @@ pub(crate) const STREAM: [&str; 5] = ["-p", "go", "--output-format", "stream-jso
 
 /// The last line, which must be the only result.
 #[track_caller]
-pub(crate) fn result(finished: &Finished) -> Value {
+pub(crate) fn result(finished: &FinishedProcess) -> Value {
     let lines = finished.json_lines().unwrap();
     let results = lines.iter().filter(|line| line["type"] == "result").count();
     assert_eq!(results, 1, "exactly one result in {}", finished.stdout);
@@ -239,7 +239,7 @@ pub(crate) fn result(finished: &Finished) -> Value {
 
 /// A run that begins and fails: its result, which is what went wrong, is on standard output and holds these words.
 #[track_caller]
-pub(crate) fn check_failed(finished: &Finished, words: &[&str]) {
+pub(crate) fn check_failed(finished: &FinishedProcess, words: &[&str]) {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(1), ""), "{finished:?}");
     assert_eq!(finished.stdout.lines().count(), 1, "{}", finished.stdout);
     for word in words {
@@ -249,7 +249,7 @@ pub(crate) fn check_failed(finished: &Finished, words: &[&str]) {
 
 /// A run that must fail before it begins: nothing on standard output, one complaint, a line that holds these words.
 #[track_caller]
-pub(crate) fn check_refused(finished: &Finished, words: &[&str]) {
+pub(crate) fn check_refused(finished: &FinishedProcess, words: &[&str]) {
     assert_eq!(finished.code(), Some(1), "{finished:?}");
     assert_eq!(finished.stdout, "");
     let complaints: Vec<&str> = finished.stderr.lines().collect();

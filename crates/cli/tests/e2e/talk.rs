@@ -128,7 +128,7 @@ impl Talk {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return (status.code(), self.screen());
+                return (status.code(), self.whole_screen());
             }
             if began.elapsed() > PATIENCE {
                 self.child.kill().unwrap();
@@ -136,6 +136,15 @@ impl Talk {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Everything that was written until now. The terminal hands it on in order, so it is all read once a mark behind it is.
+    #[track_caller]
+    fn whole_screen(&mut self) -> String {
+        const MARK: char = '\0';
+        self.terminal.write_all(MARK.to_string().as_bytes()).unwrap();
+        self.sees(&MARK.to_string());
+        self.screen().replace(MARK, "")
     }
 }
 

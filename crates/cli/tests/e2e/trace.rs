@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use windlass_testkit::Finished;
+use windlass_testkit::FinishedProcess;
 
 use crate::support::{Stage, check_refused, result};
 
@@ -19,7 +19,7 @@ fn stage(prompt: &str) -> (Stage, String) {
 }
 
 #[track_caller]
-fn printed(finished: &Finished) -> &str {
+fn printed(finished: &FinishedProcess) -> &str {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
     &finished.stdout
 }

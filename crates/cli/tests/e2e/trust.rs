@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_testkit::{Finished, Project};
+use windlass_testkit::{FinishedProcess, Project};
 
 use crate::support::{Stage, WINDLASS, check_order};
 use crate::talk::Talk;
@@ -11,7 +11,7 @@ use crate::terminal::on_terminal_of;
 
 const SETTINGS: &str = ".claude/settings.json";
 
-fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+fn windlass(project: &Project, arguments: &[&str]) -> FinishedProcess {
     project.command(WINDLASS).args(arguments).run().unwrap()
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Offers, Ruling, Verdict};
 use windlass_engine::{
-    Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge, missing_rules,
-    offers,
+    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, guarded, judge,
+    missing_rules, offers,
 };
 use windlass_ports::ExamineContext;
 use windlass_tools::{describe, redirected};
@@ -102,7 +102,7 @@ impl Given {
         let home = std::env::home_dir();
         let anchors = Anchors { settings: start.clone(), start, roots: roots.clone(), home };
         let mode = PermissionMode::from_name(&self.mode)?;
-        let permissions = Permissions { mode, asking: Asking::Person, anchors, ..Permissions::default() };
+        let permissions = Permissions { mode, asking: Answerer::Person, anchors, ..Permissions::default() };
         let mut setting = Setting { given: self.clone(), permissions, roots };
         for behaviour in LISTS {
             for rule in self.rules.list(behaviour) {
@@ -187,9 +187,9 @@ impl Setting {
         (!same).then(|| CallFacts { url: Some(to), ..facts.clone() })
     }
 
-    fn case<'a>(&'a self, facts: &'a CallFacts) -> Case<'a> {
-        let case = Case::new(&self.given.tool, facts, &self.permissions, &self.roots);
-        Case { input: &self.given.input, cwd: &self.given.cwd, ..case }
+    fn case<'a>(&'a self, facts: &'a CallFacts) -> PermissionCase<'a> {
+        let case = PermissionCase::new(&self.given.tool, facts, &self.permissions, &self.roots);
+        PermissionCase { input: &self.given.input, cwd: &self.given.cwd, ..case }
     }
 }
 

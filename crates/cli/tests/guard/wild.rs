@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_engine::protocol::{CallFacts, CommandEffect, Naming, PlainCommand, Verdict};
+use windlass_engine::protocol::{CallFacts, CommandEffect, PathNaming, PlainCommand, Verdict};
 use windlass_engine::{Behaviour, PermissionMode};
 
 use crate::case::{Given, Setting, all, at_home, none, strictness};
@@ -32,7 +32,7 @@ fn lines() -> Vec<String> {
 
 /// Whether a command does nothing that would have to be asked about: it looks at what has a name, inside.
 fn only_looks(command: &PlainCommand) -> bool {
-    let is_named = |named: &windlass_engine::protocol::NamedPath| named.naming != Naming::Unknown;
+    let is_named = |named: &windlass_engine::protocol::NamedPath| named.naming != PathNaming::Unknown;
     command.effect == CommandEffect::Looks && !command.network && command.reads.iter().all(is_named)
 }
 

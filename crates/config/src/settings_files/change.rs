@@ -5,15 +5,15 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use windlass_protocol::{Destination, PermissionChange, PermissionUpdate};
+use windlass_protocol::{PermissionChange, PermissionUpdate, SettingsDestination};
 
-use super::places::{FOLDERS, SettingsPlaces};
+use super::locations::{FOLDERS, SettingsPlaces};
 use super::{excludes, json, read};
 use crate::{SharedFile, SharedFileError};
 
 /// The files that a change goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
+enum SettingsTarget {
     /// The user's settings for this project.
     Local,
     /// The project's settings. What acts in them needs a new agreement afterwards, as after every change.
@@ -22,14 +22,14 @@ enum Kept {
     User,
 }
 
-impl Kept {
+impl SettingsTarget {
     /// Nowhere for what ends with the session.
-    fn of(destination: Destination) -> Option<Self> {
+    fn of(destination: SettingsDestination) -> Option<Self> {
         match destination {
-            Destination::Session => None,
-            Destination::Local => Some(Self::Local),
-            Destination::Project => Some(Self::Project),
-            Destination::User => Some(Self::User),
+            SettingsDestination::Session => None,
+            SettingsDestination::Local => Some(Self::Local),
+            SettingsDestination::Project => Some(Self::Project),
+            SettingsDestination::User => Some(Self::User),
         }
     }
 }
@@ -110,10 +110,16 @@ fn check_doubles(file: &Path) -> Result<(), String> {
 impl SettingsPlaces {
     /// Keeps a change of the permissions in the files it is to go to; nothing is written for one that ends with the session.
     pub fn keep(&self, update: &PermissionUpdate) -> Result<Option<Saved>, ChangeError> {
-        Kept::of(update.destination).map(|kept| self.change_permissions(kept, &update.change)).transpose()
+        SettingsTarget::of(update.destination)
+            .map(|kept| self.change_permissions(kept, &update.change))
+            .transpose()
     }
 
-    fn change_permissions(&self, destination: Kept, change: &PermissionChange) -> Result<Saved, ChangeError> {
+    fn change_permissions(
+        &self,
+        destination: SettingsTarget,
+        change: &PermissionChange,
+    ) -> Result<Saved, ChangeError> {
         if let PermissionChange::SetMode(mode) = change {
             check_mode(mode, destination)?;
         }
@@ -125,7 +131,7 @@ impl SettingsPlaces {
             return Ok(Saved { file, notice: elsewhere });
         }
         update_settings(&file, |settings| apply(change, settings))?;
-        let in_repository = destination == Kept::Local && self.repository.is_some();
+        let in_repository = destination == SettingsTarget::Local && self.repository.is_some();
         let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
         Ok(Saved { file, notice: elsewhere.or(notice) })
     }
@@ -134,14 +140,14 @@ impl SettingsPlaces {
     /// is told.
     fn change_others(
         &self,
-        destination: Kept,
+        destination: SettingsTarget,
         file: &Path,
         change: &PermissionChange,
     ) -> Result<Option<String>, ChangeError> {
         let Some(rest) = elsewhere(change) else { return Ok(None) };
         let mut notice = None;
         for other in self.all_files(destination).into_iter().filter(|other| other != file && other.exists()) {
-            if destination != Kept::User {
+            if destination != SettingsTarget::User {
                 self.check_own(destination, &other)?;
                 update_settings(&other, |settings| apply(&rest, settings))?;
                 continue;
@@ -158,14 +164,14 @@ impl SettingsPlaces {
     }
 
     /// The file that new entries go to: in our own folder, unless there is only the other.
-    fn file_for(&self, destination: Kept) -> Result<PathBuf, ChangeError> {
+    fn file_for(&self, destination: SettingsTarget) -> Result<PathBuf, ChangeError> {
         let (directory, name) = match destination {
-            Kept::User => {
+            SettingsTarget::User => {
                 let own = self.user.last().ok_or(ChangeError::NoHome)?;
                 return Ok(own.join("settings.json"));
             }
-            Kept::Project => (&*self.start, "settings.json"),
-            Kept::Local => (self.local(), "settings.local.json"),
+            SettingsTarget::Project => (&*self.start, "settings.json"),
+            SettingsTarget::Local => (self.local(), "settings.local.json"),
         };
         let [theirs, ours] = FOLDERS.map(|folder| directory.join(folder));
         let folder = if theirs.exists() && !ours.exists() { theirs } else { ours };
@@ -173,12 +179,12 @@ impl SettingsPlaces {
     }
 
     /// Every file that a destination is read from.
-    fn all_files(&self, destination: Kept) -> Vec<PathBuf> {
+    fn all_files(&self, destination: SettingsTarget) -> Vec<PathBuf> {
         let below = |directory: &Path, name: &str| FOLDERS.map(|folder| directory.join(folder).join(name));
         match destination {
-            Kept::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
-            Kept::Project => below(&self.start, "settings.json").into(),
-            Kept::Local => {
+            SettingsTarget::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
+            SettingsTarget::Project => below(&self.start, "settings.json").into(),
+            SettingsTarget::Local => {
                 let name = "settings.local.json";
                 [below(self.local(), name), below(&self.start, name)].concat()
             }
@@ -186,13 +192,13 @@ impl SettingsPlaces {
     }
 
     /// A file behind a link of the project may be anywhere, and rules in a file that came with it wait for trust.
-    fn check_own(&self, destination: Kept, file: &Path) -> Result<(), ChangeError> {
+    fn check_own(&self, destination: SettingsTarget, file: &Path) -> Result<(), ChangeError> {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
         let behind_link = is_link(file) || file.parent().is_some_and(is_link);
         let refused = match destination {
-            Kept::User => None,
-            Kept::Project => behind_link.then_some("Replace the symlink with a file."),
-            Kept::Local => (behind_link || (file.exists() && self.is_anothers(file)))
+            SettingsTarget::User => None,
+            SettingsTarget::Project => behind_link.then_some("Replace the symlink with a file."),
+            SettingsTarget::Local => (behind_link || (file.exists() && self.is_anothers(file)))
                 .then_some("Remove it from git, or replace the symlink with a file."),
         };
         match refused {
@@ -221,10 +227,10 @@ impl SettingsPlaces {
     }
 }
 
-fn check_mode(mode: &str, destination: Kept) -> Result<(), ChangeError> {
+fn check_mode(mode: &str, destination: SettingsTarget) -> Result<(), ChangeError> {
     let refused = match (mode, destination) {
         ("bypassPermissions", _) => Some("settings"),
-        ("auto", Kept::Local | Kept::Project) => Some("files of a repository"),
+        ("auto", SettingsTarget::Local | SettingsTarget::Project) => Some("files of a repository"),
         _ => None,
     };
     refused.map_or(Ok(()), |what| Err(ChangeError::Mode { mode: mode.to_owned(), what }))

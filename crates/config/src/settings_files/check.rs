@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use windlass_protocol::blocks_on_failure;
 
-use super::json::{At, Content, Member, Node};
-use super::keys::{self, KEYS, Kind};
+use super::json::{JsonContent, JsonNode, Member, TextPosition};
+use super::keys::{self, KEYS, ValueType};
 use super::nearest::{may_protect, meant};
-use super::origin::Source;
+use super::origin::SettingsSource;
 use super::problem::{Problem, Severity};
-use super::tree::{Leaf, List, Tree};
+use super::tree::{Leaf, SettingsList, SettingsTree};
 use super::visible::short;
 
 /// Of what is merely left out, as many are told of one file.
@@ -23,34 +23,34 @@ const HOOKS_LEFT_OUT: &str = "Correct or remove it: these hooks do not run. The 
 const HOOKS_STOP: &str = "Correct it: nothing starts without a hook whose \"onFailure\" blocks.";
 
 /// What one file says.
-pub(crate) struct Checked {
-    pub(crate) tree: Tree,
+pub(crate) struct CheckedFile {
+    pub(crate) tree: SettingsTree,
     pub(crate) problems: Vec<Problem>,
     /// Hooks that nothing passes without, and that cannot be found: where hooks count at all, nothing may start.
     pub(crate) lost_hooks: Vec<Problem>,
 }
 
 /// Reads the settings of one file.
-pub(crate) fn check(node: &Node, source: &Source) -> Checked {
+pub(crate) fn check(node: &JsonNode, source: &SettingsSource) -> CheckedFile {
     let mut checker = Checker { source, problems: Vec::new(), lost_hooks: Vec::new(), untold: 0 };
     let tree = match &node.content {
-        Content::Object(members) => checker.group(members, ""),
+        JsonContent::Object(members) => checker.group(members, ""),
         other => {
             let what = format!("settings must be an object, not {}", other.kind());
             checker.tell(node.at, Severity::Fatal, what, STOPS);
-            Tree::default()
+            SettingsTree::default()
         }
     };
     if checker.untold > 0 {
         let what = format!("{} more values are left out", checker.untold);
-        let told = Problem::at(source, node.at, Severity::Warning, what, "Correct the others first.");
-        checker.problems.push(told);
+        let (origin, advice) = (source.origin(node.at), "Correct the others first.");
+        checker.problems.push(Problem::at(&origin, Severity::Warning, what, advice));
     }
-    Checked { tree, problems: checker.problems, lost_hooks: checker.lost_hooks }
+    CheckedFile { tree, problems: checker.problems, lost_hooks: checker.lost_hooks }
 }
 
 struct Checker<'a> {
-    source: &'a Source,
+    source: &'a SettingsSource,
     problems: Vec<Problem>,
     lost_hooks: Vec<Problem>,
     untold: usize,
@@ -58,25 +58,25 @@ struct Checker<'a> {
 
 /// What a value is checked against.
 #[derive(Clone, Copy)]
-struct Wanted<'a> {
+struct Expectation<'a> {
     /// Its full name.
     path: &'a str,
-    kind: &'a Kind,
+    kind: &'a ValueType,
     /// Whether nothing may start when it is wrong.
     forbids: bool,
 }
 
 impl Checker<'_> {
-    fn tell(&mut self, at: At, severity: Severity, what: String, advice: &str) {
+    fn tell(&mut self, at: TextPosition, severity: Severity, what: String, advice: &str) {
         if severity < Severity::Fatal && self.problems.len() >= PROBLEMS_MAX {
             self.untold += 1;
             return;
         }
-        self.problems.push(Problem::at(self.source, at, severity, what, advice));
+        self.problems.push(Problem::at(&self.source.origin(at), severity, what, advice));
     }
 
     /// The members of an object whose names are keys.
-    fn group(&mut self, members: &[Member], path: &str) -> Tree {
+    fn group(&mut self, members: &[Member], path: &str) -> SettingsTree {
         let mut tree = BTreeMap::new();
         for member in members {
             let dot = if path.is_empty() { "" } else { "." };
@@ -85,16 +85,22 @@ impl Checker<'_> {
                 self.unknown(member, path);
                 continue;
             };
-            let wanted = Wanted { path: &full, kind: &key.kind, forbids: key.forbids };
+            let wanted = Expectation { path: &full, kind: &key.kind, forbids: key.forbids };
             if let Some(value) = self.value(&member.value, wanted) {
                 self.add(&mut tree, member, value, &full);
             }
         }
-        Tree::Object(tree)
+        SettingsTree::Object(tree)
     }
 
     /// A name that is there twice: lists add up, as if they stood in two files.
-    fn add(&mut self, tree: &mut BTreeMap<String, Tree>, member: &Member, value: Tree, path: &str) {
+    fn add(
+        &mut self,
+        tree: &mut BTreeMap<String, SettingsTree>,
+        member: &Member,
+        value: SettingsTree,
+        path: &str,
+    ) {
         let Some(before) = tree.get_mut(&member.name) else {
             tree.insert(member.name.clone(), value);
             return;
@@ -128,24 +134,26 @@ impl Checker<'_> {
         self.tell(member.at, severity, format!("{what}{end}"), &advice);
     }
 
-    fn value(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Tree> {
+    fn value(&mut self, node: &JsonNode, wanted: Expectation<'_>) -> Option<SettingsTree> {
         match (wanted.kind, &node.content) {
-            (Kind::Group, Content::Object(members)) => Some(self.group(members, wanted.path)),
-            (Kind::Map(kind), Content::Object(members)) => Some(self.map(members, Wanted { kind, ..wanted })),
-            (Kind::List(kind), Content::List(items)) => {
+            (ValueType::Group, JsonContent::Object(members)) => Some(self.group(members, wanted.path)),
+            (ValueType::Map(kind), JsonContent::Object(members)) => {
+                Some(self.map(members, Expectation { kind, ..wanted }))
+            }
+            (ValueType::List(kind), JsonContent::List(items)) => {
                 let items = items.iter().enumerate().filter_map(|(position, item)| {
                     let path = format!("{}[{position}]", wanted.path);
-                    self.leaf(item, Wanted { path: &path, kind, ..wanted })
+                    self.leaf(item, Expectation { path: &path, kind, ..wanted })
                 });
-                let mut list = List { items: items.collect(), origin: self.source.origin(node.at) };
+                let mut list = SettingsList { items: items.collect(), origin: self.source.origin(node.at) };
                 list.without_doubles(keys::find(wanted.path).is_some_and(|key| key.anchored));
-                Some(Tree::List(list))
+                Some(SettingsTree::List(list))
             }
-            _ => self.leaf(node, wanted).map(Tree::Leaf),
+            _ => self.leaf(node, wanted).map(SettingsTree::Leaf),
         }
     }
 
-    fn map(&mut self, members: &[Member], wanted: Wanted<'_>) -> Tree {
+    fn map(&mut self, members: &[Member], wanted: Expectation<'_>) -> SettingsTree {
         let mut tree = BTreeMap::new();
         for member in members {
             let path = format!("{}.{}", wanted.path, member.name);
@@ -154,28 +162,30 @@ impl Checker<'_> {
                 self.tell(member.at, Severity::Warning, what, LEFT_OUT);
                 continue;
             }
-            if let Some(value) = self.value(&member.value, Wanted { path: &path, ..wanted }) {
+            if let Some(value) = self.value(&member.value, Expectation { path: &path, ..wanted }) {
                 self.add(&mut tree, member, value, &path);
             }
         }
-        Tree::Object(tree)
+        SettingsTree::Object(tree)
     }
 
-    fn leaf(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Leaf> {
+    fn leaf(&mut self, node: &JsonNode, wanted: Expectation<'_>) -> Option<Leaf> {
         let value = node.to_value();
         let fits = match (wanted.kind, &node.content) {
-            (Kind::Text, Content::Text(_))
-            | (Kind::Switch, Content::Switch(_))
-            | (Kind::Object, Content::Object(_))
-            | (Kind::Any, _) => true,
-            (Kind::Whole(least, most), Content::Number(number)) => {
+            (ValueType::Text, JsonContent::Text(_))
+            | (ValueType::Switch, JsonContent::Switch(_))
+            | (ValueType::Object, JsonContent::Object(_))
+            | (ValueType::Any, _) => true,
+            (ValueType::Whole(least, most), JsonContent::Number(number)) => {
                 number.as_u64().is_some_and(|number| (least..=most).contains(&&number))
             }
-            (Kind::Share(least, most), Content::Number(number)) => {
+            (ValueType::Share(least, most), JsonContent::Number(number)) => {
                 number.as_f64().is_some_and(|number| (least..=most).contains(&&number))
             }
-            (Kind::Choice(words), Content::Text(text)) => words.contains(&&**text),
-            (Kind::Fields(_), Content::Object(members)) => return self.fields(node, members, wanted),
+            (ValueType::Choice(words), JsonContent::Text(text)) => words.contains(&&**text),
+            (ValueType::Fields(_), JsonContent::Object(members)) => {
+                return self.fields(node, members, wanted);
+            }
             _ => false,
         };
         if fits {
@@ -190,8 +200,8 @@ impl Checker<'_> {
     }
 
     /// An object with fixed fields. It holds only as a whole.
-    fn fields(&mut self, node: &Node, members: &[Member], wanted: Wanted<'_>) -> Option<Leaf> {
-        let Kind::Fields(fields) = wanted.kind else { return None };
+    fn fields(&mut self, node: &JsonNode, members: &[Member], wanted: Expectation<'_>) -> Option<Leaf> {
+        let ValueType::Fields(fields) = wanted.kind else { return None };
         if let Some((name, at)) = node.doubled().first() {
             self.refuse(*at, wanted, format!("`{name}` is there twice in `{}`", wanted.path));
             return None;
@@ -199,7 +209,7 @@ impl Checker<'_> {
         for member in members {
             let path = format!("{}.{}", wanted.path, member.name);
             if let Some((_, kind, _)) = fields.iter().find(|(name, ..)| *name == member.name) {
-                self.leaf(&member.value, Wanted { path: &path, kind, ..wanted })?;
+                self.leaf(&member.value, Expectation { path: &path, kind, ..wanted })?;
             } else {
                 let what = format!("Unknown setting `{}`; ignored", short(&path));
                 self.tell(member.at, Severity::Ignored, what, "");
@@ -214,13 +224,15 @@ impl Checker<'_> {
         Some(Leaf { value: node.to_value(), origin: self.source.origin(node.at) })
     }
 
-    fn wrong(&mut self, node: &Node, wanted: Wanted<'_>) {
+    fn wrong(&mut self, node: &JsonNode, wanted: Expectation<'_>) {
         let accepts = wanted.kind.accepts();
         let found = match &node.content {
-            Content::Text(text) if matches!(wanted.kind, Kind::Choice(_)) => {
+            JsonContent::Text(text) if matches!(wanted.kind, ValueType::Choice(_)) => {
                 format!("\"{}\"", short(text))
             }
-            Content::Number(number) if matches!(wanted.kind, Kind::Whole(..) | Kind::Share(..)) => {
+            JsonContent::Number(number)
+                if matches!(wanted.kind, ValueType::Whole(..) | ValueType::Share(..)) =>
+            {
                 number.to_string()
             }
             other => other.kind().to_owned(),
@@ -234,15 +246,16 @@ impl Checker<'_> {
     }
 
     /// Hooks that stand where nobody looks for them.
-    fn lost_hooks(&mut self, node: &Node, what: String) {
+    fn lost_hooks(&mut self, node: &JsonNode, what: String) {
         if blocks_on_failure(&node.to_value()) {
-            self.lost_hooks.push(Problem::at(self.source, node.at, Severity::Fatal, what, HOOKS_STOP));
+            let origin = self.source.origin(node.at);
+            self.lost_hooks.push(Problem::at(&origin, Severity::Fatal, what, HOOKS_STOP));
         } else {
             self.tell(node.at, Severity::Warning, what, HOOKS_LEFT_OUT);
         }
     }
 
-    fn refuse(&mut self, at: At, wanted: Wanted<'_>, what: String) {
+    fn refuse(&mut self, at: TextPosition, wanted: Expectation<'_>, what: String) {
         let (severity, advice) =
             if wanted.forbids { (Severity::Fatal, STOPS) } else { (Severity::Warning, LEFT_OUT) };
         self.tell(at, severity, what, advice);
@@ -251,6 +264,6 @@ impl Checker<'_> {
 
 /// Whether the system takes it as a variable.
 fn is_variable(member: &Member) -> bool {
-    let value_fits = !matches!(&member.value.content, Content::Text(text) if text.contains('\0'));
+    let value_fits = !matches!(&member.value.content, JsonContent::Text(text) if text.contains('\0'));
     value_fits && !member.name.is_empty() && !member.name.contains(['=', '\0'])
 }

@@ -5,11 +5,11 @@ use std::fmt;
 use serde_json::Value;
 
 use super::SettingsFiles;
-use super::keys::{KEYS, Kind};
-use super::origin::{Level, Source, Sourced};
+use super::file_settings::{self, FileSettings};
+use super::keys::{KEYS, ValueType};
+use super::origin::{Level, SettingsSource, Sourced};
 use super::problem::{Problem, Severity};
-use super::tree::Tree;
-use super::typed::{self, FileSettings};
+use super::tree::SettingsTree;
 
 /// What holds, and what was left out.
 #[derive(Clone)]
@@ -22,7 +22,7 @@ pub struct Effective {
     pub unsupported: Vec<Sourced<String>>,
     /// What came with the project and waits for trust.
     pub skipped: Vec<String>,
-    pub(crate) tree: Tree,
+    pub(crate) tree: SettingsTree,
 }
 
 /// The tree may hold secrets.
@@ -61,9 +61,9 @@ impl SettingsFiles {
     /// Makes one set of settings of all files. Without trust, what came with the project and would act is left out.
     #[must_use]
     pub fn effective(&self, trusted: bool) -> Effective {
-        let locks = Locks::of(&self.files);
+        let locks = closed_locks(&self.files);
         let mut problems = self.problems.clone();
-        let (mut tree, mut idle) = (Tree::default(), Vec::new());
+        let (mut tree, mut idle) = (SettingsTree::default(), Vec::new());
         for (source, file) in &self.files {
             let mut file = file.clone();
             if source.foreign {
@@ -74,7 +74,7 @@ impl SettingsFiles {
                 file.take(SANDBOX);
             }
             if source.level != Level::Managed {
-                locks.apply(&mut file, source, &mut problems);
+                apply_locks(&locks, &mut file, source, &mut problems);
             }
             tree.put(file, "");
         }
@@ -90,7 +90,7 @@ impl SettingsFiles {
         problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
-        let settings = typed::settings(&tree, &places.start, places.home.as_deref());
+        let settings = file_settings::settings(&tree, &places.start, places.home.as_deref());
         Effective {
             settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
@@ -106,16 +106,17 @@ impl SettingsFiles {
     fn lost_hooks<'a>(
         &'a self,
         trusted: bool,
-        locks: &'a Locks,
-        tree: &'a Tree,
+        locks: &'a [Lock],
+        tree: &'a SettingsTree,
     ) -> impl Iterator<Item = Problem> + 'a {
         let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
+        let are_locked = locks.iter().any(|(_, path)| *path == "hooks");
         self.lost_hooks.iter().map(move |(file, problem)| {
             let source = self.files.get(*file).map(|(source, _)| source);
             let is_idle = source.is_some_and(|source| {
                 let is_managed = source.level == Level::Managed;
                 let is_off = off.is_some_and(|by| by == Level::Managed || !is_managed);
-                is_off || (source.foreign && !trusted) || (!is_managed && locks.close("hooks"))
+                is_off || (source.foreign && !trusted) || (!is_managed && are_locked)
             });
             let severity = if is_idle { Severity::Warning } else { problem.severity };
             Problem { severity, ..problem.clone() }
@@ -125,14 +126,9 @@ impl SettingsFiles {
     /// What is said about the servers of the project: nothing starts them.
     fn servers(&self) -> Option<Problem> {
         let file = self.places.start.join(".mcp.json");
-        (self.sources.project && file.symlink_metadata().is_ok()).then(|| Problem {
-            file: Some(file),
-            line: 0,
-            column: 0,
-            what: "MCP servers: Not supported yet; ignored".into(),
-            advice: String::new(),
-            severity: Severity::Ignored,
-        })
+        let what = "MCP servers: Not supported yet; ignored";
+        (self.sources.project && file.symlink_metadata().is_ok())
+            .then(|| Problem::with_file(&file, Severity::Ignored, what.into(), ""))
     }
 
     fn skipped(&self) -> Vec<String> {
@@ -141,7 +137,7 @@ impl SettingsFiles {
 }
 
 /// Leaves out what waits for trust. What does nothing yet is left out in any case, since nobody agreed to it, and is given back.
-fn hold_back(file: &mut Tree, trusted: bool) -> Vec<Sourced<String>> {
+fn hold_back(file: &mut SettingsTree, trusted: bool) -> Vec<Sourced<String>> {
     let mut idle = Vec::new();
     for key in KEYS.iter().filter(|key| key.waits && !(trusted && key.acts)) {
         let origin = file.take(key.path).and_then(|taken| taken.origin().cloned());
@@ -152,65 +148,58 @@ fn hold_back(file: &mut Tree, trusted: bool) -> Vec<Sourced<String>> {
     idle
 }
 
-/// What only the administrator may allow.
-struct Locks {
-    /// A switch of the administrator, and what of others does not count then.
-    closed: Vec<(&'static str, &'static str)>,
+/// A switch of the administrator, and what of others does not count where it is on.
+type Lock = (&'static str, &'static str);
+
+const LOCKS: [Lock; 4] = [
+    ("allowManagedPermissionRulesOnly", "permissions.allow"),
+    ("allowManagedHooksOnly", "hooks"),
+    ("sandbox.filesystem.allowManagedReadPathsOnly", "sandbox.filesystem.allowRead"),
+    ("sandbox.network.allowManagedDomainsOnly", "sandbox.network.allowedDomains"),
+];
+
+/// The locks that the administrator closed.
+fn closed_locks(files: &[(SettingsSource, SettingsTree)]) -> Vec<Lock> {
+    let mut managed = SettingsTree::default();
+    for (_, file) in files.iter().filter(|(source, _)| source.level == Level::Managed) {
+        managed.put(file.clone(), "");
+    }
+    let is_closed = |(lock, _): &Lock| managed.leaf(lock).is_some_and(|leaf| leaf.value == true);
+    LOCKS.into_iter().filter(is_closed).collect()
 }
 
-impl Locks {
-    const ALL: [(&str, &str); 4] = [
-        ("allowManagedPermissionRulesOnly", "permissions.allow"),
-        ("allowManagedHooksOnly", "hooks"),
-        ("sandbox.filesystem.allowManagedReadPathsOnly", "sandbox.filesystem.allowRead"),
-        ("sandbox.network.allowManagedDomainsOnly", "sandbox.network.allowedDomains"),
-    ];
-
-    fn of(files: &[(Source, Tree)]) -> Self {
-        let mut managed = Tree::default();
-        for (_, file) in files.iter().filter(|(source, _)| source.level == Level::Managed) {
-            managed.put(file.clone(), "");
-        }
-        let is_closed = |(lock, _): &(&str, &str)| managed.leaf(lock).is_some_and(|leaf| leaf.value == true);
-        Self { closed: Self::ALL.into_iter().filter(is_closed).collect() }
-    }
-
-    fn close(&self, path: &str) -> bool {
-        self.closed.iter().any(|(_, closed)| *closed == path)
-    }
-
-    fn apply(&self, file: &mut Tree, source: &Source, problems: &mut Vec<Problem>) {
-        for (lock, path) in &self.closed {
-            let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
-            problems.push(Problem {
-                file: origin.file.as_deref().map(Into::into),
-                line: origin.line,
-                column: origin.column,
-                what: format!("`{path}` is ignored in {}", source.what()),
-                advice: format!("The administrator set `{lock}`."),
-                severity: Severity::Notice,
-            });
-        }
+/// Takes out of the settings of others what only the administrator may allow.
+fn apply_locks(
+    locks: &[Lock],
+    file: &mut SettingsTree,
+    source: &SettingsSource,
+    problems: &mut Vec<Problem>,
+) {
+    for (lock, path) in locks {
+        let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
+        let what = format!("`{path}` is ignored in {}", source.what());
+        let advice = format!("The administrator set `{lock}`.");
+        problems.push(Problem::at(&origin, Severity::Notice, what, &advice));
     }
 }
 
 /// `disableAllHooks` of the administrator turns off every hook, that of others only those of others.
-fn turn_hooks_off(tree: &mut Tree) {
+fn turn_hooks_off(tree: &mut SettingsTree) {
     let Some(off) = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true) else { return };
     if off.origin.level == Level::Managed {
         tree.take("hooks");
         return;
     }
-    let Some(Tree::Object(events)) = tree.get_mut("hooks") else { return };
+    let Some(SettingsTree::Object(events)) = tree.get_mut("hooks") else { return };
     for event in events.values_mut() {
-        if let Tree::List(list) = event {
+        if let SettingsTree::List(list) = event {
             list.items.retain(|item| item.origin.level == Level::Managed);
         }
     }
 }
 
-fn unsupported(tree: &Tree) -> Vec<Sourced<String>> {
-    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, Kind::Group));
+fn unsupported(tree: &SettingsTree) -> Vec<Sourced<String>> {
+    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, ValueType::Group));
     let found = idle.filter_map(|key| {
         let origin = tree.get(key.path)?.origin()?.clone();
         Some(Sourced { value: key.path.to_owned(), origin })
@@ -219,29 +208,19 @@ fn unsupported(tree: &Tree) -> Vec<Sourced<String>> {
 }
 
 /// Secrets that should be replaced by a placeholder are hidden instead.
-fn masks(tree: &Tree) -> Vec<Problem> {
+fn masks(tree: &SettingsTree) -> Vec<Problem> {
     let lists = ["sandbox.credentials.files", "sandbox.credentials.envVars"];
     let items = lists.into_iter().filter_map(|path| Some((path, tree.list(path)?)));
     let items = items.flat_map(|(path, list)| list.items.iter().map(move |item| (path, item)));
     let masks = items.filter(|(_, item)| item.value["mode"] == "mask");
-    let told = masks.map(|(path, item)| Problem {
-        file: item.origin.file.as_deref().map(Into::into),
-        line: item.origin.line,
-        column: item.origin.column,
-        what: format!("`{path}` with \"mask\" removes the secret without a placeholder"),
-        advice: "Placeholders are not supported yet.".into(),
-        severity: Severity::Notice,
+    let told = masks.map(|(path, item)| {
+        let what = format!("`{path}` with \"mask\" removes the secret without a placeholder");
+        Problem::at(&item.origin, Severity::Notice, what, "Placeholders are not supported yet.")
     });
     told.collect()
 }
 
 fn no_effect(key: &Sourced<String>) -> Problem {
-    Problem {
-        file: key.origin.file.as_deref().map(Into::into),
-        line: key.origin.line,
-        column: key.origin.column,
-        what: format!("`{}`: Not supported yet; ignored", key.value),
-        advice: String::new(),
-        severity: Severity::Ignored,
-    }
+    let what = format!("`{}`: Not supported yet; ignored", key.value);
+    Problem::at(&key.origin, Severity::Ignored, what, "")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use super::typed::FileSettings;
+use super::file_settings::FileSettings;
 use crate::{ConfigError, Settings, VARIABLES};
 
 /// The environment of a run.
@@ -30,7 +30,7 @@ impl FileSettings {
         let mut settings =
             Settings::from_environment(self.filled(environment)).map_err(|error| self.with_origin(error))?;
         settings.memory.sources = self.memory_sources;
-        settings.memory.excludes = self.memory_excludes.iter().map(|pattern| pattern.value.clone()).collect();
+        settings.memory.excludes.clone_from(&self.memory_excludes);
         Ok(settings)
     }
 

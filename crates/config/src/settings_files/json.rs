@@ -10,25 +10,25 @@ const DEPTH_MAX: u32 = 64;
 
 /// A place in a text, counted from 1. Columns are characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
+pub(crate) struct TextPosition {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
 /// A value and where it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
-    pub(crate) at: At,
-    pub(crate) content: Content,
+pub(crate) struct JsonNode {
+    pub(crate) at: TextPosition,
+    pub(crate) content: JsonContent,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Content {
+pub(crate) enum JsonContent {
     Null,
     Switch(bool),
     Number(Number),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<JsonNode>),
     Object(Vec<Member>),
 }
 
@@ -36,25 +36,25 @@ pub(crate) enum Content {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    pub(crate) at: At,
-    pub(crate) value: Node,
+    pub(crate) at: TextPosition,
+    pub(crate) value: JsonNode,
 }
 
 /// Where a text stops to be JSON, and what would make it JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken {
-    pub(crate) at: At,
+pub(crate) struct JsonError {
+    pub(crate) at: TextPosition,
     pub(crate) what: String,
     pub(crate) advice: &'static str,
 }
 
 /// Reads a text. An empty one counts as an empty object, as it does for whoever changes the file.
-pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
+pub(crate) fn parse(text: &str) -> Result<JsonNode, JsonError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader { text, at: 0, place: At { line: 1, column: 1 } };
+    let mut reader = Reader { text, at: 0, place: TextPosition { line: 1, column: 1 } };
     reader.skip_blanks();
     if reader.peek().is_none() {
-        return Ok(Node { at: reader.place, content: Content::Object(Vec::new()) });
+        return Ok(JsonNode { at: reader.place, content: JsonContent::Object(Vec::new()) });
     }
     let node = reader.value(0)?;
     reader.skip_blanks();
@@ -64,16 +64,16 @@ pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
     }
 }
 
-impl Node {
+impl JsonNode {
     /// The value without places; of a name that is there twice, the last value.
     pub(crate) fn to_value(&self) -> Value {
         match &self.content {
-            Content::Null => Value::Null,
-            Content::Switch(on) => Value::Bool(*on),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::Text(text) => Value::String(text.clone()),
-            Content::List(list) => Value::Array(list.iter().map(Self::to_value).collect()),
-            Content::Object(members) => {
+            JsonContent::Null => Value::Null,
+            JsonContent::Switch(on) => Value::Bool(*on),
+            JsonContent::Number(number) => Value::Number(number.clone()),
+            JsonContent::Text(text) => Value::String(text.clone()),
+            JsonContent::List(list) => Value::Array(list.iter().map(Self::to_value).collect()),
+            JsonContent::Object(members) => {
                 let pairs = members.iter().map(|member| (member.name.clone(), member.value.to_value()));
                 Value::Object(pairs.collect::<Map<_, _>>())
             }
@@ -81,13 +81,13 @@ impl Node {
     }
 
     /// The names that an object in it holds twice, with the place of the second.
-    pub(crate) fn doubled(&self) -> Vec<(&str, At)> {
+    pub(crate) fn doubled(&self) -> Vec<(&str, TextPosition)> {
         let mut found = Vec::new();
         let mut open = vec![self];
         while let Some(node) = open.pop() {
             match &node.content {
-                Content::List(list) => open.extend(list),
-                Content::Object(members) => {
+                JsonContent::List(list) => open.extend(list),
+                JsonContent::Object(members) => {
                     let mut seen = std::collections::BTreeSet::new();
                     let doubled = members.iter().filter(|member| !seen.insert(&*member.name));
                     found.extend(doubled.map(|member| (&*member.name, member.at)));
@@ -100,7 +100,7 @@ impl Node {
     }
 }
 
-impl Content {
+impl JsonContent {
     /// What it is, in a sentence.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ impl Content {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    place: At,
+    place: TextPosition,
 }
 
 impl Reader<'_> {
@@ -129,7 +129,7 @@ impl Reader<'_> {
     fn pass(&mut self, bytes: usize) {
         for byte in &self.text.as_bytes()[self.at..self.at + bytes] {
             match byte {
-                b'\n' => self.place = At { line: self.place.line.saturating_add(1), column: 1 },
+                b'\n' => self.place = TextPosition { line: self.place.line.saturating_add(1), column: 1 },
                 // The other bytes of a character count with its first.
                 0x80..0xc0 => {}
                 _ => self.place.column = self.place.column.saturating_add(1),
@@ -143,26 +143,28 @@ impl Reader<'_> {
         self.pass(rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count());
     }
 
-    fn value(&mut self, depth: u32) -> Result<Node, Broken> {
+    fn value(&mut self, depth: u32) -> Result<JsonNode, JsonError> {
         let at = self.place;
         if depth > DEPTH_MAX {
             let what = format!("values are nested more than {DEPTH_MAX} levels deep");
-            return Err(Broken { at, what, advice: "Flatten them." });
+            return Err(JsonError { at, what, advice: "Flatten them." });
         }
         let content = match self.peek() {
             Some(b'{') => self.object(depth)?,
             Some(b'[') => self.list(depth)?,
-            Some(b'"') => Content::Text(self.string()?),
+            Some(b'"') => JsonContent::Text(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
         };
-        Ok(Node { at, content })
+        Ok(JsonNode { at, content })
     }
 
-    fn word(&mut self) -> Result<Content, Broken> {
-        for (word, content) in
-            [("true", Content::Switch(true)), ("false", Content::Switch(false)), ("null", Content::Null)]
-        {
+    fn word(&mut self) -> Result<JsonContent, JsonError> {
+        for (word, content) in [
+            ("true", JsonContent::Switch(true)),
+            ("false", JsonContent::Switch(false)),
+            ("null", JsonContent::Null),
+        ] {
             if self.text[self.at..].starts_with(word) {
                 self.pass(word.len());
                 return Ok(content);
@@ -171,27 +173,27 @@ impl Reader<'_> {
         Err(self.unexpected("a value"))
     }
 
-    fn list(&mut self, depth: u32) -> Result<Content, Broken> {
+    fn list(&mut self, depth: u32) -> Result<JsonContent, JsonError> {
         let mut list = Vec::new();
         self.pass(1);
         self.skip_blanks();
         if self.takes(b']') {
-            return Ok(Content::List(list));
+            return Ok(JsonContent::List(list));
         }
         loop {
             list.push(self.value(depth + 1)?);
             if self.ends(b']')? {
-                return Ok(Content::List(list));
+                return Ok(JsonContent::List(list));
             }
         }
     }
 
-    fn object(&mut self, depth: u32) -> Result<Content, Broken> {
+    fn object(&mut self, depth: u32) -> Result<JsonContent, JsonError> {
         let mut members = Vec::new();
         self.pass(1);
         self.skip_blanks();
         if self.takes(b'}') {
-            return Ok(Content::Object(members));
+            return Ok(JsonContent::Object(members));
         }
         loop {
             let at = self.place;
@@ -206,7 +208,7 @@ impl Reader<'_> {
             self.skip_blanks();
             members.push(Member { name, at, value: self.value(depth + 1)? });
             if self.ends(b'}')? {
-                return Ok(Content::Object(members));
+                return Ok(JsonContent::Object(members));
             }
         }
     }
@@ -220,7 +222,7 @@ impl Reader<'_> {
     }
 
     /// Behind a value: whether the list or object ends here. If not, a comma was passed and another value must follow.
-    fn ends(&mut self, close: u8) -> Result<bool, Broken> {
+    fn ends(&mut self, close: u8) -> Result<bool, JsonError> {
         self.skip_blanks();
         if self.takes(close) {
             return Ok(true);
@@ -232,12 +234,12 @@ impl Reader<'_> {
         self.skip_blanks();
         if self.peek() == Some(close) {
             let what = "there is a comma after the last value".into();
-            return Err(Broken { at: comma, what, advice: "Remove the comma." });
+            return Err(JsonError { at: comma, what, advice: "Remove the comma." });
         }
         Ok(false)
     }
 
-    fn string(&mut self) -> Result<String, Broken> {
+    fn string(&mut self) -> Result<String, JsonError> {
         let at = self.place;
         let rest = &self.text.as_bytes()[self.at..];
         let mut end = 1;
@@ -247,7 +249,7 @@ impl Reader<'_> {
                 Some(b'\\') => end += 2,
                 Some(b'\n') | None => {
                     let what = "a string has no closing quote".into();
-                    return Err(Broken {
+                    return Err(JsonError {
                         at,
                         what,
                         advice: "Close it with a quote; write a line feed as \\n.",
@@ -257,7 +259,7 @@ impl Reader<'_> {
             }
         }
         let quoted = &self.text[self.at..=self.at + end];
-        let text = serde_json::from_str(quoted).map_err(|_| Broken {
+        let text = serde_json::from_str(quoted).map_err(|_| JsonError {
             at,
             what: "a string contains an invalid escape or control character".into(),
             advice: "Write a backslash as \\\\ and a tab as \\t.",
@@ -266,22 +268,22 @@ impl Reader<'_> {
         Ok(text)
     }
 
-    fn number(&mut self) -> Result<Content, Broken> {
+    fn number(&mut self) -> Result<JsonContent, JsonError> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let length = rest.iter().take_while(is_part).count();
-        let number = serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| Broken {
+        let number = serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| JsonError {
             at: self.place,
             what: "a number is invalid in JSON or too large".into(),
             advice: "Write it like 12, -0.5 or 1e6.",
         })?;
         self.pass(length);
-        Ok(Content::Number(number))
+        Ok(JsonContent::Number(number))
     }
 
-    fn unexpected(&self, wanted: &str) -> Broken {
+    fn unexpected(&self, wanted: &str) -> JsonError {
         let rest = &self.text[self.at..];
-        let broken = |what, advice| Broken { at: self.place, what, advice };
+        let broken = |what, advice| JsonError { at: self.place, what, advice };
         match rest.chars().next() {
             None => broken(format!("the file ends; expected {wanted}"), "Close all brackets."),
             Some('/') => broken("comments are not allowed in JSON".into(), "Remove the comment."),
@@ -302,7 +304,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let seen = match parse(text) {
             Ok(node) => node.to_value().to_string(),
-            Err(Broken { at, what, advice }) => format!("{}:{}: {what}. {advice}", at.line, at.column),
+            Err(JsonError { at, what, advice }) => format!("{}:{}: {what}. {advice}", at.line, at.column),
         };
         assert_eq!(seen, expected, "{text}");
     }

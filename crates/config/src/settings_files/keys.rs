@@ -7,7 +7,7 @@ pub(crate) use table::KEYS;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ValueType {
     Text,
     Switch,
     /// A whole number in a range.
@@ -17,13 +17,13 @@ pub(crate) enum Kind {
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A list.
-    List(&'static Kind),
+    List(&'static ValueType),
     /// An object with any names and values of one type.
-    Map(&'static Kind),
+    Map(&'static ValueType),
     /// An object whose names are keys of their own in the table.
     Group,
     /// An object with these fields; those marked must be there.
-    Fields(&'static [(&'static str, Kind, bool)]),
+    Fields(&'static [(&'static str, ValueType, bool)]),
     /// An object with any content: others look into it.
     Object,
     /// Anything.
@@ -31,11 +31,11 @@ pub(crate) enum Kind {
 }
 
 /// A list of texts.
-pub(crate) const TEXTS: Kind = Kind::List(&Kind::Text);
+pub(crate) const TEXTS: ValueType = ValueType::List(&ValueType::Text);
 
 /// How values of several levels become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Merging {
+pub(crate) enum MergeRule {
     /// Lists add up, objects are merged name by name, of single values the highest level's holds.
     Usual,
     /// As usual, but equal values stay apart: one may be turned off without the other.
@@ -50,7 +50,7 @@ pub(crate) enum Merging {
 
 /// Whose files may say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Allowed {
+pub(crate) enum KeyScope {
     Everywhere,
     /// Not in files that lie in a repository, whoever wrote them.
     OutsideRepositories,
@@ -67,13 +67,13 @@ pub(crate) enum Allowed {
 pub(crate) struct Key {
     /// Its name, with the groups it lies in.
     pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueType,
     /// What it does.
     pub(crate) about: &'static str,
     /// What holds without it.
     pub(crate) default: &'static str,
-    pub(crate) merging: Merging,
-    pub(crate) allowed: Allowed,
+    pub(crate) merging: MergeRule,
+    pub(crate) allowed: KeyScope,
     /// Whether it does something here.
     pub(crate) acts: bool,
     /// Whether it waits for trust when it comes with the project.
@@ -86,14 +86,14 @@ pub(crate) struct Key {
 
 impl Key {
     /// A key that has an effect.
-    const fn new(path: &'static str, kind: Kind, about: &'static str) -> Self {
+    const fn new(path: &'static str, kind: ValueType, about: &'static str) -> Self {
         Self {
             path,
             kind,
             about,
             default: "",
-            merging: Merging::Usual,
-            allowed: Allowed::Everywhere,
+            merging: MergeRule::Usual,
+            allowed: KeyScope::Everywhere,
             acts: true,
             waits: false,
             anchored: false,
@@ -102,7 +102,7 @@ impl Key {
     }
 
     /// A key that is known and has no effect yet.
-    const fn idle(path: &'static str, kind: Kind, about: &'static str) -> Self {
+    const fn idle(path: &'static str, kind: ValueType, about: &'static str) -> Self {
         Self { acts: false, ..Self::new(path, kind, about) }
     }
 
@@ -110,11 +110,11 @@ impl Key {
         Self { default, ..self }
     }
 
-    const fn merged(self, merging: Merging) -> Self {
+    const fn merged(self, merging: MergeRule) -> Self {
         Self { merging, ..self }
     }
 
-    const fn only(self, allowed: Allowed) -> Self {
+    const fn only(self, allowed: KeyScope) -> Self {
         Self { allowed, ..self }
     }
 
@@ -157,13 +157,13 @@ pub(crate) fn find(path: &str) -> Option<&'static Key> {
 /// The key that says how values under this name become one: that of the object for what has any name.
 pub(crate) fn governing(path: &str) -> Option<&'static Key> {
     let holds = |key: &&Key| {
-        matches!(key.kind, Kind::Map(_))
+        matches!(key.kind, ValueType::Map(_))
             && path.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.'))
     };
     find(path).or_else(|| KEYS.iter().find(holds))
 }
 
-impl Kind {
+impl ValueType {
     /// What is accepted; fits after "must be".
     pub(crate) fn accepts(&self) -> String {
         match self {
@@ -179,9 +179,9 @@ impl Kind {
                     quoted.split_last().map_or(("", &[][..]), |(last, others)| (last, others));
                 format!("{} or {last}", others.join(", "))
             }
-            Self::List(Kind::Text) => "a list of texts".into(),
+            Self::List(ValueType::Text) => "a list of texts".into(),
             Self::List(_) => "a list".into(),
-            Self::Map(Kind::Text) => "an object with texts".into(),
+            Self::Map(ValueType::Text) => "an object with texts".into(),
             Self::Map(_) | Self::Group | Self::Fields(_) | Self::Object => "an object".into(),
             Self::Any => "anything".into(),
         }
@@ -197,11 +197,11 @@ mod tests {
         for (position, key) in KEYS.iter().enumerate() {
             assert!(KEYS[position + 1..].iter().all(|other| other.path != key.path), "{}", key.path);
             if let Some((group, _)) = key.path.rsplit_once('.') {
-                assert!(matches!(find(group).unwrap().kind, Kind::Group), "{}", key.path);
+                assert!(matches!(find(group).unwrap().kind, ValueType::Group), "{}", key.path);
             }
-            let is_switch = matches!(key.kind, Kind::Switch);
-            assert!(is_switch || !matches!(key.merging, Merging::Strict(_)), "{}", key.path);
-            assert!(is_switch || !matches!(key.allowed, Allowed::ForeignOnly(_)), "{}", key.path);
+            let is_switch = matches!(key.kind, ValueType::Switch);
+            assert!(is_switch || !matches!(key.merging, MergeRule::Strict(_)), "{}", key.path);
+            assert!(is_switch || !matches!(key.allowed, KeyScope::ForeignOnly(_)), "{}", key.path);
             assert!(key.about.ends_with('.'), "{}", key.path);
         }
     }

@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use super::keys::{Allowed, KEYS, Key};
-use super::origin::{Level, Origin, Source};
+use super::keys::{KEYS, Key, KeyScope};
+use super::origin::{Level, Origin, SettingsSource};
 use super::problem::{Problem, Severity};
-use super::tree::Tree;
+use super::tree::SettingsTree;
 use super::visible::short;
 use crate::variables::{Area, VARIABLES};
 
@@ -15,7 +15,7 @@ use crate::variables::{Area, VARIABLES};
 const MODES: [&str; 2] = ["bypassPermissions", "auto"];
 
 /// Takes out what the source may not say, and tells each.
-pub(crate) fn enforce(tree: &mut Tree, source: &Source, problems: &mut Vec<Problem>) {
+pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems: &mut Vec<Problem>) {
     let mut limits = Limits { source, problems: Vec::new() };
     for key in KEYS {
         limits.key(tree, key);
@@ -29,7 +29,7 @@ pub(crate) fn enforce(tree: &mut Tree, source: &Source, problems: &mut Vec<Probl
 }
 
 struct Limits<'a> {
-    source: &'a Source,
+    source: &'a SettingsSource,
     problems: Vec<Problem>,
 }
 
@@ -39,13 +39,13 @@ impl Limits<'_> {
         self.source.foreign || matches!(self.source.level, Level::Project | Level::Local)
     }
 
-    fn key(&mut self, tree: &mut Tree, key: &Key) {
+    fn key(&mut self, tree: &mut SettingsTree, key: &Key) {
         let refused = match key.allowed {
-            Allowed::Everywhere => false,
-            Allowed::OutsideRepositories => self.in_repository(),
-            Allowed::NotForeign => self.source.foreign,
-            Allowed::Managed => self.source.level != Level::Managed,
-            Allowed::ForeignOnly(only) => {
+            KeyScope::Everywhere => false,
+            KeyScope::OutsideRepositories => self.in_repository(),
+            KeyScope::NotForeign => self.source.foreign,
+            KeyScope::Managed => self.source.level != Level::Managed,
+            KeyScope::ForeignOnly(only) => {
                 self.source.foreign && tree.leaf(key.path).is_some_and(|leaf| leaf.value != only)
             }
         };
@@ -55,29 +55,29 @@ impl Limits<'_> {
         let Some(found) = tree.take(key.path) else { return };
         let Some(origin) = found.origin().cloned() else { return };
         let advice = match key.allowed {
-            Allowed::Managed => "Only the administrator can set it.",
-            Allowed::ForeignOnly(true) => "A project can turn this on, and never off.",
-            Allowed::ForeignOnly(false) => "A project can turn this off, and never on.",
+            KeyScope::Managed => "Only the administrator can set it.",
+            KeyScope::ForeignOnly(true) => "A project can turn this on, and never off.",
+            KeyScope::ForeignOnly(false) => "A project can turn this off, and never on.",
             _ => "Move it to your user settings if you want it.",
         };
         self.ignore(&origin, &format!("`{}`", key.path), advice);
     }
 
-    fn mode(&mut self, tree: &mut Tree) {
+    fn mode(&mut self, tree: &mut SettingsTree) {
         const PATH: &str = "permissions.defaultMode";
         let chosen = |mode: &&&str| tree.leaf(PATH).is_some_and(|leaf| leaf.value == **mode);
         let Some(mode) = MODES.iter().find(chosen) else { return };
-        if let Some(Tree::Leaf(leaf)) = tree.take(PATH) {
+        if let Some(SettingsTree::Leaf(leaf)) = tree.take(PATH) {
             let advice = "Use --permission-mode or your user settings if you want it.";
             self.ignore(&leaf.origin, &format!("`{PATH}`: \"{mode}\""), advice);
         }
     }
 
-    fn variables(&mut self, tree: &mut Tree) {
-        let Some(Tree::Object(variables)) = tree.get_mut("env") else { return };
+    fn variables(&mut self, tree: &mut SettingsTree) {
+        let Some(SettingsTree::Object(variables)) = tree.get_mut("env") else { return };
         let names: Vec<String> = variables.keys().filter(|name| is_ours(name)).cloned().collect();
         for name in names {
-            let Some(Tree::Leaf(leaf)) = variables.remove(&name) else { continue };
+            let Some(SettingsTree::Leaf(leaf)) = variables.remove(&name) else { continue };
             let advice =
                 "It decides where requests go or what protects you. Set it in your shell or user settings.";
             self.ignore(&leaf.origin, &format!("`env.{}`", short(&name)), advice);
@@ -85,9 +85,9 @@ impl Limits<'_> {
     }
 
     /// A placeholder that is swapped on the way out sends a secret to whoever is asked.
-    fn masks(&mut self, tree: &mut Tree) {
+    fn masks(&mut self, tree: &mut SettingsTree) {
         for path in ["sandbox.credentials.files", "sandbox.credentials.envVars"] {
-            let Some(Tree::List(list)) = tree.get_mut(path) else { continue };
+            let Some(SettingsTree::List(list)) = tree.get_mut(path) else { continue };
             let is_mask = |value: &Value| value["mode"] == "mask";
             let masks: Vec<Origin> = list
                 .items
@@ -115,14 +115,8 @@ impl Limits<'_> {
     }
 
     fn ignore(&mut self, origin: &Origin, what: &str, advice: &str) {
-        self.problems.push(Problem {
-            file: origin.file.as_deref().map(Into::into),
-            line: origin.line,
-            column: origin.column,
-            what: format!("{what} is ignored in {}", self.source.what()),
-            advice: advice.to_owned(),
-            severity: Severity::Warning,
-        });
+        let what = format!("{what} is ignored in {}", self.source.what());
+        self.problems.push(Problem::at(origin, Severity::Warning, what, advice));
     }
 }
 

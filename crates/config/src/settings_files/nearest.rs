@@ -1,5 +1,7 @@
 //! The known name that was probably meant.
 
+use windlass_text::nearest::nearest;
+
 use super::keys::{self, KEYS, Key};
 
 /// What settings are called elsewhere, in small letters: by other programs, by our own flags, and by whoever guesses.
@@ -52,70 +54,7 @@ pub(crate) fn may_protect(name: &str, group: &str) -> bool {
 
 /// The key that is called so elsewhere.
 fn other_name(name: &str) -> Option<&'static Key> {
-    let plain: String =
-        name.chars().take(NAME_CHARS_MAX).filter(|c| !"-_".contains(*c)).collect::<String>().to_lowercase();
+    let plain = name.replace(['-', '_'], "").to_lowercase();
     let (_, path) = OTHER_NAMES.iter().find(|(names, _)| names.contains(&&*plain))?;
     keys::find(path)
-}
-
-/// Longer names are no slips of the finger.
-const NAME_CHARS_MAX: usize = 64;
-
-/// The nearest of some names, if it is near enough to be meant.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let name: Vec<char> = name.chars().take(NAME_CHARS_MAX + 1).flat_map(char::to_lowercase).collect();
-    if name.len() > NAME_CHARS_MAX {
-        return None;
-    }
-    let far_max = (name.len() / 3).max(1);
-    // Of names that differ much in length, nothing else need be looked at.
-    let known = known.filter(|known| known.len().abs_diff(name.len()) <= far_max);
-    let far = |known: &str| distance(&name, &known.to_lowercase().chars().collect::<Vec<_>>());
-    let best = known.map(|known| (far(known), known)).min()?;
-    (best.0 <= far_max).then_some(best.1)
-}
-
-/// How many characters must be changed, added, taken away or swapped with their neighbour.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (row, from) in a.iter().enumerate() {
-        let mut next = vec![row + 1];
-        for (column, to) in b.iter().enumerate() {
-            let changed = last[column] + usize::from(from != to);
-            let mut least = changed.min(last[column + 1] + 1).min(next[column] + 1);
-            let swapped = row > 0 && column > 0 && *from == b[column - 1] && a[row - 1] == *to;
-            if swapped {
-                least = least.min(before[column - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slips_are_recognised() {
-        let check = |name: &str, expected: Option<&str>| {
-            assert_eq!(
-                nearest(name, ["permissions", "deny", "env", "model"].into_iter()),
-                expected,
-                "{name}"
-            );
-        };
-        check("permisions", Some("permissions"));
-        check("PERMISSIONS", Some("permissions"));
-        check("dney", Some("deny"));
-        check("denied", None);
-        check("modle", Some("model"));
-        check("enc", Some("env"));
-        check("something", None);
-        check("", None);
-        check(&"x".repeat(100_000), None);
-    }
 }

@@ -1,12 +1,12 @@
 //! Where a setting comes from.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::json::At;
+use super::json::TextPosition;
 
 /// Whose settings these are. Later ones win where only one value can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl fmt::Display for Level {
 
 /// One text with settings.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct SettingsSource {
     pub(crate) level: Level,
     /// The file; none for JSON on the command line.
     pub(crate) file: Option<Arc<Path>>,
@@ -59,8 +59,8 @@ pub(crate) struct Source {
     pub(crate) foreign: bool,
 }
 
-impl Source {
-    pub(crate) fn origin(&self, at: At) -> Origin {
+impl SettingsSource {
+    pub(crate) fn origin(&self, at: TextPosition) -> Origin {
         Origin {
             level: self.level,
             file: self.file.clone(),
@@ -117,31 +117,4 @@ pub struct Sourced<T> {
     pub value: T,
     /// Where it stands.
     pub origin: Origin,
-}
-
-/// A permission rule as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleText {
-    /// The rule.
-    pub text: String,
-    /// Whose it is.
-    pub level: Level,
-    /// The file; none for JSON on the command line.
-    pub file: Option<PathBuf>,
-    /// Its line, counted from 1.
-    pub line: u32,
-    /// What a leading `/` in a path pattern means.
-    pub anchor: PathBuf,
-}
-
-impl RuleText {
-    pub(crate) fn new(text: &str, origin: &Origin) -> Self {
-        Self {
-            text: text.to_owned(),
-            level: origin.level,
-            file: origin.file.as_deref().map(Path::to_owned),
-            line: origin.line,
-            anchor: origin.anchor.to_path_buf(),
-        }
-    }
 }

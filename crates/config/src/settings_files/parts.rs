@@ -4,23 +4,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::SettingsFiles;
-use super::keys::{Allowed, KEYS, Key, Kind};
-use super::named::named;
-use super::places::SettingsPlaces;
-use super::tree::{Leaf, Tree};
+use super::keys::{KEYS, Key, KeyScope, ValueType};
+use super::locations::SettingsPlaces;
+use super::named_files::named;
+use super::tree::{Leaf, SettingsTree};
 use super::visible::visible;
 
 /// One thing that would act.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Part {
     /// What it is, for people: in full, with what cannot be seen written out. Values of variables are not shown.
     pub what: String,
     /// A hash of its exact content, with that of the files it names.
     pub hash: String,
     /// The files of the project it names, each with a mark of its content.
+    #[serde(default)]
     pub files: BTreeMap<String, String>,
 }
 
@@ -94,7 +96,7 @@ impl SettingsFiles {
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
                 let Some(found) = tree.get(key.path) else { continue };
-                collect(found, key.path, matches!(key.kind, Kind::Map(_)), &self.places, &mut parts);
+                collect(found, key.path, matches!(key.kind, ValueType::Map(_)), &self.places, &mut parts);
             }
         }
         parts
@@ -103,19 +105,19 @@ impl SettingsFiles {
 
 /// Whether a project that says this may do less.
 fn restricts(key: &Key) -> bool {
-    !matches!(key.kind, Kind::Group) && (key.forbids || matches!(key.allowed, Allowed::ForeignOnly(_)))
+    !matches!(key.kind, ValueType::Group) && (key.forbids || matches!(key.allowed, KeyScope::ForeignOnly(_)))
 }
 
-fn collect(tree: &Tree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
+fn collect(tree: &SettingsTree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
     match tree {
-        Tree::Object(members) if is_map => {
+        SettingsTree::Object(members) if is_map => {
             for (name, member) in members {
                 collect(member, &format!("{path}.{name}"), false, places, parts);
             }
         }
-        Tree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item, places))),
-        Tree::Leaf(leaf) => parts.push(part(path, leaf, places)),
-        Tree::Object(_) => {}
+        SettingsTree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item, places))),
+        SettingsTree::Leaf(leaf) => parts.push(part(path, leaf, places)),
+        SettingsTree::Object(_) => {}
     }
 }
 
@@ -156,21 +158,9 @@ fn handlers(group: &Value) -> String {
 
 /// A value as text that does not depend on the order of names or on blanks.
 fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let mut pairs: Vec<(&String, &Value)> = members.iter().collect();
-            pairs.sort_unstable_by_key(|(name, _)| *name);
-            let pairs: Vec<String> = pairs
-                .into_iter()
-                .map(|(name, value)| format!("{}:{}", Value::from(&**name), canonical(value)))
-                .collect();
-            format!("{{{}}}", pairs.join(","))
-        }
-        Value::Array(items) => {
-            format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(","))
-        }
-        other => other.to_string(),
-    }
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    sorted.to_string()
 }
 
 pub(super) fn hash(content: &[u8]) -> String {

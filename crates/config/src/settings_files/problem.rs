@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::json::At;
-use super::origin::Source;
+use super::origin::Origin;
 use super::visible::visible;
 
 /// What becomes of a problem.
@@ -39,15 +38,15 @@ pub struct Problem {
 
 impl Problem {
     /// A problem with a value.
-    pub(crate) fn at(source: &Source, at: At, severity: Severity, what: String, advice: &str) -> Self {
-        let file = source.file.as_deref().map(Path::to_owned);
-        Self { file, line: at.line, column: at.column, what, advice: advice.to_owned(), severity }
+    pub(crate) fn at(origin: &Origin, severity: Severity, what: String, advice: &str) -> Self {
+        let file = origin.file.as_deref().map(Path::to_owned);
+        Self { file, line: origin.line, column: origin.column, what, advice: advice.to_owned(), severity }
     }
 
-    /// A file that cannot be used at all: nobody knows what it forbids.
-    pub(crate) fn with_file(file: &Path, what: String, advice: &str) -> Self {
+    /// A problem with a file as a whole.
+    pub(crate) fn with_file(file: &Path, severity: Severity, what: String, advice: &str) -> Self {
         let (file, advice) = (Some(file.to_owned()), advice.to_owned());
-        Self { file, line: 0, column: 0, what, advice, severity: Severity::Fatal }
+        Self { file, line: 0, column: 0, what, advice, severity }
     }
 }
 

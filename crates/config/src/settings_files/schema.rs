@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Allowed, KEYS, Key, Kind};
+use super::keys::{self, KEYS, Key, KeyScope, ValueType};
 
 /// A JSON schema of settings files, for editors.
 #[must_use]
@@ -23,12 +23,12 @@ pub fn settings_schema() -> String {
 #[must_use]
 pub fn settings_list() -> String {
     let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
-    for key in KEYS.iter().filter(|key| key.acts && !matches!(key.kind, Kind::Group)) {
+    for key in KEYS.iter().filter(|key| key.acts && !matches!(key.kind, ValueType::Group)) {
         let about = format!("{}{}", key.about, limits(key));
         let accepts = key.kind.accepts();
         let _ = writeln!(list, "| `{}` | {accepts} | {} | {about} |", key.path, key.default);
     }
-    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, Kind::Group));
+    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, ValueType::Group));
     let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
     let _ = write!(
         list,
@@ -50,7 +50,7 @@ pub fn settings_page(prefix: &str) -> Option<String> {
         let rest = key.path.strip_prefix(prefix);
         rest.is_some_and(|rest| prefix.is_empty() || rest.is_empty() || rest.starts_with('.'))
     };
-    let wanted = KEYS.iter().filter(|key| !matches!(key.kind, Kind::Group)).filter(is_wanted);
+    let wanted = KEYS.iter().filter(|key| !matches!(key.kind, ValueType::Group)).filter(is_wanted);
     let mut page = String::new();
     for key in wanted {
         let idle = if key.acts { "" } else { " Not supported yet; ignored." };
@@ -70,17 +70,17 @@ pub fn settings_page(prefix: &str) -> Option<String> {
 fn limits(key: &Key) -> &'static str {
     let group = key.path.rsplit_once('.').and_then(|(group, _)| keys::find(group));
     let allowed = match group {
-        Some(group) if key.allowed == Allowed::Everywhere => group.allowed,
+        Some(group) if key.allowed == KeyScope::Everywhere => group.allowed,
         _ => key.allowed,
     };
     match allowed {
-        Allowed::Managed => " Managed settings only.",
-        Allowed::OutsideRepositories => " Not in project or local settings.",
-        Allowed::NotForeign => " Not in project settings.",
-        Allowed::ForeignOnly(true) => " A project can only turn it on.",
-        Allowed::ForeignOnly(false) => " A project can only turn it off.",
-        Allowed::Everywhere if key.waits => " In project settings it needs trust.",
-        Allowed::Everywhere => "",
+        KeyScope::Managed => " Managed settings only.",
+        KeyScope::OutsideRepositories => " Not in project or local settings.",
+        KeyScope::NotForeign => " Not in project settings.",
+        KeyScope::ForeignOnly(true) => " A project can only turn it on.",
+        KeyScope::ForeignOnly(false) => " A project can only turn it off.",
+        KeyScope::Everywhere if key.waits => " In project settings it needs trust.",
+        KeyScope::Everywhere => "",
     }
 }
 
@@ -95,24 +95,24 @@ fn group(path: &str) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-fn kind(kind: &Kind, path: &str) -> Value {
+fn kind(kind: &ValueType, path: &str) -> Value {
     match kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Switch => json!({ "type": "boolean" }),
-        Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
-        Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Share(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Kind::Choice(words) => json!({ "enum": words }),
-        Kind::List(inner) => json!({ "type": "array", "items": self::kind(inner, path) }),
-        Kind::Map(inner) => json!({ "type": "object", "additionalProperties": self::kind(inner, path) }),
-        Kind::Group => group(path),
-        Kind::Fields(list) => fields(list, path),
-        Kind::Object => json!({ "type": "object" }),
-        Kind::Any => json!({}),
+        ValueType::Text => json!({ "type": "string" }),
+        ValueType::Switch => json!({ "type": "boolean" }),
+        ValueType::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
+        ValueType::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ValueType::Share(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        ValueType::Choice(words) => json!({ "enum": words }),
+        ValueType::List(inner) => json!({ "type": "array", "items": self::kind(inner, path) }),
+        ValueType::Map(inner) => json!({ "type": "object", "additionalProperties": self::kind(inner, path) }),
+        ValueType::Group => group(path),
+        ValueType::Fields(list) => fields(list, path),
+        ValueType::Object => json!({ "type": "object" }),
+        ValueType::Any => json!({}),
     }
 }
 
-fn fields(list: &[(&str, Kind, bool)], path: &str) -> Value {
+fn fields(list: &[(&str, ValueType, bool)], path: &str) -> Value {
     let properties: Map<String, Value> =
         list.iter().map(|(name, inner, _)| ((*name).to_owned(), kind(inner, path))).collect();
     let required: Vec<&str> = list.iter().filter(|(_, _, needed)| *needed).map(|(name, ..)| *name).collect();

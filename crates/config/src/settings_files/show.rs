@@ -8,7 +8,7 @@ use super::SettingsFiles;
 use super::effective::Effective;
 use super::keys::KEYS;
 use super::origin::{Level, Origin};
-use super::tree::Tree;
+use super::tree::SettingsTree;
 use crate::secrets::is_telling;
 use crate::variables::VARIABLES;
 
@@ -54,23 +54,23 @@ impl SettingsFiles {
     }
 }
 
-fn add(tree: &Tree, key: String, shown: &mut Vec<ShownValue>) {
+fn add(tree: &SettingsTree, key: String, shown: &mut Vec<ShownValue>) {
     match tree {
-        Tree::Object(members) => {
+        SettingsTree::Object(members) => {
             let dot = if key.is_empty() { "" } else { "." };
             for (name, member) in members {
                 add(member, format!("{key}{dot}{name}"), shown);
             }
         }
-        Tree::List(list) if list.items.is_empty() => {
+        SettingsTree::List(list) if list.items.is_empty() => {
             shown.push(value(key, &Value::Array(Vec::new()), &list.origin));
         }
-        Tree::List(list) => {
+        SettingsTree::List(list) => {
             for (position, item) in list.items.iter().enumerate() {
                 shown.push(value(format!("{key}[{position}]"), &item.value, &item.origin));
             }
         }
-        Tree::Leaf(leaf) => shown.push(value(key, &leaf.value, &leaf.origin)),
+        SettingsTree::Leaf(leaf) => shown.push(value(key, &leaf.value, &leaf.origin)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::keys::{self, Key, Merging};
+use super::keys::{self, Key, MergeRule};
 use super::origin::{Level, Origin, Sourced};
 
 /// A value and where it stands.
@@ -13,28 +13,28 @@ pub(crate) type Leaf = Sourced<Value>;
 
 /// What a file, or all of them, say.
 #[derive(Clone, PartialEq)]
-pub(crate) enum Tree {
+pub(crate) enum SettingsTree {
     /// Groups of keys, and objects with any names.
-    Object(BTreeMap<String, Tree>),
-    List(List),
+    Object(BTreeMap<String, SettingsTree>),
+    List(SettingsList),
     /// Whatever holds as a whole.
     Leaf(Leaf),
 }
 
 /// A list, and where it begins: an empty one says something too.
 #[derive(Clone, PartialEq)]
-pub(crate) struct List {
+pub(crate) struct SettingsList {
     pub(crate) origin: Origin,
     pub(crate) items: Vec<Leaf>,
 }
 
-impl Default for Tree {
+impl Default for SettingsTree {
     fn default() -> Self {
         Self::Object(BTreeMap::new())
     }
 }
 
-impl Tree {
+impl SettingsTree {
     /// What stands under a key.
     pub(crate) fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |tree, name| match tree {
@@ -71,7 +71,7 @@ impl Tree {
     }
 
     /// A list, if it was stated.
-    pub(crate) fn list(&self, path: &str) -> Option<&List> {
+    pub(crate) fn list(&self, path: &str) -> Option<&SettingsList> {
         match self.get(path)? {
             Self::List(list) => Some(list),
             _ => None,
@@ -109,7 +109,7 @@ impl Tree {
     /// Puts stronger settings over these. `path` is the key they both stand under.
     pub(crate) fn put(&mut self, stronger: Self, path: &str) {
         let key = keys::governing(path);
-        let merging = key.map_or(Merging::Usual, |key| key.merging);
+        let merging = key.map_or(MergeRule::Usual, |key| key.merging);
         match (&mut *self, stronger) {
             (Self::Object(members), Self::Object(others)) => {
                 let dot = if path.is_empty() { "" } else { "." };
@@ -122,7 +122,7 @@ impl Tree {
             }
             (Self::List(list), Self::List(other)) => list.put(other, merging, key),
             (Self::Leaf(leaf), Self::Leaf(other)) => {
-                let stays = matches!(merging, Merging::Strict(strict) if leaf.value == strict);
+                let stays = matches!(merging, MergeRule::Strict(strict) if leaf.value == strict);
                 if !stays {
                     *leaf = other;
                 }
@@ -132,13 +132,13 @@ impl Tree {
     }
 }
 
-impl List {
-    fn put(&mut self, stronger: Self, merging: Merging, key: Option<&Key>) {
+impl SettingsList {
+    fn put(&mut self, stronger: Self, merging: MergeRule, key: Option<&Key>) {
         let managed_first = stronger.origin.level == Level::Managed && self.origin.level != Level::Managed;
         let replaces = match merging {
-            Merging::Whole => true,
-            Merging::ManagedReplaces => managed_first,
-            Merging::Usual | Merging::AddUp | Merging::Strict(_) => false,
+            MergeRule::Whole => true,
+            MergeRule::ManagedReplaces => managed_first,
+            MergeRule::Usual | MergeRule::AddUp | MergeRule::Strict(_) => false,
         };
         if replaces {
             *self = stronger;
@@ -146,7 +146,7 @@ impl List {
         }
         self.origin = stronger.origin;
         self.items.extend(stronger.items);
-        if merging != Merging::AddUp {
+        if merging != MergeRule::AddUp {
             self.without_doubles(key.is_some_and(|key| key.anchored));
         }
     }

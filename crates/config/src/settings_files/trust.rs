@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
+use windlass_text::time::now_ms;
 
+use super::locations::SettingsPlaces;
 use super::parts::{Part, ProjectParts};
-use super::places::SettingsPlaces;
 use super::visible::visible;
 use crate::{SharedFile, SharedFileError};
 
@@ -126,7 +127,7 @@ impl TrustStore {
         if entry.is_null() {
             let main = places.repository.as_ref().and_then(|repository| repository.main.as_ref());
             let agreed =
-                main.is_some_and(|(main, _)| is_about(&known["projects"][name(main)][&inside], parts));
+                main.is_some_and(|main| is_about(&known["projects"][name(&main.top)][&inside], parts));
             return Ok(if agreed { TrustState::Trusted } else { TrustState::NeverAsked });
         }
         Ok(difference(&before(entry), parts))
@@ -138,13 +139,11 @@ impl TrustStore {
             return Ok(Granted::ForThisSession);
         }
         let (root, inside) = keys(places, places.root());
-        let part = |part: &Part| json!({ "what": part.what, "hash": part.hash, "files": part.files });
-        let list = |parts: &[Part]| parts.iter().map(part).collect::<Vec<Value>>();
         let entry = json!({
             "hash": parts.fingerprint(),
             "timeMs": now_ms(),
-            "parts": list(parts.list()),
-            "restrictions": list(parts.restrictions()),
+            "parts": parts.list(),
+            "restrictions": parts.restrictions(),
         });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
         Ok(Granted::Kept)
@@ -245,13 +244,8 @@ fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, Strin
 }
 
 fn stored(parts: &Value) -> Vec<Part> {
-    let part = |part: &Value| {
-        let text = |name: &str| part[name].as_str().map(str::to_owned);
-        let files = part["files"].as_object().into_iter().flatten();
-        let files = files.filter_map(|(name, mark)| Some((name.clone(), mark.as_str()?.to_owned())));
-        Some(Part { what: text("what")?, hash: text("hash")?, files: files.collect() })
-    };
-    parts.as_array().into_iter().flatten().filter_map(part).collect()
+    let parts = parts.as_array().into_iter().flatten();
+    parts.filter_map(|part| Part::deserialize(part).ok()).collect()
 }
 
 /// A member of an object; whatever else stood there was not written by us.
@@ -260,9 +254,4 @@ fn member<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
         *value = Value::Object(Map::new());
     }
     &mut value[name]
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

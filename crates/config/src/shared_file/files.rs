@@ -1,17 +1,17 @@
 //! Where a shared file really is, its lock, and how it is replaced.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::SharedFileError;
-use super::text::Text;
+use super::text::SharedText;
 
 /// So many links are followed, as the system does.
 const LINKS_MAX: usize = 40;
@@ -20,15 +20,15 @@ const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 const MODE_BITS: u32 = 0o777;
 
 /// The directory in which a file is, with links followed, and its name there.
-pub(super) struct Place {
+pub(super) struct FileLocation {
     path: PathBuf,
     name: OsString,
     directory: OwnedFd,
 }
 
 /// A place that nobody else changes.
-pub(super) struct Locked {
-    place: Place,
+pub(super) struct LockedFile {
+    place: FileLocation,
     /// Closing it gives the lock back, and so does the end of the process.
     lock: OwnedFd,
 }
@@ -38,10 +38,10 @@ pub(super) fn create_directory(path: &Path) -> Result<(), SharedFileError> {
     let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) else {
         return Ok(());
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed(path, "create"))
+    windlass_text::folders::create_private(directory).map_err(failed(path, "create"))
 }
 
-impl Place {
+impl FileLocation {
     pub(super) fn find(path: &Path) -> Result<Self, SharedFileError> {
         let path = follow(path)?;
         let name = path.file_name().ok_or_else(|| foreign(&path, "the path has no file name"))?.to_owned();
@@ -55,7 +55,7 @@ impl Place {
     }
 
     /// Waits until nobody else changes the file. Where its links lead is looked at again then.
-    pub(super) fn lock(path: &Path) -> Result<Locked, SharedFileError> {
+    pub(super) fn lock(path: &Path) -> Result<LockedFile, SharedFileError> {
         loop {
             let place = Self::find(path)?;
             let lock = place.open_lock()?;
@@ -66,7 +66,7 @@ impl Place {
                 }
             }
             if place.is_current(&lock) && follow(path)? == place.path {
-                return Ok(Locked { place, lock });
+                return Ok(LockedFile { place, lock });
             }
         }
     }
@@ -91,13 +91,13 @@ impl Place {
         [OsStr::new("."), &self.name, OsStr::new("."), OsStr::new(end)].into_iter().collect()
     }
 
-    pub(super) fn read(&self) -> Result<Text, SharedFileError> {
+    pub(super) fn read(&self) -> Result<SharedText, SharedFileError> {
         let mut bytes = Vec::new();
         if let Some(mut file) = self.open()? {
             file.read_to_end(&mut bytes).map_err(failed(&self.path, "read"))?;
         }
         let broken = |(line, problem)| SharedFileError::Broken { path: self.path.clone(), line, problem };
-        Text::parse(&bytes).map_err(broken)
+        SharedText::parse(&bytes).map_err(broken)
     }
 
     /// The file, if there is one. It must be an ordinary one that belongs to the user.
@@ -125,13 +125,13 @@ impl Place {
     }
 }
 
-impl Locked {
-    pub(super) fn read(&self) -> Result<Text, SharedFileError> {
+impl LockedFile {
+    pub(super) fn read(&self) -> Result<SharedText, SharedFileError> {
         self.place.read()
     }
 
     /// Puts a new file in the place of the old one.
-    pub(super) fn replace(&self, text: &Text) -> Result<(), SharedFileError> {
+    pub(super) fn replace(&self, text: &SharedText) -> Result<(), SharedFileError> {
         let place = &self.place;
         let bytes = text.to_bytes().map_err(|error| failed(&place.path, "write")(io::Error::from(error)))?;
         let draft = place.sibling("new");
@@ -143,7 +143,7 @@ impl Locked {
     }
 
     fn write(&self, draft: &OsStr, bytes: &[u8]) -> Result<(), SharedFileError> {
-        let Place { path, name, directory } = &self.place;
+        let FileLocation { path, name, directory } = &self.place;
         let former =
             self.place.open()?.map(|file| file.metadata()).transpose().map_err(failed(path, "read"))?;
         let mode = former.map_or(PRIVATE_FILE, |facts| Mode::from_raw_mode(facts.mode() & MODE_BITS));
@@ -167,7 +167,7 @@ impl Locked {
     }
 
     /// Lets others change the file.
-    pub(super) fn release(self) -> Place {
+    pub(super) fn release(self) -> FileLocation {
         drop(self.lock);
         self.place
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
 
 /// What a file says, and how.
-pub(super) struct Text {
+pub(super) struct SharedText {
     pub(super) value: Value,
     style: Style,
 }
@@ -17,7 +17,7 @@ enum Style {
     Indented(Vec<u8>),
 }
 
-impl Text {
+impl SharedText {
     /// Reads JSON; an error says in which line and why.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
         if bytes.trim_ascii().is_empty() {

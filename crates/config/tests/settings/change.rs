@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 use windlass_config::{ChangeError, Saved, SettingsPlaces, update_settings};
-use windlass_protocol::{Behaviour, Destination, PermissionChange, PermissionUpdate};
+use windlass_protocol::{Behaviour, PermissionChange, PermissionUpdate, SettingsDestination};
 
 use crate::machine::Machine;
 
@@ -19,7 +19,7 @@ const TASK: &str = "SETTINGS_CHANGE_TASK";
 
 fn change_permissions(
     places: &SettingsPlaces,
-    destination: Destination,
+    destination: SettingsDestination,
     change: &PermissionChange,
 ) -> Result<Saved, ChangeError> {
     let kept = places.keep(&PermissionUpdate { change: change.clone(), destination })?;
@@ -48,7 +48,8 @@ fn one_of_many() {
     let home = windlass_config::Home::new(&windlass_config::Settings::default().home, &place);
     let places = SettingsPlaces::new(&place, &home);
     for count in 0..RULES_EACH {
-        change_permissions(&places, Destination::Local, &add(&[&format!("Bash({name} {count})")])).unwrap();
+        change_permissions(&places, SettingsDestination::Local, &add(&[&format!("Bash({name} {count})")]))
+            .unwrap();
     }
 }
 
@@ -74,7 +75,7 @@ fn many_processes_lose_no_rule() {
     for name in 0..PROCESSES {
         for count in 0..RULES_EACH {
             let rule = format!("Bash({name} {count})");
-            assert!(rules.iter().any(|there| there.text == rule), "{rule}");
+            assert!(rules.iter().any(|there| there.value == rule), "{rule}");
         }
     }
     assert_eq!(rules.len(), PROCESSES * RULES_EACH);
@@ -91,7 +92,7 @@ fn many_processes_lose_no_rule() {
 #[track_caller]
 fn check(before: &str, change: &PermissionChange, after: &str) {
     let machine = Machine::new(&[("work/app/.claude/settings.local.json", before)]);
-    let saved = change_permissions(&machine.places(), Destination::Local, change).unwrap();
+    let saved = change_permissions(&machine.places(), SettingsDestination::Local, change).unwrap();
     assert_eq!(saved.file, machine.path("work/app/.claude/settings.local.json"));
     assert_eq!(fs::read_to_string(saved.file).unwrap().trim_end(), after, "{change:?}");
 }
@@ -145,9 +146,9 @@ fn a_change_reaches_every_file_that_is_read() {
     ]);
     machine.init_git("work");
     let change = |change: &PermissionChange| {
-        change_permissions(&machine.places(), Destination::Local, change).unwrap();
+        change_permissions(&machine.places(), SettingsDestination::Local, change).unwrap();
         let rules = machine.read(None).effective(false).settings.permissions.allow;
-        rules.into_iter().map(|rule| rule.text).collect::<Vec<_>>()
+        rules.into_iter().map(|rule| rule.value).collect::<Vec<_>>()
     };
     assert_eq!(
         change(&PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) }),
@@ -170,7 +171,7 @@ fn the_users_settings_for_other_agents_are_only_read() {
         ("home/.windlass/settings.json", r#"{"permissions":{"allow":["A","C"]}}"#),
     ]);
     let notice = |change: PermissionChange| {
-        change_permissions(&machine.places(), Destination::User, &change).unwrap().notice
+        change_permissions(&machine.places(), SettingsDestination::User, &change).unwrap().notice
     };
     let told = format!(
         "part of it is also in {}; change that file yourself.",
@@ -196,7 +197,7 @@ fn the_users_settings_for_other_agents_are_only_read() {
 
 #[test]
 fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
-    let check = |existing: &[&str], destination: Destination, expected: &str| {
+    let check = |existing: &[&str], destination: SettingsDestination, expected: &str| {
         let machine = Machine::new(&[]);
         for folder in existing {
             fs::create_dir_all(machine.path(folder)).unwrap();
@@ -205,24 +206,29 @@ fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
         assert_eq!(machine.relative(&saved.file), expected);
         assert!(saved.file.exists() && saved.notice.is_none());
     };
-    check(&[], Destination::Local, "work/app/.windlass/settings.local.json");
-    check(&["work/app/.claude"], Destination::Local, "work/app/.claude/settings.local.json");
+    check(&[], SettingsDestination::Local, "work/app/.windlass/settings.local.json");
+    check(&["work/app/.claude"], SettingsDestination::Local, "work/app/.claude/settings.local.json");
     check(
         &["work/app/.claude", "work/app/.windlass"],
-        Destination::Local,
+        SettingsDestination::Local,
         "work/app/.windlass/settings.local.json",
     );
-    check(&["work/app/.claude"], Destination::Project, "work/app/.claude/settings.json");
-    check(&["home/.claude"], Destination::User, "home/.windlass/settings.json");
+    check(&["work/app/.claude"], SettingsDestination::Project, "work/app/.claude/settings.json");
+    check(&["home/.claude"], SettingsDestination::User, "home/.windlass/settings.json");
     let machine = Machine::new(&[]);
     let nothing = PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) };
-    change_permissions(&machine.places(), Destination::Project, &nothing).unwrap();
+    change_permissions(&machine.places(), SettingsDestination::Project, &nothing).unwrap();
     assert!(!machine.path("work/app/.windlass").exists());
 }
 
 /// The change is refused and the file stays as it was.
 #[track_caller]
-fn check_refused(machine: &Machine, destination: Destination, change: &PermissionChange, expected: &str) {
+fn check_refused(
+    machine: &Machine,
+    destination: SettingsDestination,
+    change: &PermissionChange,
+    expected: &str,
+) {
     let error = change_permissions(&machine.places(), destination, change).unwrap_err().to_string();
     let root = format!("{}/", machine.path("work").parent().unwrap().display());
     assert_eq!(error.replace(&root, ""), expected);
@@ -233,7 +239,7 @@ fn what_cannot_be_changed_safely_is_refused() {
     let local = "work/app/.claude/settings.local.json";
     let broken = |content: &str, expected: &str| {
         let machine = Machine::new(&[(local, content)]);
-        check_refused(&machine, Destination::Local, &add(&["A"]), expected);
+        check_refused(&machine, SettingsDestination::Local, &add(&["A"]), expected);
         assert_eq!(fs::read_to_string(machine.path(local)).unwrap(), content);
         let left: Vec<_> = fs::read_dir(machine.path("work/app/.claude")).unwrap().collect();
         assert_eq!(left.len(), 1);
@@ -262,10 +268,10 @@ fn nothing_is_written_through_links_or_into_files_of_the_project() {
                   Remove it from git, or replace the symlink with a file.";
     let machine = Machine::new(&[("home/x", "")]);
     symlink("../../home", machine.path("work/app/.claude")).unwrap();
-    check_refused(&machine, Destination::Local, &add(&["A"]), behind);
+    check_refused(&machine, SettingsDestination::Local, &add(&["A"]), behind);
     check_refused(
         &machine,
-        Destination::Project,
+        SettingsDestination::Project,
         &add(&["A"]),
         "work/app/.claude/settings.json belongs to the project or is behind a symlink. \
          Replace the symlink with a file.",
@@ -274,7 +280,7 @@ fn nothing_is_written_through_links_or_into_files_of_the_project() {
     let machine = Machine::new(&[("work/app/.claude/settings.local.json", "{}")]);
     machine.init_git("work/app");
     machine.git("work/app", &["add", "--force", "."]);
-    check_refused(&machine, Destination::Local, &add(&["A"]), behind);
+    check_refused(&machine, SettingsDestination::Local, &add(&["A"]), behind);
 }
 
 #[test]
@@ -282,10 +288,10 @@ fn modes_that_let_everything_run_are_not_kept() {
     let machine = Machine::new(&[]);
     let mode = |mode: &str| PermissionChange::SetMode(mode.into());
     let bypass = "the mode bypassPermissions cannot be saved in settings. Use --permission-mode.";
-    check_refused(&machine, Destination::User, &mode("bypassPermissions"), bypass);
+    check_refused(&machine, SettingsDestination::User, &mode("bypassPermissions"), bypass);
     let auto = "the mode auto cannot be saved in files of a repository. Use --permission-mode.";
-    check_refused(&machine, Destination::Local, &mode("auto"), auto);
-    change_permissions(&machine.places(), Destination::User, &mode("auto")).unwrap();
+    check_refused(&machine, SettingsDestination::Local, &mode("auto"), auto);
+    change_permissions(&machine.places(), SettingsDestination::User, &mode("auto")).unwrap();
     assert_eq!(machine.read(None).effective(false).settings.permissions.mode.unwrap().value, "auto");
 }
 
@@ -299,7 +305,7 @@ fn git_ignores_local_settings_from_their_first_day_on() {
             machine.write("home/config/git/ignore", before);
         }
         let places = machine.places().with_config_home(Some(config.clone()));
-        let saved = change_permissions(&places, Destination::Local, &add(&["A"])).unwrap();
+        let saved = change_permissions(&places, SettingsDestination::Local, &add(&["A"])).unwrap();
         let notice = saved.notice.unwrap();
         assert!(
             notice.ends_with(&format!(
@@ -311,7 +317,7 @@ fn git_ignores_local_settings_from_their_first_day_on() {
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), after);
         // Whoever takes it out again wants it so.
         fs::write(config.join("git/ignore"), "").unwrap();
-        let again = change_permissions(&places, Destination::Local, &add(&["B"])).unwrap();
+        let again = change_permissions(&places, SettingsDestination::Local, &add(&["B"])).unwrap();
         assert_eq!(again.notice, None);
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), "");
     };
@@ -324,8 +330,10 @@ fn git_ignores_local_settings_from_their_first_day_on() {
     );
     let machine = Machine::new(&[("home/.config/git", "")]);
     machine.init_git("work");
-    let notice =
-        change_permissions(&machine.places(), Destination::Local, &add(&["A"])).unwrap().notice.unwrap();
+    let notice = change_permissions(&machine.places(), SettingsDestination::Local, &add(&["A"]))
+        .unwrap()
+        .notice
+        .unwrap();
     assert!(notice.starts_with("saved local settings, but git does not ignore them: "), "{notice}");
 }
 

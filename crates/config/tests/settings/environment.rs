@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings, SettingSources};
+use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings, SettingSources, Sourced};
 
 use crate::machine::Machine;
 
@@ -144,7 +144,12 @@ fn recorded_settings_say_the_same_again() {
     let restored = serde_json::from_str::<RecordedSettings>(&text).unwrap().restore();
     let rules = |files: &FileSettings| {
         let permissions = &files.permissions;
-        [&permissions.allow, &permissions.ask, &permissions.deny].map(Clone::clone)
+        [&permissions.allow, &permissions.ask, &permissions.deny].map(|rules| {
+            let rules = rules.iter().cloned().map(|Sourced { value, origin }| {
+                (value, origin.level, origin.file, origin.line, origin.anchor)
+            });
+            rules.collect::<Vec<_>>()
+        })
     };
     assert_eq!(rules(&restored), rules(&files));
     assert_eq!(RecordedSettings::of(&restored), RecordedSettings::of(&files));

@@ -1,7 +1,7 @@
 //! Which settings files are read, what they say together, and where each value comes from.
 
 use serde_json::json;
-use windlass_config::{Effective, Level, RuleText, SettingSources, SettingsFiles, Severity};
+use windlass_config::{Effective, Level, Origin, SettingSources, SettingsFiles, Severity, Sourced};
 
 use crate::machine::Machine;
 
@@ -10,8 +10,8 @@ fn denied(effective: &Effective) -> Vec<String> {
     listed(&effective.settings.permissions.deny)
 }
 
-fn listed(rules: &[RuleText]) -> Vec<String> {
-    rules.iter().map(|rule| format!("{} {}:{}", rule.text, rule.level, rule.line)).collect()
+fn listed(rules: &[Sourced<String>]) -> Vec<String> {
+    rules.iter().map(|rule| format!("{} {}:{}", rule.value, rule.origin.level, rule.origin.line)).collect()
 }
 
 /// Every file there can be, the weakest first.
@@ -53,7 +53,7 @@ fn the_stronger_file_wins_and_lists_add_up() {
         assert_eq!(settings.env.len(), count + 2);
         for seen in 0..=count {
             let rule = format!("Bash({seen})");
-            assert!(settings.permissions.deny.iter().any(|deny| deny.text == rule), "{rule} with {file}");
+            assert!(settings.permissions.deny.iter().any(|deny| deny.value == rule), "{rule} with {file}");
         }
     }
 }
@@ -77,8 +77,8 @@ fn every_value_knows_its_level_file_line_and_anchor() {
         .deny
         .into_iter()
         .map(|rule| {
-            let RuleText { text, level, file, line, anchor } = rule;
-            (text, level, machine.relative(&file.unwrap()), line, machine.relative(&anchor))
+            let Origin { level, file, line, anchor, .. } = rule.origin;
+            (rule.value, level, machine.relative(&file.unwrap()), line, machine.relative(&anchor))
         })
         .collect();
     let row = |text: &str, level, file: &str, line, anchor: &str| {
@@ -106,7 +106,7 @@ fn settings_that_are_given_several_times_all_hold() {
     ];
     let files = SettingsFiles::read(machine.places(), SettingSources::default(), &flags);
     let settings = files.effective(false).settings;
-    let texts = |rules: &[RuleText]| rules.iter().map(|rule| rule.text.clone()).collect::<Vec<_>>();
+    let texts = |rules: &[Sourced<String>]| rules.iter().map(|rule| rule.value.clone()).collect::<Vec<_>>();
     assert_eq!(texts(&settings.permissions.deny), ["Bash(a)", "Bash(c)"]);
     assert_eq!(texts(&settings.permissions.ask), ["Bash(b)"]);
     assert_eq!(settings.model.unwrap().value, "b");
@@ -117,8 +117,8 @@ fn settings_on_the_command_line_stand_at_the_start_directory() {
     let machine = Machine::new(&[]);
     let effective = machine.read(Some(" {\"permissions\":{\"deny\":[\"Bash\"]}}")).effective(false);
     let rule = &effective.settings.permissions.deny[0];
-    assert_eq!((rule.level, &rule.file, rule.line), (Level::Flags, &None, 1));
-    assert_eq!(rule.anchor, machine.path("work/app"));
+    assert_eq!((rule.origin.level, &rule.origin.file, rule.origin.line), (Level::Flags, &None, 1));
+    assert_eq!(*rule.origin.anchor, *machine.path("work/app"));
     let missing = machine.read(Some("gone.json")).effective(false);
     assert_eq!(
         missing.fatal().unwrap().to_string(),
@@ -146,7 +146,8 @@ fn sources_limit_what_is_read_and_managed_settings_always_are() {
         let sources = SettingSources::parse(sources).unwrap();
         assert!(sources.stated);
         let effective = machine.read_from(sources, None).effective(true);
-        let seen: Vec<_> = effective.settings.permissions.deny.iter().map(|rule| rule.level.name()).collect();
+        let seen: Vec<_> =
+            effective.settings.permissions.deny.iter().map(|rule| rule.origin.level.name()).collect();
         assert_eq!(seen, expected);
     };
     check("", &["managed"]);

@@ -14,10 +14,10 @@ fn check_files(machine: &Machine, expected: &[&str]) {
     let effective = machine.read(None).effective(true);
     let rules = effective.settings.permissions.deny.into_iter();
     let seen: Vec<String> = rules
-        .filter(|rule| rule.level == Level::Local)
+        .filter(|rule| rule.origin.level == Level::Local)
         .map(|rule| {
-            assert_eq!(rule.anchor, machine.places().start);
-            machine.relative(&rule.file.unwrap())
+            assert_eq!(*rule.origin.anchor, *machine.places().start);
+            machine.relative(&rule.origin.file.unwrap())
         })
         .collect();
     assert_eq!(seen, expected);
@@ -188,7 +188,7 @@ fn without_a_repository_nothing_tells_whose_local_settings_are() {
         let machine = Machine::new(&[(&format!("work/app/{folder}/settings.local.json"), rules)]);
         check_own(&machine, false);
         let held = machine.read(None).effective(false).settings;
-        assert_eq!(held.permissions.deny[0].text, "Read(x)");
+        assert_eq!(held.permissions.deny[0].value, "Read(x)");
         assert!(machine.read(None).effective(true).value("sandbox.excludedCommands").is_none());
         machine.init_git("work");
         check_own(&machine, true);

@@ -58,8 +58,8 @@ fn a_wrong_value_is_left_out_and_the_rest_holds() {
     let machine = Machine::new(&[("home/.claude/settings.json", content)]);
     let settings = machine.read(None).effective(true).settings;
     assert_eq!(settings.env.keys().collect::<Vec<_>>(), ["B"]);
-    assert_eq!(settings.permissions.allow[0].text, "Read");
-    assert_eq!(settings.permissions.deny[0].text, "Bash");
+    assert_eq!(settings.permissions.allow[0].value, "Read");
+    assert_eq!(settings.permissions.deny[0].value, "Bash");
 }
 
 /// A hook whose `onFailure` blocks says that nothing passes without it.
@@ -252,7 +252,7 @@ fn a_name_that_is_there_twice_holds_twice() {
     );
     let settings =
         Machine::new(&[("home/.claude/settings.json", content)]).read(None).effective(true).settings;
-    let rules: Vec<_> = settings.permissions.deny.iter().map(|rule| &*rule.text).collect();
+    let rules: Vec<_> = settings.permissions.deny.iter().map(|rule| &*rule.value).collect();
     assert_eq!(rules, ["A", "B", "C"]);
     assert_eq!(settings.model.unwrap().value, "y");
 }

@@ -50,7 +50,7 @@ fn forbidden(effective: &Effective) -> BTreeSet<String> {
     let permissions = &effective.settings.permissions;
     let rules = [("deny", &permissions.deny), ("ask", &permissions.ask)];
     let rules = rules.into_iter().flat_map(|(kind, list)| {
-        list.iter().map(move |rule| format!("{kind} {} {}", rule.text, rule.anchor.display()))
+        list.iter().map(move |rule| format!("{kind} {} {}", rule.value, rule.origin.anchor.display()))
     });
     let paths = effective.settings.sandbox.deny_read.iter().map(|path| path.path.display().to_string());
     rules.chain(paths).collect()

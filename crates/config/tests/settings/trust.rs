@@ -57,7 +57,7 @@ fn what_acts_waits_and_what_forbids_does_not() {
     let files = machine.read(None);
     let held = files.effective(false);
     let permissions = &held.settings.permissions;
-    assert_eq!(permissions.allow.iter().map(|rule| &*rule.text).collect::<Vec<_>>(), ["Own"]);
+    assert_eq!(permissions.allow.iter().map(|rule| &*rule.value).collect::<Vec<_>>(), ["Own"]);
     assert_eq!(held.settings.env.keys().collect::<Vec<_>>(), ["OWN"]);
     assert_eq!((permissions.ask.len(), permissions.deny.len()), (1, 1));
     assert!(

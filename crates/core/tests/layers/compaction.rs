@@ -3,7 +3,7 @@
 use windlass_core::{CompactionPolicy, Config, Event, Prompt, Source};
 use windlass_protocol::{
     Block, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
-    ModelCard, Overflow, Terminal, Thinking,
+    ModelCard, Overflow, RequestThinking, Terminal,
 };
 
 use crate::world::{Ends, World, config};
@@ -510,7 +510,7 @@ fn the_summariser_thinks_as_the_run_does() {
         config.model.window_tokens = window_tokens;
         config.thinking.budget_tokens = wish;
         let world = full(config, &[], window_tokens / 20 * 17);
-        let Thinking::Budgeted { tokens, .. } = world.forks[0].request.thinking else {
+        let RequestThinking::Budgeted { tokens, .. } = world.forks[0].request.thinking else {
             panic!("no thinking")
         };
         assert_eq!(Some(tokens), expected, "{wish:?} {window_tokens}");

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{
-    CompactionPolicy, Config, ContextPolicy, Event, PermissionMode, Prompt, Source, Speaker,
-};
+use windlass_core::{CompactionPolicy, Config, ContextPolicy, Event, Prompt, Source, Speaker};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{
     Block, Decision, FailureClass, Message, MessageId, ModelCard, Origin, Terminal, Transcript,
 };

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_core::{
-    Config, Effect, Event, Input, PermissionMode, Permissions, Prompt, RepeatPolicy, State, apply, step,
-};
+use windlass_core::{Config, Effect, Event, Input, Prompt, RepeatPolicy, State, apply, step};
+use windlass_permission::{PermissionMode, Permissions};
 use windlass_protocol::{
-    Admission, Block, CallFacts, CallKind, Decision, Failure, FailureClass, FileSeen, HookAnswer, Message,
-    MessageId, ModelCard, ModelEvent, ModelRequest, Outcome, PathFact, RawValue, RequestId, ShownPart,
-    StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec, Transcript, Update, Usage,
+    Admission, AmbientChanges, Block, CallFacts, CallKind, Decision, Failure, FailureClass, FileSeen,
+    HookAnswer, Message, MessageId, ModelCard, ModelEvent, ModelRequest, Outcome, PathFact, RawValue,
+    RequestId, ShownPart, StopReason, Terminal, ToolOutput, ToolSpec, Transcript, Update, Usage,
 };
 
 /// What a fork comes to.
@@ -46,7 +45,7 @@ pub(crate) struct World {
     pub(crate) caches: bool,
     /// Whether files can be written.
     pub(crate) can_store: bool,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: AmbientChanges,
     replayed: Transcript,
     /// Whether a decision changed the transcript since the last request.
     rewritten: bool,
@@ -97,7 +96,7 @@ impl World {
             hooks: HookAnswer::default(),
             caches: false,
             can_store: true,
-            surroundings: Surroundings::default(),
+            surroundings: AmbientChanges::default(),
             replayed: Transcript::default(),
             rewritten: false,
             at_ms: 0,
@@ -246,9 +245,9 @@ impl World {
                     whole: true,
                     shown,
                 };
-                let outcome = ToolOutcome::text(&self.results.pop_front().unwrap()).with_seen(seen);
+                let outcome = ToolOutput::text(&self.results.pop_front().unwrap()).with_seen(seen);
                 let cwd = self.cwd.take();
-                Some(Event::Finished { call, outcome: ToolOutcome { cwd, ..outcome } })
+                Some(Event::Finished { call, outcome: ToolOutput { cwd, ..outcome } })
             }
             Effect::Store { store, results } => {
                 self.log.push("store".into());

@@ -11,15 +11,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use windlass_core::{
-    Asking, Config, EarlyStart, Effect, Event, Input, Interrupt, PermissionMode, PhaseName, Prompt, Recall,
-    State, step,
+    Config, EarlyStart, Effect, Event, Input, Interrupt, PhaseName, Prompt, Recall, State, step,
 };
+use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, Decision,
-    Delta, Destination, Durability, Failure, FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId,
-    MemoryNote, Message, ModelEvent, ModelNote, ModelRequest, ModelSpend, Origin, Outcome, PathFact,
-    PermissionChange, PermissionUpdate, PlainCommand, RawValue, Record, RequestId, Role, StopReason,
-    Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
+    Admission, AmbientChanges, Answer, Block, BlockKind, CallFacts, CallId, CallKind, CommandEffect,
+    CommandFacts, Decision, Delta, Durability, Failure, FailureClass, ForkId, HookAnswer, HookCall, HookId,
+    LookId, MemoryNote, Message, ModelEvent, ModelNote, ModelRequest, ModelSpend, Origin, Outcome, PathFact,
+    PermissionChange, PermissionUpdate, PlainCommand, RawValue, Record, RequestId, Role, SettingsDestination,
+    StopReason, Terminal, TimerId, ToolOutput, ToolUse, Transcript, Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -84,7 +84,7 @@ pub(crate) fn state(scenario: Scenario) -> State {
 }
 
 /// A session recalled from these records.
-pub(crate) fn recall(records: impl IntoIterator<Item = Record>) -> windlass_core::Recalled {
+pub(crate) fn recall(records: impl IntoIterator<Item = Record>) -> windlass_core::RecalledSession {
     let mut recall = Recall::new("/project".into());
     for record in records {
         recall.take(record);
@@ -94,7 +94,7 @@ pub(crate) fn recall(records: impl IntoIterator<Item = Record>) -> windlass_core
 
 /// The input of a call that is written `tool argument`.
 pub(crate) fn input(words: &str) -> Arc<RawValue> {
-    tool_use(words).input
+    tool_use(words).input.json().clone()
 }
 
 pub(crate) struct Scenario {
@@ -208,7 +208,7 @@ impl Scenario {
         self
     }
 
-    pub(crate) fn asking(mut self, asking: Asking) -> Self {
+    pub(crate) fn asking(mut self, asking: Answerer) -> Self {
         self.config.permissions.asking = asking;
         self
     }
@@ -270,16 +270,16 @@ impl Scenario {
     }
 
     pub(crate) fn finished(self, call: u32, text: &str) -> Self {
-        let event = Event::Finished { call: CallId(call), outcome: ToolOutcome::text(text) };
+        let event = Event::Finished { call: CallId(call), outcome: ToolOutput::text(text) };
         self.other(format!("> c{call} finished {text}"), event)
     }
 
     pub(crate) fn failed_call(self, call: u32, text: &str) -> Self {
-        let event = Event::Finished { call: CallId(call), outcome: ToolOutcome::error(text) };
+        let event = Event::Finished { call: CallId(call), outcome: ToolOutput::error(text) };
         self.other(format!("> c{call} failed {text}"), event)
     }
 
-    pub(crate) fn finished_with(self, call: u32, words: &str, outcome: ToolOutcome) -> Self {
+    pub(crate) fn finished_with(self, call: u32, words: &str, outcome: ToolOutput) -> Self {
         self.other(format!("> c{call} {words}"), Event::Finished { call: CallId(call), outcome })
     }
 
@@ -290,7 +290,7 @@ impl Scenario {
         )
     }
 
-    pub(crate) fn looked(self, look: u32, words: &str, found: Surroundings) -> Self {
+    pub(crate) fn looked(self, look: u32, words: &str, found: AmbientChanges) -> Self {
         self.other(
             format!("> l{look} finds {words}"),
             Event::Looked { look: LookId(look), found: Box::new(found) },
@@ -328,12 +328,12 @@ impl Scenario {
     }
 
     pub(crate) fn permissions(self, words: &str, change: PermissionChange) -> Self {
-        let update = PermissionUpdate { change, destination: Destination::Session };
+        let update = PermissionUpdate { change, destination: SettingsDestination::Session };
         self.other(format!("> permissions {words}"), Event::Permissions(vec![update]))
     }
 
     pub(crate) fn answer_changed(self, call: u32, words: &str) -> Self {
-        let answer = Answer::AllowChanged(tool_use(words).input);
+        let answer = Answer::AllowChanged(input(words));
         self.answer(call, answer)
     }
 
@@ -363,7 +363,7 @@ impl Scenario {
     pub(crate) fn call(self, words: &str) -> Self {
         let ToolUse { name, input, .. } = tool_use(words);
         let id = format!("toolu_{}", self.events.len());
-        let block = Block::tool_use(&id, &name, &input);
+        let block = Block::tool_use(&id, &name, input.json());
         self.model(format!("< call {words}"), ModelEvent::Block { index: 0, block })
     }
 
@@ -498,7 +498,7 @@ impl Player {
             let mut edges: VecDeque<PhaseName> = effects.edges().iter().map(|(_, to)| *to).collect();
             for effect in effects {
                 if let Effect::Examine { call, tool_use, .. } = &effect {
-                    self.inputs.entry(*call).or_insert_with(|| tool_use.input.clone());
+                    self.inputs.entry(*call).or_insert_with(|| tool_use.input.json().clone());
                     pending.push_back(examination(*call, tool_use));
                 }
                 self.note(effect, &mut edges, &mut words);
@@ -533,7 +533,7 @@ impl Player {
             })
             .collect();
         self.records.extend(recalled.results.into_iter().map(Record::Result));
-        self.records.extend(recalled.state.facts().map(|facts| Record::Facts(Box::new(facts))));
+        self.records.extend(recalled.state.snapshot().map(|facts| Record::Snapshot(Box::new(facts))));
         self.state = recalled.state;
         self.inputs.clear();
         let _ = writeln!(self.log, "{line:28} {}", words.join(" | "));
@@ -647,7 +647,7 @@ fn record_words(record: &Record, durability: Durability) -> Option<String> {
         Record::Decided(decision) => decision_words(decision),
         Record::Repaired(_) => "repaired".into(),
         Record::Ended { terminal, .. } => format!("ended {}", terminal.name()),
-        Record::Heard(_) | Record::Ruled(_) | Record::Spent(_) | Record::Facts(_) => return None,
+        Record::Heard(_) | Record::Ruled(_) | Record::Spent(_) | Record::Snapshot(_) => return None,
     };
     Some(format!("[{words}{}]", if durability == Durability::Synced { "!" } else { "" }))
 }
@@ -840,7 +840,11 @@ fn texts(blocks: &[Block]) -> String {
 /// `tool argument` as a tool use with the whole phrase in its input.
 fn tool_use(words: &str) -> ToolUse {
     let name = words.split(' ').next().unwrap_or(words);
-    ToolUse { id: "toolu".into(), name: name.into(), input: raw(&format!("{{\"words\":\"{words}\"}}")) }
+    ToolUse {
+        id: "toolu".into(),
+        name: name.into(),
+        input: raw(&format!("{{\"words\":\"{words}\"}}")).into(),
+    }
 }
 
 /// The phrase in the input of a tool use.

@@ -9,8 +9,8 @@ use windlass_core::{Prompt, State};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch};
 use windlass_protocol::{
-    Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, HookScene, LookId, MemoryNote, StoreId,
-    Surroundings, Terminal, Transcript,
+    AmbientChanges, Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, HookScene, LookId,
+    MemoryNote, StoreId, Terminal, Transcript,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -298,7 +298,7 @@ async fn results_go_to_files_in_the_order_of_the_wish() {
 struct BrokenLookout;
 
 impl LookAround for BrokenLookout {
-    fn look(&self, _: Vec<FileSeen>, _: Vec<(PathBuf, usize)>) -> BoxFuture<'static, Surroundings> {
+    fn look(&self, _: Vec<FileSeen>, _: Vec<(PathBuf, usize)>) -> BoxFuture<'static, AmbientChanges> {
         panic!("on purpose")
     }
 }

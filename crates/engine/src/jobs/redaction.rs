@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Block, BlockKind, HookAnswer, HookPermission, RawValueEq, Surroundings, ToolOutcome, ToolProgress,
+    AmbientChanges, Block, BlockKind, HookAnswer, HookPermission, RawValueEq, ToolOutput, ToolProgress,
 };
 use windlass_secrets::Redactor;
 
 /// What a tool returned.
-pub(super) fn outcome(redactor: &Redactor, mut outcome: ToolOutcome) -> ToolOutcome {
+pub(super) fn outcome(redactor: &Redactor, mut outcome: ToolOutput) -> ToolOutput {
     for block in &mut outcome.content {
         redact_block(redactor, block);
     }
@@ -27,7 +27,7 @@ pub(crate) fn progress(redactor: &Redactor, progress: ToolProgress) -> ToolProgr
 }
 
 /// What was found around a run: it holds text of files and of commands.
-pub(super) fn surroundings(redactor: &Redactor, mut found: Surroundings) -> Surroundings {
+pub(super) fn surroundings(redactor: &Redactor, mut found: AmbientChanges) -> AmbientChanges {
     let shared = |text: &mut Arc<str>| {
         if let Cow::Owned(redacted) = redactor.redact(text) {
             *text = redacted.into();

@@ -170,7 +170,7 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         (Record::Ended { terminal, rest }, Record::Ended { terminal: other_terminal, rest: other_rest }) => {
             terminal == other_terminal && rest == other_rest
         }
-        (Record::Facts(one), Record::Facts(other)) => one == other,
+        (Record::Snapshot(one), Record::Snapshot(other)) => one == other,
         _ => false,
     }
 }
@@ -213,7 +213,7 @@ mod tests {
     use std::sync::Arc;
 
     use windlass_protocol::{
-        Block, CallId, CallResult, Facts, Message, MessageId, Origin, RequestId, Requested,
+        Block, CallId, CallResult, Message, MessageId, Origin, RequestEntry, RequestId, SessionSnapshot,
     };
 
     use super::*;
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_first_field_that_differs_is_named() {
-        let requested = |attempt, tools| Requested {
+        let requested = |attempt, tools| RequestEntry {
             request: RequestId(1),
             model: "m".into(),
             attempt,
@@ -245,12 +245,12 @@ mod tests {
         };
         check(&requested(1, 20), &requested(2, 30), ["attempt", "1", "2"]);
         check(&requested(1, 20), &requested(1, 30), ["parts[1]", "20", "30"]);
-        let facts = |texts: &[&str]| Facts {
+        let facts = |texts: &[&str]| SessionSnapshot {
             messages: texts
                 .iter()
                 .map(|text| Arc::new(Message::user(MessageId(1), Origin::Prompt, vec![Block::text(text)])))
                 .collect(),
-            ..Facts::default()
+            ..SessionSnapshot::default()
         };
         let (one, other) = (r#"{"type":"text","text":"b"}"#, r#"{"type":"text","text":"c"}"#);
         check(&facts(&["a", "b"]), &facts(&["a", "c"]), ["messages[1].blocks[0]", one, other]);

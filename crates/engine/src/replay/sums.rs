@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 
-use windlass_core::{Config, Permissions};
+use windlass_core::Config;
+use windlass_permission::Permissions;
 use windlass_protocol::{ModelCard, ToolSpec};
 
 use crate::builder::Engine;

@@ -6,7 +6,7 @@ use windlass_protocol::{Block, Decision, Event, Message, MessageId, Origin, Reco
 use crate::stage::{Order, Stage, WORK, is_restating, kinds, poll_until, watch};
 
 fn restated(stage: &Stage) -> usize {
-    stage.desk.appends().iter().flatten().filter(|record| matches!(record, Record::Facts(_))).count()
+    stage.desk.appends().iter().flatten().filter(|record| matches!(record, Record::Snapshot(_))).count()
 }
 
 const COMPACTED: [&str; 3] = [

@@ -10,17 +10,17 @@ use futures_util::future::poll_fn;
 use futures_util::{FutureExt, Stream, StreamExt};
 use tempfile::TempDir;
 use windlass_engine::{
-    Engine, EngineBuilder, PermissionMode, Permissions, Recall, Recalled, Session, SessionSeed, Terminal,
-    Transcript, Update,
+    Engine, EngineBuilder, PermissionMode, Permissions, Recall, RecalledSession, Session, SessionSeed,
+    Terminal, Transcript, Update,
 };
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{
-    AnyTool, Appended, BoxStream, ExamineContext, JsonSchema, LogError, ModelClient, SessionLog, Tool,
+    AnyTool, AppendProgress, BoxStream, ExamineContext, JsonSchema, LogError, ModelClient, SessionLog, Tool,
     ToolContext,
 };
-use windlass_protocol::{CallFacts, CallKind, Durability, ModelEvent, ModelRequest, Record, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, Durability, ModelEvent, ModelRequest, Record, ToolOutput};
 use windlass_session::{
-    Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, SyncPolicy, Upto, load, story,
+    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, SyncPolicy, Upto, load, story,
 };
 
 /// How long a log takes that is slow.
@@ -164,18 +164,18 @@ struct Told {
 
 fn write(log: &Mutex<LogWriter>, records: &[Record], durability: Durability) -> Result<(), LogError> {
     match log.lock().unwrap().append(records, durability) {
-        Appended::Now(done) => done,
-        Appended::Later(_) => panic!("nothing is synced"),
+        AppendProgress::Now(done) => done,
+        AppendProgress::Later(_) => panic!("nothing is synced"),
     }
 }
 
 impl Told {
     /// Answers after a while.
-    fn later(&self, answer: impl Future<Output = Result<(), LogError>> + Send + 'static) -> Appended {
+    fn later(&self, answer: impl Future<Output = Result<(), LogError>> + Send + 'static) -> AppendProgress {
         let desk = self.desk.clone();
         desk.pending.store(true, Ordering::SeqCst);
         let reset = Reset(desk);
-        Appended::Later(
+        AppendProgress::Later(
             async move {
                 let done = answer.await;
                 drop(reset);
@@ -196,7 +196,7 @@ impl Drop for Reset {
 }
 
 impl SessionLog for Told {
-    fn append(&mut self, records: &[Record], durability: Durability) -> Appended {
+    fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         assert!(!self.desk.is_pending(), "an append before the last was answered");
         let number = {
             let mut appends = self.desk.appends.lock().unwrap();
@@ -209,11 +209,11 @@ impl SessionLog for Told {
         if matches!(order, Order::Fail | Order::FailSlowly) {
             desk.want_facts();
             desk.note(FAILED.to_owned());
-        } else if records.iter().any(|record| matches!(record, Record::Facts(_))) {
+        } else if records.iter().any(|record| matches!(record, Record::Snapshot(_))) {
             desk.wants_facts.store(false, Ordering::SeqCst);
         }
         match order {
-            Order::Fail => Appended::Now(full()),
+            Order::Fail => AppendProgress::Now(full()),
             Order::FailSlowly => self.later(async move {
                 tokio::time::sleep(SLOW).await;
                 full()
@@ -221,7 +221,7 @@ impl SessionLog for Told {
             Order::Write => {
                 let done = write(&inner, &records, durability);
                 desk.note_logged(&records);
-                Appended::Now(done)
+                AppendProgress::Now(done)
             }
             Order::WriteSlowly => self.later(async move {
                 tokio::time::sleep(SLOW).await;
@@ -278,13 +278,13 @@ impl Tool for Work {
         Ok(CallFacts { shared: !input.acts, target, ..CallFacts::new(kind) })
     }
 
-    async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutput {
         self.0.alive.fetch_add(1, Ordering::SeqCst);
         let _alive = Alive(self.0.clone());
         self.0.note(format!("call {}", cx.call.0));
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(input.ms)) => ToolOutcome::text("worked"),
-            () = cx.cancel.cancelled() => ToolOutcome::error("stopped"),
+            () = tokio::time::sleep(Duration::from_millis(input.ms)) => ToolOutput::text("worked"),
+            () = cx.cancel.cancelled() => ToolOutput::error("stopped"),
         }
     }
 }
@@ -325,7 +325,7 @@ impl Stage {
 
     pub(crate) fn with(responses: &str, set: impl FnOnce(EngineBuilder) -> EngineBuilder) -> Self {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let paths = Layout::new(home.path()).session(project.path(), SEED.session_uuid());
+        let paths = SessionLayout::new(home.path()).session(project.path(), SEED.session_uuid());
         let desk = Desk::new();
         let script = Script::parse(&format!(r#"{{"then": "repeat", "responses": [{responses}]}}"#)).unwrap();
         let model = Noting(ScriptModel::new(script), desk.clone());
@@ -370,7 +370,7 @@ impl Stage {
     }
 
     /// What the file tells; nothing if there is none yet.
-    pub(crate) fn recall(&self) -> Recalled {
+    pub(crate) fn recall(&self) -> RecalledSession {
         let mut recall = Recall::new(self.engine.working_directory().to_owned());
         if self.paths.file().exists() {
             let loaded = load(self.paths.file(), Upto::End).unwrap();
@@ -460,5 +460,5 @@ pub(crate) async fn watch(run: impl Stream<Item = Update>, desk: &Desk) -> (Vec<
 
 /// Records of an append that restates the facts before anything new.
 pub(crate) fn is_restating(records: &[Record]) -> bool {
-    matches!(records.last(), Some(Record::Facts(_)))
+    matches!(records.last(), Some(Record::Snapshot(_)))
 }

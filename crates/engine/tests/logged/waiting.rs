@@ -141,7 +141,7 @@ async fn facts_that_are_pending_when_the_run_ends_do_not_hold_up_its_end() {
             desk.want_facts();
             Order::Write
         }
-        Some(Record::Facts(_)) => Order::SayLate,
+        Some(Record::Snapshot(_)) => Order::SayLate,
         _ => Order::Write,
     });
     let mut session = stage.begin();

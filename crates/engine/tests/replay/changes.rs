@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_engine::{Engine, Terminal};
 use windlass_protocol::{
-    Answered, Block, CallResult, Decision, Event, Facts, Intended, MessageId, Record, Requested, Rest, Ruled,
-    Ruling, Said, Spent, Verdict,
+    AnswerBlock, Block, CallIntent, CallResult, CallRuling, Decision, Event, MessageId, Record, RequestEntry,
+    Ruling, SessionMemory, SessionSnapshot, SpendEntry, UserEntry, Verdict,
 };
 
 use crate::stage::{Stage, play_records, shown};
@@ -37,10 +37,10 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
     Some(match record {
         Record::Said(said) => {
             let message = Arc::new(said.message.with_blocks(vec![other()]));
-            (Record::Said(Said { message, ..said.clone() }), "message.blocks[0]")
+            (Record::Said(UserEntry { message, ..said.clone() }), "message.blocks[0]")
         }
         Record::Answered(answered) => {
-            (Record::Answered(Answered { block: other(), ..answered.clone() }), "block")
+            (Record::Answered(AnswerBlock { block: other(), ..answered.clone() }), "block")
         }
         Record::Result(result) => {
             let json = result.result.json().replacen("done", "gone", 1);
@@ -54,14 +54,14 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
             (Record::Queued(prompt), "token_budget")
         }
         Record::Requested(requested) => {
-            (Record::Requested(Requested { attempt: 9, ..requested.clone() }), "attempt")
+            (Record::Requested(RequestEntry { attempt: 9, ..requested.clone() }), "attempt")
         }
         Record::Ruled(ruled) => {
             let ruling = Ruling { verdict: Verdict::Deny, ..ruled.ruling.clone() };
-            (Record::Ruled(Ruled { ruling, ..ruled.clone() }), "ruling.verdict")
+            (Record::Ruled(CallRuling { ruling, ..ruled.clone() }), "ruling.verdict")
         }
         Record::Intended(intended) => {
-            (Record::Intended(Intended { input_hash: 1, ..intended.clone() }), "input_hash")
+            (Record::Intended(CallIntent { input_hash: 1, ..intended.clone() }), "input_hash")
         }
         Record::Finished { call, tool_use_id, is_error } => {
             let finished =
@@ -74,14 +74,14 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
             (Record::Decided(Decision::Compacted(compaction)), "mechanical")
         }
         Record::Spent(spent) => {
-            (Record::Spent(Spent { by_fork: !spent.by_fork, ..spent.clone() }), "by_fork")
+            (Record::Spent(SpendEntry { by_fork: !spent.by_fork, ..spent.clone() }), "by_fork")
         }
         Record::Ended { rest, .. } => {
             (Record::Ended { terminal: Terminal::ApiError, rest: rest.clone() }, "terminal")
         }
-        Record::Facts(facts) => {
-            let rest = Rest { reached: !facts.rest.reached, ..facts.rest.clone() };
-            (Record::Facts(Box::new(Facts { rest, ..(**facts).clone() })), "rest.reached")
+        Record::Snapshot(facts) => {
+            let rest = SessionMemory { reached: !facts.rest.reached, ..facts.rest.clone() };
+            (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**facts).clone() })), "rest.reached")
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,
     })
@@ -116,7 +116,7 @@ async fn what_is_missing_doubled_or_out_of_order_is_noticed() {
     let (_stage, engine, records) = recorded().await;
     let is_heard = |place: usize| records.get(place).is_none_or(|record| matches!(record, Record::Heard(_)));
     for place in 0..records.len() {
-        let is_restated = matches!(records[place], Record::Facts(_));
+        let is_restated = matches!(records[place], Record::Snapshot(_));
         // What had no consequences is not missed, and what is restated says nothing new.
         let is_silent = is_heard(place) && is_heard(place + 1);
         if !is_silent && !is_restated {

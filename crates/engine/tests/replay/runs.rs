@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use windlass_engine::{Answer, Asking, Block, Engine, Permissions, Session, Terminal, Update, answer_schema};
+use windlass_engine::{
+    Answer, Answerer, Block, Engine, Permissions, Session, Terminal, Update, answer_schema,
+};
 use windlass_models::model_card;
 use windlass_ports::{BoxStream, ModelClient};
 use windlass_protocol::{Decision, Delta, Event, ModelEvent, ModelRequest, Record};
@@ -155,7 +157,7 @@ async fn compactions_by_forks_with_facts_behind_them() {
     let played = stage.play(&engine);
     check_shown(&live, &played);
     assert!(played.has(|record| matches!(record, Record::Decided(Decision::Compacted(_)))));
-    assert!(played.has(|record| matches!(record, Record::Facts(_))));
+    assert!(played.has(|record| matches!(record, Record::Snapshot(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,7 +247,7 @@ async fn answers_of_a_given_form_and_caps_on_output() {
 async fn questions_and_their_answers() {
     let stage = Stage::new();
     let call = r#"{"blocks": [{"tool": "Work", "input": {"ms": 1, "write": "f"}}]}"#;
-    let permissions = Permissions { asking: Asking::Person, ..Permissions::default() };
+    let permissions = Permissions { asking: Answerer::Person, ..Permissions::default() };
     let responses = format!(r#"{call}, {call}, {{"blocks": [{{"text": "ok"}}]}}"#);
     let engine = stage.builder(&responses).permissions(permissions).build().unwrap();
     let mut session = stage.begin(&engine);

@@ -13,14 +13,14 @@ use windlass_engine::{
 };
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{
-    AnyTool, Appended, BoxFuture, CancellationToken, ExamineContext, HookRunner, JsonSchema, LogError,
+    AnyTool, AppendProgress, BoxFuture, CancellationToken, ExamineContext, HookRunner, JsonSchema, LogError,
     SessionLog, Tool, ToolContext,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutcome,
+    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutput,
 };
 use windlass_session::{
-    Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, Upto, load, records, story,
+    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, Upto, load, records, story,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -50,15 +50,15 @@ impl Tool for Work {
         Ok(CallFacts { shared: !acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
-    async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutput {
         if let Some(name) = &input.write {
             std::fs::write(cx.cwd.join(name), "one\nchanged\n").unwrap();
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(input.ms)) => {
-                ToolOutcome::text(&format!("{}done", "x".repeat(input.chars)))
+                ToolOutput::text(&format!("{}done", "x".repeat(input.chars)))
             }
-            () = cx.cancel.cancelled() => ToolOutcome::error("stopped"),
+            () = cx.cancel.cancelled() => ToolOutput::error("stopped"),
         }
     }
 }
@@ -87,9 +87,9 @@ struct Flaky {
 }
 
 impl SessionLog for Flaky {
-    fn append(&mut self, records: &[Record], durability: Durability) -> Appended {
+    fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         if *self.fails.lock().unwrap() {
-            return Appended::Now(Err(LogError("there is no space left".into())));
+            return AppendProgress::Now(Err(LogError("there is no space left".into())));
         }
         self.inner.append(records, durability)
     }
@@ -111,7 +111,7 @@ const SEED: SessionSeed = SessionSeed(7);
 impl Stage {
     pub(crate) fn new() -> Self {
         let (home, project) = (tempfile::tempdir().unwrap(), Arc::new(tempfile::tempdir().unwrap()));
-        let paths = Layout::new(home.path()).session(project.path(), SEED.session_uuid());
+        let paths = SessionLayout::new(home.path()).session(project.path(), SEED.session_uuid());
         Self { home, project, paths, log_fails: Arc::default() }
     }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use windlass_hooks::HookHost;
 use windlass_protocol::HookCall;
 
 use crate::stage::{Stage, is_alive, prompt, stop, until, words};
@@ -44,7 +45,10 @@ async fn an_objection_wakes_an_idle_session() {
     let stage = Stage::one("Stop", detached("echo tests fail >&2; exit 2", "asyncRewake"));
     let woken = Arc::new(Mutex::new(Vec::new()));
     let wake = woken.clone();
-    let runner = stage.runner_with(stage.host().wake(move |text| wake.lock().unwrap().push(text)));
+    let runner = stage.runner_with(HookHost {
+        wake: Some(Arc::new(move |text| wake.lock().unwrap().push(text))),
+        ..stage.host()
+    });
     stage.ask_with(&runner, stop()).await;
     until("it wakes", || !woken.lock().unwrap().is_empty()).await;
     assert_eq!(*woken.lock().unwrap(), ["tests fail"]);

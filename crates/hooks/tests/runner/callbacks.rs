@@ -54,12 +54,18 @@ async fn a_function_answers_like_a_program() {
     let deny = json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no"
     }});
-    let hook = CallbackHook::new(HookEvent::PreToolUse, "the host", answers(Ok(deny))).matcher("Bash");
+    let hook = CallbackHook {
+        matcher: "Bash".into(),
+        ..CallbackHook::new(HookEvent::PreToolUse, "the host", answers(Ok(deny)))
+    };
     let stage = stage(hook);
     let answer = stage.ask(bash("ls")).await;
     assert_eq!(words(&answer), "deny no | notice The PreToolUse hook of the host objects: no");
     assert_eq!(words(&stage.ask(before("Read", &json!({}))).await), "");
-    let bad = CallbackHook::new(HookEvent::PreToolUse, "the host", answers(Ok(json!({})))).matcher("Bash(");
+    let bad = CallbackHook {
+        matcher: "Bash(".into(),
+        ..CallbackHook::new(HookEvent::PreToolUse, "the host", answers(Ok(json!({}))))
+    };
     assert!(Stage::new().set.callback(bad).unwrap_err().to_string().contains("not a regular expression"));
 }
 
@@ -69,7 +75,10 @@ async fn a_function_that_fails_has_no_say_unless_it_is_set_to_block() {
     let told = "The PreToolUse hook of the host crashed: the channel is closed";
     let lenient = stage(CallbackHook::new(HookEvent::PreToolUse, "the host", fails()));
     assert_eq!(words(&lenient.ask(bash("ls")).await), format!("notice {told}. Its answer is ignored."));
-    let strict = CallbackHook::new(HookEvent::PreToolUse, "the host", fails()).block_on_failure(true);
+    let strict = CallbackHook {
+        blocks_on_failure: true,
+        ..CallbackHook::new(HookEvent::PreToolUse, "the host", fails())
+    };
     let seen = words(&stage(strict).ask(bash("ls")).await);
     assert!(seen.starts_with(&format!("deny {told}. Blocked: this hook must succeed.")), "{seen}");
     let misspeaks = stage(CallbackHook::new(HookEvent::Stop, "the host", answers(Ok(json!([1])))));
@@ -82,7 +91,7 @@ async fn a_host_that_does_not_answer_in_time_blocks_calls_and_prompts() {
         let said = Ok(json!({}));
         let answers = Arc::new(Answers { said, pause: Duration::from_mins(1), cancelled: Arc::default() });
         let hook = CallbackHook::new(event, "the host", answers.clone());
-        (stage(hook.timeout(Duration::from_millis(50))), answers)
+        (stage(CallbackHook { timeout: Some(Duration::from_millis(50)), ..hook }), answers)
     };
     let (stage, answers) = slow(HookEvent::PreToolUse);
     let seen = words(&stage.ask(bash("ls")).await);

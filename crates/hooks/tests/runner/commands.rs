@@ -1,8 +1,9 @@
 //! What programs say, by their exit codes and by what they print.
 
 use serde_json::json;
+use windlass_hooks::HookHost;
 use windlass_ports::HookRunner;
-use windlass_protocol::{EndReason, HookCall, HookFailureKind, ToolOutcome};
+use windlass_protocol::{EndReason, HookCall, HookFailureKind, ToolOutput};
 
 use crate::stage::{Stage, after, bash, before, prompt, shell, stop, words};
 
@@ -40,9 +41,9 @@ async fn the_exit_code_says_whether_a_hook_objects() {
         HookCall::PreCompact { trigger: windlass_protocol::CompactTrigger::Manual, instructions: "".into() };
     check("PreCompact", compact, "echo no >&2; exit 2", "block no | notice objects: no").await;
     // What is done cannot be blocked, but the model hears of it.
-    let done = after("Bash", &json!({}), ToolOutcome::text("out"));
+    let done = after("Bash", &json!({}), ToolOutput::text("out"));
     check("PostToolUse", done, "echo bad >&2; exit 2", "block bad | notice objects: bad").await;
-    let failed = after("Bash", &json!({}), ToolOutcome::error("out"));
+    let failed = after("Bash", &json!({}), ToolOutput::error("out"));
     check("PostToolUseFailure", failed, "echo bad >&2; exit 2", "block bad | notice objects: bad").await;
     // And what cannot be helped is only told.
     let end = HookCall::SessionEnd { reason: EndReason::Other };
@@ -195,7 +196,7 @@ async fn a_program_gets_no_secrets_unless_they_are_passed_on() {
     ];
     let environment = environment.map(|(name, value)| (name.into(), value.into())).to_vec();
     let pass = vec!["TEAM_TOKEN".into(), "ANTHROPIC_API_KEY".into()];
-    let runner = stage.runner_with(stage.host().environment(environment, pass));
+    let runner = stage.runner_with(HookHost { environment, pass, ..stage.host() });
     stage.ask_with(&runner, stop()).await;
     let seen = stage.read("seen.env");
     assert!(seen.contains("TEAM_TOKEN=team-1") && seen.contains("LANG=C"), "{seen}");
@@ -246,7 +247,7 @@ async fn a_program_that_does_not_read_its_question_is_no_failure() {
 #[tokio::test]
 async fn long_output_goes_into_a_file_and_endless_output_is_cut() {
     let stage = Stage::one("UserPromptSubmit", shell("head -c 20000 /dev/zero | tr '\\0' x"));
-    let runner = stage.runner_with(stage.host().outputs(stage.path().join("outputs")));
+    let runner = stage.runner_with(HookHost { outputs: Some(stage.path().join("outputs")), ..stage.host() });
     let answer = stage.ask_with(&runner, prompt("x")).await;
     assert!(answer.context[0].len() < 3_000 && answer.context[0].contains("20000 characters"));
     assert_eq!(std::fs::read_dir(stage.path().join("outputs")).unwrap().count(), 1);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_hooks::{AskModel, HookSet, HookSource};
+use windlass_hooks::{AskModel, HookHost, HookSet, HookSource};
 use windlass_ports::BoxFuture;
-use windlass_protocol::{HookCall, HookEvent, ToolOutcome};
+use windlass_protocol::{HookCall, HookEvent, ToolOutput};
 
 use crate::stage::{Stage, after, before, prompt, tool_use, words};
 use crate::web::{response, server};
@@ -66,7 +66,7 @@ fn question(text: &str) -> HookCall {
     match event {
         "PreToolUse" => before(call().0, &call().1),
         "PostToolUse" => {
-            let out = ToolOutcome::text("out").with_structured(&json!({"stdout": "out", "stderr": ""}));
+            let out = ToolOutput::text("out").with_structured(&json!({"stdout": "out", "stderr": ""}));
             after(call().0, &call().1, out)
         }
         "PermissionRequest" => {
@@ -106,10 +106,8 @@ async fn check(example: &Example) -> usize {
     for (name, text) in &example.scripts {
         stage.script(name, text);
     }
-    let host = match &example.model {
-        Some(text) => stage.host().model(Arc::new(Says(text.clone()))),
-        None => stage.host(),
-    };
+    let model = example.model.clone().map(|text| Arc::new(Says(text)) as _);
+    let host = HookHost { model, ..stage.host() };
     let runner = stage.runner_with(host);
     for line in &example.lines {
         let (asked, said) = line.rsplit_once(" -> ").expect("a question and its answer");

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use windlass_hooks::Confinement;
+use windlass_hooks::{Confinement, HookHost};
 use windlass_ports::{CancellationToken, HookRunner};
-use windlass_protocol::{EndReason, HookCall, ToolOutcome};
+use windlass_protocol::{EndReason, HookCall, ToolOutput};
 
 use crate::stage::{Stage, after, bash, is_alive, prompt, stop, until, words};
 
@@ -100,7 +100,7 @@ async fn a_hook_that_fails_blocks_if_it_is_set_to() {
     check_failure("Stop", stop(), crash.clone(), &format!("notice {told}. Its answer is ignored.")).await;
     let lenient = json!({"type": "command", "command": "exit 9", "onFailure": "continue"});
     check_failure("PreToolUse", bash("ls"), lenient, &format!("notice {told}. Its answer is ignored.")).await;
-    let done = after("Bash", &json!({}), ToolOutcome::text("out"));
+    let done = after("Bash", &json!({}), ToolOutput::text("out"));
     let late = json!({"type": "command", "command": "exit 9"});
     check_failure("PostToolUse", done, late, &format!("notice {told}. Its answer is ignored.")).await;
 }
@@ -115,11 +115,7 @@ async fn hooks_at_the_end_of_a_session_share_a_short_time() {
     };
     let check = |extra: serde_json::Value, host_ms: Option<u64>, seconds: &'static str| async move {
         let stage = Stage::one("SessionEnd", sleeps(extra));
-        let host = stage.host();
-        let host = match host_ms {
-            Some(time) => host.ending_time(Duration::from_millis(time)),
-            None => host,
-        };
+        let host = HookHost { ending_time: host_ms.map(Duration::from_millis), ..stage.host() };
         let seen = words(&stage.ask_with(&stage.runner_with(host), end()).await);
         assert!(seen.contains(&format!("took longer than {seconds} s")), "{seen}");
     };
@@ -134,7 +130,7 @@ async fn a_hook_that_cannot_be_confined_is_not_started() {
     let check = async |policy: &str, expected: &str| {
         let handler = json!({"type": "command", "command": "touch made", "onFailure": policy});
         let stage = Stage::one("PreToolUse", handler);
-        let runner = stage.runner_with(stage.host().confinement(Confinement::Missing));
+        let runner = stage.runner_with(HookHost { confinement: Confinement::Missing, ..stage.host() });
         let seen = words(&stage.ask_with(&runner, bash("ls")).await);
         assert!(seen.starts_with(expected), "{seen}");
         assert!(seen.contains("could not be started: it belongs into a sandbox"), "{seen}");

@@ -13,7 +13,7 @@ mod callbacks;
 mod commands;
 mod documented;
 mod ends;
-mod later;
+mod env_files;
 mod prompts;
 mod stage;
 mod together;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_hooks::AskModel;
+use windlass_hooks::{AskModel, HookHost};
 use windlass_ports::BoxFuture;
-use windlass_protocol::{HookCall, ToolOutcome};
+use windlass_protocol::{HookCall, ToolOutput};
 
 use crate::stage::{Stage, after, bash, prompt, stop, words};
 
@@ -38,7 +38,7 @@ async fn check(event: &str, call: HookCall, extra: Value, answer: &'static str, 
     let mut handler = json!({"type": "prompt", "prompt": "May it? $ARGUMENTS"});
     handler.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     let stage = Stage::one(event, handler);
-    let runner = stage.runner_with(stage.host().model(says(Ok(answer))));
+    let runner = stage.runner_with(HookHost { model: Some(says(Ok(answer))), ..stage.host() });
     let seen = words(&stage.ask_with(&runner, call).await);
     let seen = seen.split(" | notice").next().unwrap_or_default();
     assert_eq!(seen, expected, "{event} {answer}");
@@ -48,7 +48,7 @@ async fn check(event: &str, call: HookCall, extra: Value, answer: &'static str, 
 async fn a_model_that_objects_has_the_effect_of_the_event() {
     let none = || json!({});
     let on = || json!({"continueOnBlock": true});
-    let done = || after("Bash", &json!({}), ToolOutcome::text("out"));
+    let done = || after("Bash", &json!({}), ToolOutput::text("out"));
     let batch = || HookCall::PostToolBatch { calls: Vec::new() };
     check("Stop", stop(), none(), NO, "block no tests").await;
     check("Stop", stop(), none(), r#"{"ok": false, "reason": "r", "impossible": true}"#, "notice objects: r")
@@ -60,7 +60,7 @@ async fn a_model_that_objects_has_the_effect_of_the_event() {
     check("PostToolUse", done(), on(), NO, "block no tests").await;
     check("PostToolBatch", batch(), none(), NO, "block no tests").await;
     check("UserPromptSubmit", prompt("x"), none(), NO, "block no tests").await;
-    let failed = after("Bash", &json!({}), ToolOutcome::error("out"));
+    let failed = after("Bash", &json!({}), ToolOutput::error("out"));
     check("PostToolUseFailure", failed, none(), NO, "block no tests").await;
 }
 
@@ -68,7 +68,7 @@ async fn a_model_that_objects_has_the_effect_of_the_event() {
 async fn the_model_is_asked_about_the_event() {
     let stage = Stage::one("Stop", json!({"type": "prompt", "prompt": "Done? $ARGUMENTS", "model": "small"}));
     let model = says(Ok("{\"ok\": true}"));
-    let runner = stage.runner_with(stage.host().model(model.clone()));
+    let runner = stage.runner_with(HookHost { model: Some(model.clone()), ..stage.host() });
     stage.ask_with(&runner, stop()).await;
     let asked = model.asked.lock().unwrap();
     let (name, text) = &asked[0];
@@ -81,11 +81,7 @@ async fn the_model_is_asked_about_the_event() {
 async fn a_model_that_fails_blocks_nothing() {
     let ask = |model: Option<Arc<Says>>| async move {
         let stage = Stage::one("PreToolUse", json!({"type": "prompt", "prompt": "p", "timeout": 0.2}));
-        let host = stage.host();
-        let host = match model {
-            Some(model) => host.model(model),
-            None => host,
-        };
+        let host = HookHost { model: model.map(|model| model as _), ..stage.host() };
         words(&stage.ask_with(&stage.runner_with(host), bash("ls")).await)
     };
     let no_say = ". Its answer is ignored.";

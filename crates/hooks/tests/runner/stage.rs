@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use windlass_hooks::{HookHost, HookSet, HookSource, SettingsHooks};
 use windlass_ports::{CancellationToken, HookRunner};
 use windlass_protocol::{
-    HookAnswer, HookCall, HookPermission, HookScene, RawValue, SessionKey, SessionSeed, ToolOutcome, ToolUse,
+    HookAnswer, HookCall, HookPermission, HookScene, RawValue, SessionKey, SessionSeed, ToolOutput, ToolUse,
 };
 
 pub(crate) struct Stage {
@@ -87,7 +87,7 @@ impl Stage {
 }
 
 pub(crate) fn tool_use(tool: &str, input: &Value) -> ToolUse {
-    let input = Arc::from(RawValue::from_string(input.to_string()).unwrap());
+    let input = RawValue::from_string(input.to_string()).unwrap().into();
     ToolUse { id: "toolu_1".into(), name: tool.into(), input }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn bash(command: &str) -> HookCall {
     before("Bash", &json!({"command": command}))
 }
 
-pub(crate) fn after(tool: &str, input: &Value, outcome: ToolOutcome) -> HookCall {
+pub(crate) fn after(tool: &str, input: &Value, outcome: ToolOutput) -> HookCall {
     HookCall::PostToolUse { tool: tool.into(), tool_use: tool_use(tool, input), outcome, duration_ms: 5 }
 }
 

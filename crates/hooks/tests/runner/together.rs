@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use windlass_hooks::{HookSet, HookSource, SourceKind};
+use windlass_hooks::{HookHost, HookSet, HookSource, RuleMatch, ShowStatus, SourceKind};
 use windlass_ports::HookRunner;
 use windlass_protocol::{HookEnding, HookEvent, HookPermission};
 
@@ -109,14 +109,15 @@ async fn a_rule_decides_and_where_nobody_can_tell_the_handler_runs() {
         handler("Bash(git *)", "git"), handler("Bash(rm *)", "rm"), handler("Bash(?)", "unclear")
     ]}]});
     let stage = Stage::with(&hooks);
-    let host = stage.host().rules(Arc::new(|rule, tool, input, cwd| {
+    let rules: RuleMatch = Arc::new(|rule, tool, input, cwd| {
         assert!(tool == "Bash" && cwd.is_absolute());
         match rule {
             "Bash(git *)" => Some(input.get().contains("git ")),
             "Bash(rm *)" => Some(input.get().contains("rm ")),
             _ => None,
         }
-    }));
+    });
+    let host = HookHost { rules: Some(rules), ..stage.host() };
     stage.ask_with(&stage.runner_with(host), bash("git status")).await;
     let there = |name: &str| stage.path().join(name).exists();
     assert!(there("git") && there("unclear") && !there("rm"));
@@ -138,7 +139,7 @@ async fn a_handler_whose_rule_cannot_be_read_may_object_to_everything_and_allow_
         let source = HookSource::settings("s:1");
         let problems = stage.set.read_checked(&hooks, &source, &|_| Err("it is not closed".into()));
         assert_eq!(problems.len(), 1);
-        let host = stage.host().rules(Arc::new(|_, _, _, _| Some(false)));
+        let host = HookHost { rules: Some(Arc::new(|_, _, _, _| Some(false))), ..stage.host() };
         stage.ask_with(&stage.runner_with(host), bash("ls")).await
     };
     let answer = answered(decides("allow")).await;
@@ -189,7 +190,8 @@ async fn what_is_shown_while_a_hook_runs_is_shown() {
     );
     let shown = Arc::new(std::sync::Mutex::new(Vec::new()));
     let show = shown.clone();
-    let host = stage.host().status(move |text| show.lock().unwrap().push(text.to_owned()));
+    let status: ShowStatus = Arc::new(move |text| show.lock().unwrap().push(text.to_owned()));
+    let host = HookHost { status: Some(status), ..stage.host() };
     stage.ask_with(&stage.runner_with(host), prompt("x")).await;
     assert_eq!(*shown.lock().unwrap(), ["looking it up"]);
 }

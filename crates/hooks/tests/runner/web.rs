@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use windlass_hooks::HookHost;
 
 use crate::stage::{Stage, bash, stop, words};
 
@@ -98,7 +99,7 @@ async fn the_question_is_posted_with_headers_that_are_told_only_listed_variables
     });
     let stage = Stage::one("PreToolUse", handler);
     let environment = vec![("TEAM_TOKEN".into(), "t-1".into()), ("OTHER".into(), "o-1".into())];
-    let runner = stage.runner_with(stage.host().environment(environment, Vec::new()));
+    let runner = stage.runner_with(HookHost { environment, ..stage.host() });
     assert_eq!(words(&stage.ask_with(&runner, bash("ls")).await), "");
     let seen = server.seen.lock().unwrap().join("");
     assert!(seen.starts_with("POST /hook HTTP/1.1\r\n"), "{seen}");
@@ -123,7 +124,7 @@ async fn only_listed_addresses_are_reached() {
     let server = server(response("200 OK", "")).await;
     let stage = Stage::one("Stop", hook(&server.url));
     let check = |urls: Vec<String>, is_reached: bool| {
-        let runner = stage.runner_with(stage.host().http(Some(urls), None));
+        let runner = stage.runner_with(HookHost { http_urls: Some(urls), ..stage.host() });
         let (stage, server) = (&stage, &server);
         async move {
             server.seen.lock().unwrap().clear();

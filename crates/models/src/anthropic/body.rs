@@ -60,7 +60,7 @@ impl BodyBuilder {
         let frozen = self.frozen(request);
         let messages: usize = request.transcript.segments().iter().map(|s| s.json().len()).sum();
         let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + extras.json.len() + 256;
-        let mut pieces = Pieces::new(total);
+        let mut pieces = BodyPieces::new(total);
         pieces.copy(b"{\"model\":");
         pieces.copy(json_text(&*request.model).as_bytes());
         let streamed = request.delivery == Delivery::Streamed;
@@ -154,13 +154,13 @@ fn json_text(value: &(impl Serialize + ?Sized)) -> String {
 }
 
 /// A place for a marker: segment and offset in its JSON.
-type Mark = (usize, usize);
+type CacheMarker = (usize, usize);
 
 /// Where the markers go, in order. The newest breakpoints count if there are too many; one whose message takes
 /// no marker moves to the nearest message before it that does.
-fn marks(request: &ModelRequest, markers_left: usize) -> Vec<Mark> {
+fn marks(request: &ModelRequest, markers_left: usize) -> Vec<CacheMarker> {
     let surplus = request.breakpoints.len().saturating_sub(markers_left);
-    let mut marks: Vec<Mark> = request.breakpoints[surplus..]
+    let mut marks: Vec<CacheMarker> = request.breakpoints[surplus..]
         .iter()
         .filter_map(|message| place_at_or_before(&request.transcript, *message))
         .collect();
@@ -169,27 +169,21 @@ fn marks(request: &ModelRequest, markers_left: usize) -> Vec<Mark> {
     marks
 }
 
-fn place_at_or_before(transcript: &Transcript, message: usize) -> Option<Mark> {
+fn place_at_or_before(transcript: &Transcript, message: usize) -> Option<CacheMarker> {
     let segments = transcript.segments();
-    let mut first = 0;
-    let mut position = None;
-    for (number, segment) in segments.iter().enumerate() {
-        let count = segment.messages().len();
-        if message < first + count {
-            position = Some((number, message - first));
-            break;
-        }
-        first += count;
-    }
-    let (number, index) = position?;
-    let here = (0..=index).rev().map(|index| (number, index));
-    let earlier = (0..number)
-        .rev()
-        .flat_map(|number| (0..segments[number].messages().len()).rev().map(move |index| (number, index)));
-    here.chain(earlier).find_map(|(number, index)| Some((number, segments[number].last_block_end(index)?)))
+    let places = segments.iter().enumerate().flat_map(|(number, segment)| {
+        let messages = 0..segment.messages().len();
+        messages.map(move |index| (number, index))
+    });
+    let places: Vec<_> = places.take(message.saturating_add(1)).collect();
+    // A breakpoint behind the last message is none.
+    let newest_first = places.iter().rev().filter(|_| places.len() > message);
+    newest_first
+        .map(|(number, index)| (*number, segments[*number].last_block_end(*index)))
+        .find_map(|(number, end)| Some((number, end?)))
 }
 
-fn push_messages(pieces: &mut Pieces, transcript: &Transcript, marks: &[Mark]) {
+fn push_messages(pieces: &mut BodyPieces, transcript: &Transcript, marks: &[CacheMarker]) {
     for (number, segment) in transcript.segments().iter().enumerate() {
         let json = segment.json();
         // The array's first message has no comma in front.
@@ -204,13 +198,13 @@ fn push_messages(pieces: &mut Pieces, transcript: &Transcript, marks: &[Mark]) {
 }
 
 /// Collects a body: large pieces by reference, small ones copied together.
-struct Pieces {
+struct BodyPieces {
     done: VecDeque<Bytes>,
     open: BytesMut,
     piece_bytes_min: usize,
 }
 
-impl Pieces {
+impl BodyPieces {
     fn new(total: usize) -> Self {
         let (capacity, piece_bytes_min) =
             if total < CONTIGUOUS_BYTES_MAX { (total, usize::MAX) } else { (0, PIECE_BYTES_MIN) };

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use windlass_protocol::{ContextEdits, Delivery, ModelRequest, Role, TaskBudget, Thinking, ThinkingDisplay};
+use windlass_protocol::{
+    ContextEdits, Delivery, ModelRequest, RequestThinking, Role, TaskBudget, ThinkingDisplay,
+};
 
 use crate::model_card;
 
@@ -34,26 +36,24 @@ impl Extra {
     pub(super) const ALL: [Self; 6] =
         [Self::Binding, Self::Display, Self::TaskBudget, Self::Effort, Self::Edits, Self::Thinking];
 
-    /// The beta without which the field is refused.
-    pub(super) fn beta(self) -> Option<&'static str> {
+    /// The name of the field, as errors give it, and the beta without which it is refused.
+    fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::Binding => Some("thinking-binding-controls-2026-08-01"),
-            Self::TaskBudget => Some("task-budgets-2026-03-13"),
-            Self::Edits => Some("context-management-2025-06-27"),
-            Self::Display | Self::Effort | Self::Thinking => None,
+            Self::Binding => ("block_binding", Some("thinking-binding-controls-2026-08-01")),
+            Self::Display => ("display", None),
+            Self::TaskBudget => ("task_budget", Some("task-budgets-2026-03-13")),
+            Self::Effort => ("effort", None),
+            Self::Edits => ("context_management", Some("context-management-2025-06-27")),
+            Self::Thinking => ("thinking", None),
         }
     }
 
-    /// The name of the field, as errors give it.
     pub(super) fn field(self) -> &'static str {
-        match self {
-            Self::Binding => "block_binding",
-            Self::Display => "display",
-            Self::TaskBudget => "task_budget",
-            Self::Effort => "effort",
-            Self::Edits => "context_management",
-            Self::Thinking => "thinking",
-        }
+        self.names().0
+    }
+
+    pub(super) fn beta(self) -> Option<&'static str> {
+        self.names().1
     }
 }
 
@@ -99,10 +99,10 @@ impl Extras {
 
     fn add_thinking(&mut self, request: &ModelRequest, takes: &dyn Fn(Extra) -> bool) {
         let (mut json, display) = match request.thinking {
-            Thinking::Unsaid => return,
-            Thinking::Disabled => (r#"{"type":"disabled""#.to_owned(), None),
-            Thinking::Adaptive { display } => (r#"{"type":"adaptive""#.to_owned(), display),
-            Thinking::Budgeted { tokens, display } => {
+            RequestThinking::Unsaid => return,
+            RequestThinking::Disabled => (r#"{"type":"disabled""#.to_owned(), None),
+            RequestThinking::Adaptive { display } => (r#"{"type":"adaptive""#.to_owned(), display),
+            RequestThinking::Budgeted { tokens, display } => {
                 let tokens = if self.output_tokens_max < request.output_tokens_max {
                     // The budget was made for a larger cap.
                     tokens.min(self.output_tokens_max - 1).max(THINKING_TOKENS_MIN)
@@ -144,7 +144,7 @@ impl Extras {
 /// Whether thinking may be replayed that the provider could find not to fit: the model binds it, it is on, and there is
 /// an answer in the transcript. A drop lasts for one request, so every later one says it again.
 fn needs_binding(request: &ModelRequest) -> bool {
-    matches!(request.thinking, Thinking::Adaptive { .. })
+    matches!(request.thinking, RequestThinking::Adaptive { .. })
         && model_card(&request.model).binds_thinking
         && request.transcript.iter().any(|message| message.role == Role::Assistant)
 }
@@ -207,15 +207,15 @@ mod tests {
     #[test]
     fn every_way_of_thinking() {
         let with = |thinking| request("llama-4", |request| request.thinking = thinking);
-        check(&with(Thinking::Disabled), r#","thinking":{"type":"disabled"}"#, "");
-        check(&with(Thinking::Adaptive { display: None }), r#","thinking":{"type":"adaptive"}"#, "");
+        check(&with(RequestThinking::Disabled), r#","thinking":{"type":"disabled"}"#, "");
+        check(&with(RequestThinking::Adaptive { display: None }), r#","thinking":{"type":"adaptive"}"#, "");
         check(
-            &with(Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) }),
+            &with(RequestThinking::Adaptive { display: Some(ThinkingDisplay::Omitted) }),
             r#","thinking":{"type":"adaptive","display":"omitted"}"#,
             "",
         );
         check(
-            &with(Thinking::Budgeted { tokens: 9_000, display: Some(ThinkingDisplay::Summarized) }),
+            &with(RequestThinking::Budgeted { tokens: 9_000, display: Some(ThinkingDisplay::Summarized) }),
             r#","thinking":{"type":"enabled","budget_tokens":9000,"display":"summarized"}"#,
             "",
         );
@@ -266,7 +266,8 @@ mod tests {
         let bound =
             r#","thinking":{"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}}"#;
         let plain = r#","thinking":{"type":"adaptive"}"#;
-        let adaptive = |request: &mut ModelRequest| request.thinking = Thinking::Adaptive { display: None };
+        let adaptive =
+            |request: &mut ModelRequest| request.thinking = RequestThinking::Adaptive { display: None };
         let replayed = |request: &mut ModelRequest| {
             adaptive(request);
             answered(request);
@@ -276,7 +277,7 @@ mod tests {
         check(&request("claude-opus-5", replayed), plain, "");
         let off = request("claude-haiku-5-5", |request| {
             answered(request);
-            request.thinking = Thinking::Disabled;
+            request.thinking = RequestThinking::Disabled;
         });
         check(&off, r#","thinking":{"type":"disabled"}"#, "");
     }
@@ -287,7 +288,7 @@ mod tests {
             request("x", |request| {
                 request.delivery = Delivery::Whole;
                 request.output_tokens_max = cap;
-                request.thinking = Thinking::Budgeted { tokens, display: None };
+                request.thinking = RequestThinking::Budgeted { tokens, display: None };
             })
         };
         let seen = |cap, tokens| {
@@ -305,7 +306,7 @@ mod tests {
     fn what_was_refused_is_left_out() {
         let all = request("claude-opus-5-5", |request| {
             answered(request);
-            request.thinking = Thinking::Adaptive { display: Some(ThinkingDisplay::Summarized) };
+            request.thinking = RequestThinking::Adaptive { display: Some(ThinkingDisplay::Summarized) };
             request.effort = Some(Effort::High);
             request.task_budget = Some(TaskBudget { total: 1, remaining: None });
             request.edits =

@@ -26,12 +26,12 @@ const NOT_THIS_MODEL: &[&str] = &["not supported", "does not support"];
 
 /// The refusals one client has met. They last as long as the client.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
-    known: Mutex<Known>,
+pub(super) struct ExtraRefusals {
+    known: Mutex<LearntExtras>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct LearntExtras {
     by_endpoint: BTreeSet<Extra>,
     by_model: BTreeSet<(Arc<str>, Extra)>,
     accepted: BTreeSet<Extra>,
@@ -44,7 +44,7 @@ enum By {
     Model,
 }
 
-impl Refusals {
+impl ExtraRefusals {
     /// Whether a request to this model must do without.
     pub(super) fn has(&self, model: &Arc<str>, extra: Extra) -> bool {
         let known = self.lock();
@@ -89,7 +89,7 @@ impl Refusals {
         failure
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, LearntExtras> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,7 +144,7 @@ mod tests {
 
     /// What a message makes a client leave out with the same model and with another one.
     fn check(message: &str, same: &[Extra], other: &[Extra]) {
-        let refusals = Refusals::default();
+        let refusals = ExtraRefusals::default();
         refusals.accept(USED);
         let model: Arc<str> = "m".into();
         let failure = Failure::new(FailureClass::BadRequest, message);
@@ -201,7 +201,7 @@ mod tests {
         check("metadata: Extra inputs are not permitted", &[], &[]);
         check("This model does not support assistant message prefill.", &[], &[]);
         check("max_tokens must be greater than thinking.budget_tokens", &[], &[]);
-        let refusals = Refusals::default();
+        let refusals = ExtraRefusals::default();
         let words = "thinking is not supported";
         let overloaded = Failure::new(FailureClass::Overloaded, words);
         assert_eq!(refusals.learn(overloaded.clone(), words, USED, &"m".into()), overloaded);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_unproven_goes_with_what_is_refused() {
-        let refusals = Refusals::default();
+        let refusals = ExtraRefusals::default();
         let model: Arc<str> = "m".into();
         refusals.accept(&[Extra::TaskBudget]);
         let words = "context_management: Extra inputs are not permitted";

@@ -15,30 +15,11 @@ use super::tls;
 /// Finds out about a dead connection long before the system would.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// The HTTP client of one model client.
-#[derive(Debug)]
-pub(super) struct Transport {
-    client: OnceLock<Result<Client, Box<Failure>>>,
-}
+/// The HTTP client of one model client, or why it cannot be built; set by the first request.
+pub(super) type ClientCell = OnceLock<Result<Client, Box<Failure>>>;
 
-impl Transport {
-    pub(super) fn new() -> Self {
-        Self { client: OnceLock::new() }
-    }
-
-    /// The HTTP client; all requests share it and its kept connection.
-    pub(super) fn client(
-        &self,
-        settings: &AnthropicSettings,
-        endpoint: &Endpoint,
-        headers: &HeaderMap,
-    ) -> Result<&Client, Box<Failure>> {
-        let client = self.client.get_or_init(|| build(settings, endpoint, headers));
-        client.as_ref().map_err(Clone::clone)
-    }
-}
-
-fn build(
+/// Builds the HTTP client; all requests share it and its kept connection.
+pub(super) fn build(
     settings: &AnthropicSettings,
     endpoint: &Endpoint,
     headers: &HeaderMap,

@@ -96,14 +96,11 @@ impl Watchdog {
     fn end(&mut self, now: Instant) -> Option<(Instant, Stall)> {
         let bytes_since = *self.bytes_since.get_or_insert(now);
         let events_since = *self.events_since.get_or_insert(now);
-        let bytes_end = self.limits.bytes.and_then(|limit| {
-            let end = bytes_since.checked_add(limit)?;
-            Some((end, Stall::Bytes(limit)))
-        });
-        let events_end = self.limits.events.and_then(|limit| {
-            let end = events_since.checked_add(limit)?;
-            Some((end, Stall::Events(limit)))
-        });
+        let end = |since: Instant, limit: Option<Duration>, stall: fn(Duration) -> Stall| {
+            Some((since.checked_add(limit?)?, stall(limit?)))
+        };
+        let bytes_end = end(bytes_since, self.limits.bytes, Stall::Bytes);
+        let events_end = end(events_since, self.limits.events, Stall::Events);
         [bytes_end, events_end].into_iter().flatten().min_by_key(|(end, _)| *end)
     }
 }

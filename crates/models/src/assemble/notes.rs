@@ -5,15 +5,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_protocol::ModelNote;
 
+use crate::usage::read;
+
 #[derive(Deserialize)]
 struct Management {
     #[serde(default)]
-    applied_edits: Vec<Edit>,
+    applied_edits: Vec<AppliedEdit>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Edit {
+struct AppliedEdit {
     #[serde(rename = "cleared_tool_uses")]
     tool_uses: u32,
     #[serde(rename = "cleared_thinking_turns")]
@@ -39,18 +41,14 @@ struct Details {
 /// What the provider cleared from its copy of the transcript.
 pub(super) fn cleared(management: Option<&RawValue>) -> Option<ModelNote> {
     let edits = read::<Management>(management)?.applied_edits;
-    let sum = edits.into_iter().reduce(|sum, edit| Edit {
+    let sum = edits.into_iter().reduce(|sum, edit| AppliedEdit {
         tool_uses: sum.tool_uses.saturating_add(edit.tool_uses),
         thinking_turns: sum.thinking_turns.saturating_add(edit.thinking_turns),
         input_tokens: sum.input_tokens.saturating_add(edit.input_tokens),
     })?;
-    let note = ModelNote::Cleared {
-        tool_results: sum.tool_uses,
-        thinking_turns: sum.thinking_turns,
-        tokens: sum.input_tokens,
-    };
-    let nothing = ModelNote::Cleared { tool_results: 0, thinking_turns: 0, tokens: 0 };
-    Some(note).filter(|note| *note != nothing)
+    let AppliedEdit { tool_uses: tool_results, thinking_turns, input_tokens: tokens } = sum;
+    let is_nothing = tool_results == 0 && thinking_turns == 0 && tokens == 0;
+    (!is_nothing).then_some(ModelNote::Cleared { tool_results, thinking_turns, tokens })
 }
 
 /// What the provider left out of the request, one note for each reason.
@@ -74,8 +72,4 @@ pub(super) fn refusal(details: Option<&RawValue>) -> Option<ModelNote> {
         return None;
     }
     Some(ModelNote::Refusal { category: category.map(Into::into), explanation: explanation.map(Into::into) })
-}
-
-fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(value?.get()).ok()
 }

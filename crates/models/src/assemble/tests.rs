@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use windlass_protocol::{Delta, ModelEvent};
 
-use super::Assembler;
+use super::ResponseAssembler;
 use crate::random::XorShift;
 
 const START: &str = r#"{"type":"message_start","message":{"id":"m1","model":"x","content":[],"usage":{"input_tokens":7,"output_tokens":1}}}"#;
@@ -27,7 +27,7 @@ fn line(event: &ModelEvent) -> String {
 }
 
 fn run(events: &[&str]) -> Vec<ModelEvent> {
-    let mut response = Assembler::default();
+    let mut response = ResponseAssembler::default();
     let mut seen = Vec::new();
     for event in events {
         seen.extend(response.on_event(event));
@@ -288,7 +288,7 @@ fn citations_compaction_and_unknown_deltas() {
         &[r#"{"type":"sparkle_delta","s":1}"#],
         r#"{"type":"text","text":"x"}"#,
     );
-    let mut response = Assembler::default();
+    let mut response = ResponseAssembler::default();
     response.on_event(START);
     response
         .on_event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#);
@@ -374,7 +374,7 @@ fn lone_surrogates_of_other_deltas_are_replaced() {
 #[test]
 fn the_model_that_was_asked_stands_in_for_one_without_a_name() {
     let check = |message: &str, expected: &str| {
-        let mut response = Assembler::for_model("asked".into());
+        let mut response = ResponseAssembler::for_model("asked".into());
         let start = format!(r#"{{"type":"message_start","message":{message}}}"#);
         let Some(ModelEvent::Started { model, .. }) = response.on_event(&start) else {
             panic!("not started: {message}");
@@ -415,7 +415,7 @@ fn odd_usage_says_nothing_and_stops_nothing() {
 
 #[test]
 fn usage_is_cumulative() {
-    let mut response = Assembler::default();
+    let mut response = ResponseAssembler::default();
     response.on_event(
         r#"{"type":"message_start","message":{"id":"m","model":"x","usage":{"input_tokens":5,"output_tokens":2,
             "cache_creation_input_tokens":100,"cache_read_input_tokens":10,"service_tier":"standard",
@@ -492,7 +492,7 @@ fn what_breaks_the_protocol_is_malformed() {
         ],
         "block 0: not a content block: `tool_use` without `name`",
     );
-    let mut response = Assembler::default();
+    let mut response = ResponseAssembler::default();
     assert!(
         line(&response.on_event(block).unwrap()).contains("`content_block_start` before `message_start`")
     );
@@ -513,7 +513,7 @@ fn time_of(pieces: usize, piece_bytes: usize) -> Duration {
         "x".repeat(piece_bytes)
     );
     let start = Instant::now();
-    let mut response = Assembler::default();
+    let mut response = ResponseAssembler::default();
     response.on_event(START);
     response
         .on_event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#);

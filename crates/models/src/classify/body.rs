@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use windlass_protocol::Overflow;
+use windlass_text::shorten::shorten;
 
 use super::moments;
 
@@ -64,7 +65,7 @@ impl ErrorBody {
         };
         let error = body.get("error").unwrap_or(&Value::Null);
         let details = &error["details"];
-        let message = [&error["message"], error, &body_field(value, "message"), &body_field(value, "detail")]
+        let message = [&error["message"], error, &value["message"], &value["detail"]]
             .into_iter()
             .find(|words| !words.is_null() && !words.is_object())
             .or_else(|| body.get("detail"))
@@ -74,15 +75,13 @@ impl ErrorBody {
             Some(raw) => format!("{message}: {raw}"),
             None => message,
         };
+        let codes = [&details["error_code"], &error["code"]];
+        let code = codes.into_iter().filter_map(Value::as_str).find(|code| !code.is_empty());
         let seconds_ms = |value: &Value| value.as_u64().map(|seconds| seconds.saturating_mul(1000));
         Self {
             kind: kind_of(value, error),
-            code: [&details["error_code"], &error["code"]]
-                .into_iter()
-                .map(string)
-                .find(|code| !code.is_empty())
-                .unwrap_or_default(),
-            request_id: Some(string(&body_field(value, "request_id"))).filter(|id| !id.is_empty()),
+            code: code.unwrap_or_default().to_owned(),
+            request_id: value["request_id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned),
             status: error["code"].as_u64().and_then(|code| u16::try_from(code).ok()),
             overflow: overflow(error),
             resets_at: error["resets_at"].as_u64().and_then(moments::stamp),
@@ -110,35 +109,14 @@ fn retry_delay(details: &Value) -> Option<u64> {
     moments::wait_in(&format!("retry in {delay}"))
 }
 
-fn body_field(body: &Value, name: &str) -> Value {
-    body.get(name).cloned().unwrap_or(Value::Null)
-}
-
-fn string(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 fn words_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The text on one line, without control characters, cut to a size.
 fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::new();
-    for (count, word) in
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).enumerate()
-    {
-        if count > 0 {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if let Some((end, _)) = line.char_indices().nth(chars_max) {
-            line.truncate(end);
-            line.push('…');
-            break;
-        }
-    }
-    line
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    shorten(&words.collect::<Vec<_>>().join(" "), chars_max, "…").into_owned()
 }
 
 fn looks_like_html(text: &str) -> bool {

@@ -1,12 +1,12 @@
 //! Moments and waits as errors and headers write them, in seconds since 1970 and milliseconds.
 
+use windlass_text::time::{self, DAY_S};
+
 /// Later than any moment that seconds since 1970 name for long to come; a larger number counts milliseconds.
 const SECONDS_MAX: u64 = 100_000_000_000;
 
 /// Earlier than any moment a server of today names; a smaller number is a wait.
 const SECONDS_MIN: u64 = 1_000_000_000;
-
-const DAY: u64 = 86_400;
 
 /// What stands in front of a wait.
 const WAITS: &[&str] =
@@ -92,7 +92,7 @@ fn date(text: &str) -> Option<u64> {
     }
     let rest = text.get(10..)?;
     let rest = rest.strip_prefix(" at ").unwrap_or_else(|| rest.trim_start_matches(['T', 't', ' ']));
-    let midnight = days_before(year, month, day) * DAY;
+    let midnight = time::days(year, month, day) * DAY_S;
     let (Some(hour), Some(":"), Some(minute)) =
         (rest.get(..2).and_then(number), rest.get(2..3), rest.get(3..5).and_then(number))
     else {
@@ -113,26 +113,10 @@ fn date(text: &str) -> Option<u64> {
     }
 }
 
-/// Days from 1970 to a day, in the calendar of today.
-fn days_before(year: u64, month: u64, day: u64) -> u64 {
-    // Years begin in March, so that the leap day is the last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let leap_days = year / 4 - year / 100 + year / 400;
-    (year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1) - 719_468
-}
-
 /// A moment for people: `2026-11-15 18:00 UTC`.
 pub(super) fn told(seconds: u64) -> String {
-    let days = seconds / DAY + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let minutes = seconds % DAY / 60;
+    let (year, month, day) = time::date(seconds / DAY_S);
+    let minutes = seconds % DAY_S / 60;
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
 }
 
@@ -187,8 +171,8 @@ mod tests {
         assert_eq!(told(1_709_164_800), "2024-02-29 00:00 UTC");
         assert_eq!(told(0), "1970-01-01 00:00 UTC");
         for days in (0..40_000).step_by(13) {
-            let text = told(days * DAY + 3_600);
-            assert_eq!(moment(&text), Some(days * DAY + 3_600), "{text}");
+            let text = told(days * DAY_S + 3_600);
+            assert_eq!(moment(&text), Some(days * DAY_S + 3_600), "{text}");
         }
     }
 }

@@ -25,7 +25,7 @@ enum Under {
     Load,
 }
 
-struct Rule {
+struct ClassRule {
     class: FailureClass,
     under: Under,
     kinds: &'static [&'static str],
@@ -33,23 +33,23 @@ struct Rule {
     words: &'static [&'static str],
 }
 
-const fn code(class: FailureClass, codes: &'static [&'static str]) -> Rule {
-    Rule { class, under: Under::Anything, kinds: &[], codes, words: &[] }
+const fn code(class: FailureClass, codes: &'static [&'static str]) -> ClassRule {
+    ClassRule { class, under: Under::Anything, kinds: &[], codes, words: &[] }
 }
 
-const fn kind(class: FailureClass, kinds: &'static [&'static str]) -> Rule {
-    Rule { class, under: Under::Anything, kinds, codes: &[], words: &[] }
+const fn kind(class: FailureClass, kinds: &'static [&'static str]) -> ClassRule {
+    ClassRule { class, under: Under::Anything, kinds, codes: &[], words: &[] }
 }
 
-const fn words(class: FailureClass, under: Under, words: &'static [&'static str]) -> Rule {
-    Rule { class, under, kinds: &[], codes: &[], words }
+const fn words(class: FailureClass, under: Under, words: &'static [&'static str]) -> ClassRule {
+    ClassRule { class, under, kinds: &[], codes: &[], words }
 }
 
-const fn status(class: FailureClass, from: u16, to: u16) -> Rule {
-    Rule { class, under: Under::Status(from, to), kinds: &[], codes: &[], words: &[] }
+const fn status(class: FailureClass, from: u16, to: u16) -> ClassRule {
+    ClassRule { class, under: Under::Status(from, to), kinds: &[], codes: &[], words: &[] }
 }
 
-const RULES: &[Rule] = &[
+const RULES: &[ClassRule] = &[
     // A single request over a limit per minute comes as a rate limit, but only a smaller request helps.
     words(Overflow, Under::Anything, &["request too large for", "requested"]),
     code(Quota, &["enforced_spend_limit_reached", "billing_hard_limit_reached"]),
@@ -159,17 +159,17 @@ pub(super) fn class_of(status: Option<u16>, body: &ErrorBody) -> FailureClass {
 /// The row that decides about an error.
 fn deciding_row(status: Option<u16>, body: &ErrorBody) -> Option<usize> {
     let words = body.words.to_ascii_lowercase();
-    let fits = |rule: &Rule| {
+    let fits = |rule: &ClassRule| {
         (rule.codes.is_empty() || rule.codes.contains(&body.code.as_str()))
             && (rule.kinds.is_empty() || rule.kinds.contains(&body.kind.as_str()))
-            && rule.under.counts(status, &body.kind)
+            && rule.under.is_met(status, &body.kind)
             && rule.words.iter().all(|word| words.contains(word))
     };
     RULES.iter().position(fits)
 }
 
 impl Under {
-    fn counts(self, status: Option<u16>, kind: &str) -> bool {
+    fn is_met(self, status: Option<u16>, kind: &str) -> bool {
         let about_the_request = || match status {
             Some(status) => matches!(status, 400 | 413 | 422 | 500),
             None => matches!(kind, "invalid_request_error" | "api_error" | ""),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use windlass_protocol::Delivery;
 
-use super::fault::{CutAfter, Fault};
-use super::format::{Response, Script, ScriptBlock, ScriptContent, Then, UsageSpec};
+use super::fault::{CutAfter, ScriptFault};
+use super::format::{AfterLast, RefusalSpec, Script, ScriptBlock, ScriptContent, ScriptResponse, UsageSpec};
 
 /// One response, ready to be played.
 #[derive(Clone, Debug)]
@@ -16,16 +16,16 @@ pub struct Playback {
     /// Wait before anything is answered.
     pub delay: Duration,
     /// How the answer begins.
-    pub opening: Opening,
+    pub opening: PlaybackStart,
     /// The events that come, in order; what a fault holds back is not among them.
     pub events: Vec<TimedEvent>,
     /// What comes after the last event.
-    pub ending: Ending,
+    pub ending: PlaybackEnd,
 }
 
 /// How an answer begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum PlaybackStart {
     /// With a stream of events.
     Stream,
     /// With a whole message, as JSON; there are no events. If it is cut, only the last piece comes; if it stalls, nothing
@@ -61,7 +61,7 @@ pub struct TimedEvent {
 
 /// What comes after the last event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum PlaybackEnd {
     /// The stream ends in order.
     End,
     /// The connection closes, after a last incomplete piece.
@@ -116,7 +116,7 @@ impl Script {
     /// What a response is on the wire. `label` makes its ids different from others; `before` responses came before.
     pub(super) fn expand(
         &self,
-        response: &Response,
+        response: &ScriptResponse,
         label: String,
         before: usize,
         delivery: Delivery,
@@ -130,11 +130,11 @@ impl Script {
 
     /// The response that answers the request number `play`, counted from 0.
     #[must_use]
-    pub fn response(&self, play: usize) -> Option<&Response> {
+    pub fn response(&self, play: usize) -> Option<&ScriptResponse> {
         let plays = self.plays();
         let mut left = match self.then {
-            Then::Fail => play,
-            Then::Repeat => play % plays.max(1),
+            AfterLast::Fail => play,
+            AfterLast::Repeat => play % plays.max(1),
         };
         self.in_order().find(|response| {
             let here = left < response.repeat as usize;
@@ -168,15 +168,15 @@ const RESULT_TOKENS: u64 = 120;
 const FRESH_TOKENS: u64 = 4;
 
 /// By how much a response and the results of its calls make the conversation longer.
-fn growth(response: &Response) -> u64 {
+fn growth(response: &ScriptResponse) -> u64 {
     if response.fault.is_some() {
         return 0;
     }
-    let tools = response.blocks.iter().filter(|block| is_tool(block)).count() as u64;
+    let tools = response.blocks.iter().flatten().filter(|block| is_tool(block)).count() as u64;
     output_tokens(response) + tools * RESULT_TOKENS
 }
 
-fn output_tokens(response: &Response) -> u64 {
+fn output_tokens(response: &ScriptResponse) -> u64 {
     let tokens = |text: &str| text.len().div_ceil(4) as u64;
     let of_block = |block: &ScriptBlock| match &block.content {
         ScriptContent::Text(text) | ScriptContent::RedactedThinking(text) => tokens(text) + 4,
@@ -184,7 +184,7 @@ fn output_tokens(response: &Response) -> u64 {
         ScriptContent::Thinking { thinking, .. } => tokens(thinking) + 8,
         ScriptContent::Raw(block) => tokens(&block.to_string()),
     };
-    response.blocks.iter().map(of_block).sum::<u64>().max(1)
+    response.blocks.iter().flatten().map(of_block).sum::<u64>().max(1)
 }
 
 fn is_tool(block: &ScriptBlock) -> bool {
@@ -197,7 +197,7 @@ fn is_tool(block: &ScriptBlock) -> bool {
 
 pub(super) struct Expansion<'a> {
     script: &'a Script,
-    pub(super) response: &'a Response,
+    pub(super) response: &'a ScriptResponse,
     label: String,
     before: usize,
 }
@@ -205,23 +205,23 @@ pub(super) struct Expansion<'a> {
 impl Expansion<'_> {
     fn playback(&self) -> Playback {
         let (opening, events, ending) = match &self.response.fault {
-            Some(Fault::Refuse) => (Opening::Refuse, Vec::new(), Ending::End),
-            Some(Fault::Status { .. } | Fault::Failure(_)) => {
-                (Opening::Status(self.status()), Vec::new(), Ending::End)
+            Some(ScriptFault::Refuse) => (PlaybackStart::Refuse, Vec::new(), PlaybackEnd::End),
+            Some(ScriptFault::Status { .. } | ScriptFault::Failure(_)) => {
+                (PlaybackStart::Status(self.status()), Vec::new(), PlaybackEnd::End)
             }
             _ => {
                 let (events, ending) = self.broken(self.events());
-                (Opening::Stream, events, ending)
+                (PlaybackStart::Stream, events, ending)
             }
         };
         Playback { delay: Duration::from_millis(self.response.delay_ms), opening, events, ending }
     }
 
     pub(super) fn status(&self) -> StatusError {
-        if let Some(Fault::Failure(failure)) = &self.response.fault {
+        if let Some(ScriptFault::Failure(failure)) = &self.response.fault {
             return failure.status();
         }
-        let Some(Fault::Status { code, kind, message, headers, body }) = &self.response.fault else {
+        let Some(ScriptFault::Status { code, kind, message, headers, body }) = &self.response.fault else {
             return StatusError::new(500, "api_error", "");
         };
         let kind = kind.as_deref().unwrap_or_else(|| usual_kind(*code));
@@ -239,17 +239,13 @@ impl Expansion<'_> {
         let usage = self.usage();
         let mut events =
             vec![TimedEvent::new(0, "message_start", json!({ "message": self.message(&usage) }))];
-        for (index, block) in self.response.blocks.iter().enumerate() {
+        for (index, block) in self.response.blocks.iter().flatten().enumerate() {
             self.block_events(index, block, &mut events);
         }
         let mut delta =
             json!({ "delta": { "stop_reason": self.stop_reason(), "stop_sequence": null }, "usage": usage });
-        if let Some(details) = self.stop_details() {
-            delta["delta"]["stop_details"] = details;
-        }
-        if let Some(edits) = self.context_management() {
-            delta["context_management"] = edits;
-        }
+        self.add_stop_details(&mut delta["delta"]);
+        self.add_context_management(&mut delta);
         events.push(TimedEvent::new(self.response.end_delay_ms, "message_delta", delta));
         events.push(TimedEvent::new(0, "message_stop", json!({})));
         events
@@ -276,20 +272,25 @@ impl Expansion<'_> {
         message
     }
 
-    pub(super) fn stop_details(&self) -> Option<Value> {
-        let refusal = self.response.notes.refusal.as_ref()?;
-        Some(json!({ "type": "refusal", "category": refusal.category, "explanation": refusal.explanation }))
+    /// Adds why the model declined.
+    pub(super) fn add_stop_details(&self, to: &mut Value) {
+        if let Some(RefusalSpec { category, explanation }) = &self.response.notes.refusal {
+            to["stop_details"] =
+                json!({ "type": "refusal", "category": category, "explanation": explanation });
+        }
     }
 
-    pub(super) fn context_management(&self) -> Option<Value> {
-        let cleared = self.response.notes.cleared?;
-        let edit = json!({
-            "type": "clear_tool_uses_20250919",
-            "cleared_tool_uses": cleared.tool_results,
-            "cleared_thinking_turns": cleared.thinking_turns,
-            "cleared_input_tokens": cleared.tokens,
-        });
-        Some(json!({ "applied_edits": [edit] }))
+    /// Adds what the provider cleared.
+    pub(super) fn add_context_management(&self, to: &mut Value) {
+        if let Some(cleared) = self.response.notes.cleared {
+            let edit = json!({
+                "type": "clear_tool_uses_20250919",
+                "cleared_tool_uses": cleared.tool_results,
+                "cleared_thinking_turns": cleared.thinking_turns,
+                "cleared_input_tokens": cleared.tokens,
+            });
+            to["context_management"] = json!({ "applied_edits": [edit] });
+        }
     }
 
     pub(super) fn usage(&self) -> Value {
@@ -318,7 +319,7 @@ impl Expansion<'_> {
     pub(super) fn stop_reason(&self) -> &str {
         let usual = match &self.response.notes.refusal {
             Some(_) => "refusal",
-            None if self.response.blocks.iter().any(is_tool) => "tool_use",
+            None if self.response.blocks.iter().flatten().any(is_tool) => "tool_use",
             None => "end_turn",
         };
         self.response.stop_reason.as_deref().unwrap_or(usual)
@@ -372,48 +373,50 @@ impl Expansion<'_> {
     }
 
     /// Lets the fault of the response happen to its events.
-    fn broken(&self, mut events: Vec<TimedEvent>) -> (Vec<TimedEvent>, Ending) {
+    fn broken(&self, mut events: Vec<TimedEvent>) -> (Vec<TimedEvent>, PlaybackEnd) {
         match &self.response.fault {
-            Some(Fault::Error { kind, message, after_events }) => {
+            Some(ScriptFault::Error { kind, message, after_events }) => {
                 events.truncate(*after_events);
                 let error = json!({ "error": { "type": kind, "message": message } });
                 events.push(TimedEvent::new(0, "error", error));
-                (events, Ending::End)
+                (events, PlaybackEnd::End)
             }
-            Some(Fault::Cut(CutAfter::Events(count))) => {
+            Some(ScriptFault::Cut(CutAfter::Events(count))) => {
                 events.truncate(*count);
-                (events, Ending::Cut { piece: String::new() })
+                (events, PlaybackEnd::Cut { piece: String::new() })
             }
-            Some(Fault::Cut(CutAfter::Bytes(count))) => cut_at(events, *count),
-            Some(Fault::Stall { after_events, ping_ms }) => {
+            Some(ScriptFault::Cut(CutAfter::Bytes(count))) => cut_at(events, *count),
+            Some(ScriptFault::Stall { after_events, ping_ms }) => {
                 events.truncate(*after_events);
-                (events, Ending::Stall { ping: ping_ms.map(Duration::from_millis) })
+                (events, PlaybackEnd::Stall { ping: ping_ms.map(Duration::from_millis) })
             }
-            Some(Fault::Malformed { after_events, data }) => {
+            Some(ScriptFault::Malformed { after_events, data }) => {
                 let json =
                     data.clone().unwrap_or_else(|| r#"{"type":"content_block_delta","index":"#.to_owned());
                 let event = TimedEvent { delay: Duration::ZERO, name: "content_block_delta", json };
                 events.insert((*after_events).min(events.len()), event);
-                (events, Ending::End)
+                (events, PlaybackEnd::End)
             }
-            Some(Fault::Status { .. } | Fault::Failure(_) | Fault::Refuse) | None => (events, Ending::End),
+            Some(ScriptFault::Status { .. } | ScriptFault::Failure(_) | ScriptFault::Refuse) | None => {
+                (events, PlaybackEnd::End)
+            }
         }
     }
 }
 
 /// Keeps the events that fit into so many bytes, and what fits of the next.
-fn cut_at(mut events: Vec<TimedEvent>, bytes: usize) -> (Vec<TimedEvent>, Ending) {
+fn cut_at(mut events: Vec<TimedEvent>, bytes: usize) -> (Vec<TimedEvent>, PlaybackEnd) {
     let mut left = bytes;
     for (index, event) in events.iter().enumerate() {
         let wire = event.wire();
         if wire.len() > left {
             let piece = wire[..wire.floor_char_boundary(left)].to_owned();
             events.truncate(index);
-            return (events, Ending::Cut { piece });
+            return (events, PlaybackEnd::Cut { piece });
         }
         left -= wire.len();
     }
-    (events, Ending::Cut { piece: String::new() })
+    (events, PlaybackEnd::Cut { piece: String::new() })
 }
 
 /// The text in pieces of so many characters.

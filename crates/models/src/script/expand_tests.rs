@@ -110,7 +110,7 @@ fn a_cut_after_bytes_leaves_whole_events_and_a_piece() {
             r#"{{"responses":[{{"blocks":[{{"text":"aé"}}],"fault":{{"cut":{{"after_bytes":{bytes}}}}}}}]}}"#
         );
         let cut = playback(&script, 0);
-        let Ending::Cut { piece } = &cut.ending else { panic!("{:?}", cut.ending) };
+        let PlaybackEnd::Cut { piece } = &cut.ending else { panic!("{:?}", cut.ending) };
         let sent: String = cut.events.iter().map(TimedEvent::wire).chain([piece.clone()]).collect();
         assert_eq!(sent, all[..all.floor_char_boundary(bytes)]);
     }
@@ -120,13 +120,13 @@ fn a_cut_after_bytes_leaves_whole_events_and_a_piece() {
 fn a_status_looks_like_the_api() {
     let script = r#"{"responses":[{"fault":{"status":{"code":429,"message":"slow","headers":{"retry-after":"2"}}}},
         {"fault":{"status":{"code":502,"body":"<html>"}}}]}"#;
-    let Opening::Status(status) = playback(script, 0).opening else { panic!("no status") };
+    let PlaybackStart::Status(status) = playback(script, 0).opening else { panic!("no status") };
     assert_eq!(
         status.body,
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"},"request_id":"req_script"}"#
     );
     assert_eq!(status.headers, [("retry-after".to_owned(), "2".to_owned())]);
-    let Opening::Status(status) = playback(script, 1).opening else { panic!("no status") };
+    let PlaybackStart::Status(status) = playback(script, 1).opening else { panic!("no status") };
     assert_eq!((status.code, &*status.body), (502, "<html>"));
 }
 

@@ -2,37 +2,33 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::expand::StatusError;
 
 /// A failure of a script.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "FailureFields")]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct FailureSpec {
     /// The kind.
     pub class: ScriptClass,
     /// What the server says besides.
     pub message: Option<String>,
-    /// For an overflow: the tokens of the request, and what fits.
-    pub overflow: Option<(u64, u64)>,
-    /// For a quota: when it is there again.
-    pub resets: Option<ResetsAt>,
+    /// For an overflow: the tokens of the request.
+    pub needed: Option<u64>,
+    /// For an overflow: the tokens that fit.
+    pub limit: Option<u64>,
+    /// For a quota: when it is there again, in seconds since 1970.
+    pub resets_at: Option<u64>,
+    /// For a quota: how many seconds after the answer it is there again.
+    pub resets_in_s: Option<u64>,
     /// For media and binding: the message and the block that are refused, counted from 0.
-    pub culprit: (usize, usize),
+    pub culprit: Option<(usize, usize)>,
     /// How long the server asks to wait.
     pub retry_after_ms: Option<u64>,
     /// The server's own verdict on retrying.
     pub should_retry: Option<bool>,
-}
-
-/// When a quota is there again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetsAt {
-    /// At this moment, in seconds since 1970.
-    Moment(u64),
-    /// So many seconds after the answer was made.
-    Wait(u64),
 }
 
 /// The classes that an error answer can have. The others are faults of their own: `cut`, `stall`, `malformed`.
@@ -63,74 +59,42 @@ pub enum ScriptClass {
     Binding,
 }
 
-/// The fields of a failure as they are written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FailureFields {
-    class: ScriptClass,
-    message: Option<String>,
-    needed: Option<u64>,
-    limit: Option<u64>,
-    resets_at: Option<u64>,
-    resets_in_s: Option<u64>,
-    culprit: Option<(usize, usize)>,
-    retry_after_ms: Option<u64>,
-    should_retry: Option<bool>,
-}
-
-impl TryFrom<FailureFields> for FailureSpec {
-    type Error = String;
-
-    fn try_from(fields: FailureFields) -> Result<Self, String> {
-        let overflow = match (fields.needed, fields.limit) {
-            (Some(needed), Some(limit)) => Some((needed, limit)),
-            (None, None) => None,
-            _ => return Err("expected `needed` and `limit` together".to_owned()),
-        };
-        let resets = match (fields.resets_at, fields.resets_in_s) {
-            (Some(_), Some(_)) => return Err("expected only one of `resets_at`, `resets_in_s`".to_owned()),
-            (Some(moment), None) => Some(ResetsAt::Moment(moment)),
-            (None, Some(wait)) => Some(ResetsAt::Wait(wait)),
-            (None, None) => None,
-        };
-        let has_place = matches!(fields.class, ScriptClass::Media | ScriptClass::Binding);
-        let companions = [
-            ("needed", overflow.is_some(), fields.class == ScriptClass::Overflow, "overflow"),
-            ("resets_at", resets.is_some(), fields.class == ScriptClass::Quota, "quota"),
-            ("culprit", fields.culprit.is_some(), has_place, "media and binding"),
-        ];
-        if let Some((field, _, _, owner)) = companions.iter().find(|(_, given, fits, _)| *given && !fits) {
-            return Err(format!("`{field}` belongs to the class {owner}"));
-        }
-        Ok(Self {
-            class: fields.class,
-            message: fields.message,
-            overflow,
-            resets,
-            culprit: fields.culprit.unwrap_or_default(),
-            retry_after_ms: fields.retry_after_ms,
-            should_retry: fields.should_retry,
-        })
+impl<'de> Deserialize<'de> for FailureSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The function that serde makes for the fields as they are written.
+        let failure = Self::deserialize(deserializer)?;
+        failure.check().map_err(D::Error::custom)?;
+        Ok(failure)
     }
 }
 
 impl FailureSpec {
+    fn check(&self) -> Result<(), String> {
+        if self.needed.is_some() != self.limit.is_some() {
+            return Err("expected `needed` and `limit` together".to_owned());
+        }
+        if self.resets_at.is_some() && self.resets_in_s.is_some() {
+            return Err("expected only one of `resets_at`, `resets_in_s`".to_owned());
+        }
+        let has_place = matches!(self.class, ScriptClass::Media | ScriptClass::Binding);
+        let has_reset = self.resets_at.or(self.resets_in_s).is_some();
+        let companions = [
+            ("needed", self.needed.is_some(), self.class == ScriptClass::Overflow, "overflow"),
+            ("resets_at", has_reset, self.class == ScriptClass::Quota, "quota"),
+            ("culprit", self.culprit.is_some(), has_place, "media and binding"),
+        ];
+        match companions.iter().find(|(_, given, fits, _)| *given && !fits) {
+            Some((field, _, _, owner)) => Err(format!("`{field}` belongs to the class {owner}")),
+            None => Ok(()),
+        }
+    }
+
     /// The answer.
     pub(super) fn status(&self) -> StatusError {
-        let (code, kind) = match self.class {
-            ScriptClass::Overflow | ScriptClass::Media | ScriptClass::BadRequest | ScriptClass::Binding => {
-                (400, "invalid_request_error")
-            }
-            ScriptClass::RateLimited | ScriptClass::Quota => (429, "rate_limit_error"),
-            ScriptClass::Overloaded => (529, "overloaded_error"),
-            ScriptClass::Server => (500, "api_error"),
-            ScriptClass::Auth => (401, "authentication_error"),
-            ScriptClass::Forbidden => (403, "permission_error"),
-            ScriptClass::NotFound => (404, "not_found_error"),
-        };
+        let (code, kind, words) = self.answer();
         let message = match &self.message {
-            Some(message) => format!("{} {message}", self.words()),
-            None => self.words(),
+            Some(message) => format!("{words} {message}"),
+            None => words,
         };
         let mut error = StatusError::new(code, kind, &message);
         let mut add = |name: &str, value: String| error.headers.push((name.to_owned(), value));
@@ -140,48 +104,45 @@ impl FailureSpec {
         if let Some(verdict) = self.should_retry {
             add("x-should-retry", verdict.to_string());
         }
-        if let Some(resets) = self.resets {
+        if let Some(moment) = self.resets_at.or_else(|| Some(seconds_now().saturating_add(self.resets_in_s?)))
+        {
             add("anthropic-ratelimit-unified-status", "rejected".to_owned());
-            add("anthropic-ratelimit-unified-reset", resets.moment().to_string());
+            add("anthropic-ratelimit-unified-reset", moment.to_string());
         }
         error
     }
 
-    /// The API's own words, by which the class is known.
-    fn words(&self) -> String {
-        let place = |(message, block)| format!("messages.{message}.content.{block}");
+    /// Status, type and the API's own words, by which the class is known.
+    fn answer(&self) -> (u16, &'static str, String) {
+        let (message, block) = self.culprit.unwrap_or_default();
+        let place = format!("messages.{message}.content.{block}");
+        let invalid = |words: String| (400, "invalid_request_error", words);
+        let known = |code, kind, words: &str| (code, kind, words.to_owned());
         match self.class {
-            ScriptClass::Overflow => match self.overflow {
+            ScriptClass::Overflow => invalid(match self.needed.zip(self.limit) {
                 Some((needed, limit)) => format!("prompt is too long: {needed} tokens > {limit} maximum"),
                 None => "prompt is too long".to_owned(),
-            },
-            ScriptClass::Media => {
-                format!("{}.image.source.base64: image exceeds 5 MB maximum", place(self.culprit))
-            }
-            ScriptClass::Binding => format!(
-                "{}: Invalid `signature` in `thinking` block. The block belongs to a different conversation.",
-                place(self.culprit)
-            ),
+            }),
+            ScriptClass::Media => invalid(format!("{place}.image.source.base64: image exceeds 5 MB maximum")),
+            ScriptClass::Binding => invalid(format!(
+                "{place}: Invalid `signature` in `thinking` block. The block belongs to a different conversation."
+            )),
+            ScriptClass::BadRequest => invalid("Scripted failure.".to_owned()),
             ScriptClass::RateLimited => {
-                "This request would exceed your organization's rate limit.".to_owned()
+                known(429, "rate_limit_error", "This request would exceed your organization's rate limit.")
             }
-            ScriptClass::Quota => "You've hit your usage limit.".to_owned(),
-            ScriptClass::Overloaded => "Overloaded".to_owned(),
-            ScriptClass::Server => "Internal server error".to_owned(),
-            ScriptClass::Auth => "invalid x-api-key".to_owned(),
-            ScriptClass::Forbidden => "Your API key has no permission for this.".to_owned(),
-            ScriptClass::NotFound => "model: not found".to_owned(),
-            ScriptClass::BadRequest => "Scripted failure.".to_owned(),
+            ScriptClass::Quota => known(429, "rate_limit_error", "You've hit your usage limit."),
+            ScriptClass::Overloaded => known(529, "overloaded_error", "Overloaded"),
+            ScriptClass::Server => known(500, "api_error", "Internal server error"),
+            ScriptClass::Auth => known(401, "authentication_error", "invalid x-api-key"),
+            ScriptClass::Forbidden => {
+                known(403, "permission_error", "Your API key has no permission for this.")
+            }
+            ScriptClass::NotFound => known(404, "not_found_error", "model: not found"),
         }
     }
 }
 
-impl ResetsAt {
-    fn moment(self) -> u64 {
-        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        match self {
-            Self::Moment(moment) => moment,
-            Self::Wait(seconds) => now().saturating_add(seconds),
-        }
-    }
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -9,7 +9,7 @@ use super::failure::FailureSpec;
 /// What goes wrong with a response. Positions count events of the stream from the first, `message_start`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Fault {
+pub enum ScriptFault {
     /// A failure by its class, in the words and with the headers of the real API.
     Failure(FailureSpec),
     /// An error status instead of a stream.

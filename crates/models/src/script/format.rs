@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::fault::Fault;
+use super::fault::ScriptFault;
 
 /// The most often one response can be repeated: enough for any measurement, small enough to prepare at once.
 const REPEAT_MAX: u32 = 100_000;
@@ -25,16 +26,16 @@ pub struct Script {
     #[serde(default = "default_model")]
     pub model: String,
     /// The responses, in the order of the requests.
-    pub responses: Vec<Response>,
+    pub responses: Vec<ScriptResponse>,
     /// What happens after the last response.
     #[serde(default)]
-    pub then: Then,
+    pub then: AfterLast,
 }
 
 /// What happens after the last response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Then {
+pub enum AfterLast {
     /// Further requests fail and say that the script is used up.
     #[default]
     Fail,
@@ -44,25 +45,32 @@ pub enum Then {
 
 /// One response.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "ResponseFields")]
-pub struct Response {
-    /// What the model says.
-    pub blocks: Vec<ScriptBlock>,
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct ScriptResponse {
+    /// What the model says; none only beside a fault.
+    pub blocks: Option<Vec<ScriptBlock>>,
     /// Why the model stops; by default `tool_use` if there is a tool block, else `end_turn`.
     pub stop_reason: Option<String>,
     /// The tokens it reports; by default made from sizes.
+    #[serde(default)]
     pub usage: UsageSpec,
     /// Wait before the head of the response.
+    #[serde(default)]
     pub delay_ms: u64,
     /// Characters in one delta.
+    #[serde(default = "default_delta_chars")]
     pub delta_chars: usize,
     /// Wait before each delta.
+    #[serde(default)]
     pub delta_delay_ms: u64,
     /// Wait before each block.
+    #[serde(default)]
     pub block_delay_ms: u64,
     /// Wait between the last block and the end of the response.
+    #[serde(default)]
     pub end_delay_ms: u64,
     /// How many requests in a row it answers.
+    #[serde(default = "once")]
     pub repeat: u32,
     /// What the request must hold.
     pub expect: Option<Expect>,
@@ -71,9 +79,10 @@ pub struct Response {
     /// The name of the model that answers, if it is not that of the script.
     pub model: Option<String>,
     /// What the provider says about the request.
-    pub notes: Notes,
+    #[serde(default)]
+    pub notes: NotesSpec,
     /// What goes wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<ScriptFault>,
 }
 
 /// The tokens a response reports. Fields that are not given are made from the sizes of the script.
@@ -103,7 +112,7 @@ pub struct Expect {
 /// What the provider says about the request, beside the response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Notes {
+pub struct NotesSpec {
     /// What it cleared from its copy of the transcript.
     pub cleared: Option<ClearedSpec>,
     /// Which thinking it left out.
@@ -251,7 +260,7 @@ impl Script {
     }
 
     /// The responses that come one after the other.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = &Response> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &ScriptResponse> {
         self.responses.iter().filter(|response| response.when.is_none())
     }
 }
@@ -266,34 +275,6 @@ fn invalid(path: &str, error: &serde_json::Error) -> ScriptError {
 
 fn default_model() -> String {
     "scripted".to_owned()
-}
-
-/// The fields of a response as they are written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ResponseFields {
-    blocks: Option<Vec<ScriptBlock>>,
-    stop_reason: Option<String>,
-    #[serde(default)]
-    usage: UsageSpec,
-    #[serde(default)]
-    delay_ms: u64,
-    #[serde(default = "default_delta_chars")]
-    delta_chars: usize,
-    #[serde(default)]
-    delta_delay_ms: u64,
-    #[serde(default)]
-    block_delay_ms: u64,
-    #[serde(default)]
-    end_delay_ms: u64,
-    #[serde(default = "once")]
-    repeat: u32,
-    expect: Option<Expect>,
-    when: Option<Expect>,
-    model: Option<String>,
-    #[serde(default)]
-    notes: Notes,
-    fault: Option<Fault>,
 }
 
 #[derive(Deserialize)]
@@ -322,43 +303,35 @@ fn once() -> u32 {
     1
 }
 
-impl TryFrom<ResponseFields> for Response {
-    type Error = String;
+impl<'de> Deserialize<'de> for ScriptResponse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The function that serde makes for the fields as they are written.
+        let response = Self::deserialize(deserializer)?;
+        response.check().map_err(D::Error::custom)?;
+        Ok(response)
+    }
+}
 
-    fn try_from(fields: ResponseFields) -> Result<Self, String> {
-        if fields.blocks.is_none() && fields.fault.is_none() {
+impl ScriptResponse {
+    fn check(&self) -> Result<(), String> {
+        if self.blocks.is_none() && self.fault.is_none() {
             return Err("expected `blocks` or `fault`".to_owned());
         }
-        if fields.delta_chars == 0 {
+        if self.delta_chars == 0 {
             return Err("`delta_chars` is 0, expected at least 1".to_owned());
         }
-        if !(1..=REPEAT_MAX).contains(&fields.repeat) {
-            return Err(format!("`repeat` is {}, expected 1 to {REPEAT_MAX}", fields.repeat));
+        if !(1..=REPEAT_MAX).contains(&self.repeat) {
+            return Err(format!("`repeat` is {}, expected 1 to {REPEAT_MAX}", self.repeat));
         }
-        if let Some(Fault::Status { code, .. }) = &fields.fault
+        if let Some(ScriptFault::Status { code, .. }) = &self.fault
             && !(400..=599).contains(code)
         {
             return Err(format!("`fault.status.code` is {code}, expected 400 to 599"));
         }
-        if fields.expect.is_some() && fields.when.is_some() {
+        if self.expect.is_some() && self.when.is_some() {
             return Err("expected only one of `expect`, `when`".to_owned());
         }
-        Ok(Self {
-            blocks: fields.blocks.unwrap_or_default(),
-            stop_reason: fields.stop_reason,
-            usage: fields.usage,
-            delay_ms: fields.delay_ms,
-            delta_chars: fields.delta_chars,
-            delta_delay_ms: fields.delta_delay_ms,
-            block_delay_ms: fields.block_delay_ms,
-            end_delay_ms: fields.end_delay_ms,
-            repeat: fields.repeat,
-            expect: fields.expect,
-            when: fields.when,
-            model: fields.model,
-            notes: fields.notes,
-            fault: fields.fault,
-        })
+        Ok(())
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::Value;
 use windlass_ports::{BoxStream, ModelClient};
 use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
 
-use super::expand::{Ending, Opening, Playback, StatusError, TimedEvent};
+use super::expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
 use super::format::Script;
-use super::player::{Asked, Mismatch, Player, newest_user_text};
-use crate::anthropic::unstreamed::{self, Unreadable};
+use super::player::{RequestView, ScriptMismatch, ScriptPlayer, newest_user_text};
+use crate::anthropic::whole_answer::{self, Unreadable};
 use crate::anthropic::{AnthropicSettings, WatchdogLimits};
-use crate::assemble::Assembler;
+use crate::assemble::ResponseAssembler;
 use crate::classify::{ErrorBody, answer_failure, read_headers};
 
 /// A model client that plays a [`Script`], without a network. Clones share the place in the script.
@@ -24,14 +24,14 @@ use crate::classify::{ErrorBody, answer_failure, read_headers};
 /// where the bytes came from.
 #[derive(Clone, Debug)]
 pub struct ScriptModel {
-    player: Player,
+    player: ScriptPlayer,
 }
 
 impl ScriptModel {
     /// Plays the script from its beginning.
     #[must_use]
     pub fn new(script: Script) -> Self {
-        Self { player: Player::new(script) }
+        Self { player: ScriptPlayer::new(script) }
     }
 
     /// How many requests have been answered.
@@ -43,7 +43,7 @@ impl ScriptModel {
 
 impl ModelClient for ScriptModel {
     fn stream(&self, request: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-        let answer = Answer { player: self.player.clone(), request, stage: Stage::Asked };
+        let answer = ScriptedAnswer { player: self.player.clone(), request, stage: AnswerStage::Unsent };
         Box::pin(stream::unfold(answer, |mut answer| async move {
             let event = answer.next().await?;
             Some((event, answer))
@@ -52,32 +52,32 @@ impl ModelClient for ScriptModel {
 }
 
 /// The answer to one request, on its way.
-struct Answer {
-    player: Player,
+struct ScriptedAnswer {
+    player: ScriptPlayer,
     request: Arc<ModelRequest>,
-    stage: Stage,
+    stage: AnswerStage,
 }
 
-enum Stage {
-    Asked,
+enum AnswerStage {
+    Unsent,
     Whole(VecDeque<ModelEvent>),
-    Playing { events: vec::IntoIter<TimedEvent>, ending: Ending, assembler: Box<Assembler> },
+    Playing { events: vec::IntoIter<TimedEvent>, ending: PlaybackEnd, assembler: Box<ResponseAssembler> },
     Over,
 }
 
-impl Answer {
+impl ScriptedAnswer {
     /// The next event, or `None` after the last.
     async fn next(&mut self) -> Option<ModelEvent> {
-        if let Stage::Asked = self.stage {
+        if let AnswerStage::Unsent = self.stage {
             match self.open().await {
                 Ok(stage) => self.stage = stage,
                 Err(failure) => return Some(self.fail(*failure)),
             }
         }
         let (events, ending, assembler) = match &mut self.stage {
-            Stage::Playing { events, ending, assembler } => (events, ending, assembler),
-            Stage::Whole(events) => return events.pop_front(),
-            Stage::Asked | Stage::Over => return None,
+            AnswerStage::Playing { events, ending, assembler } => (events, ending, assembler),
+            AnswerStage::Whole(events) => return events.pop_front(),
+            AnswerStage::Unsent | AnswerStage::Over => return None,
         };
         loop {
             if let Some(event) = assembler.take_held() {
@@ -90,63 +90,66 @@ impl Answer {
             }
         }
         let failure = match ending {
-            Ending::End => return assembler.on_eof(),
-            Ending::Cut { .. } => {
+            PlaybackEnd::End => return assembler.on_eof(),
+            PlaybackEnd::Cut { .. } => {
                 Failure::new(FailureClass::Cut, "Scripted fault: the connection closed during the stream.")
             }
-            Ending::Stall { ping } => stall(ping.is_some()).await,
+            PlaybackEnd::Stall { ping: Some(_) } => stall(WatchdogLimits::default().events, "event").await,
+            PlaybackEnd::Stall { ping: None } => stall(WatchdogLimits::default().bytes, "byte").await,
         };
         Some(self.fail(failure))
     }
 
     fn fail(&mut self, failure: Failure) -> ModelEvent {
-        self.stage = Stage::Over;
+        self.stage = AnswerStage::Over;
         ModelEvent::Failed(Box::new(failure))
     }
 
     /// Takes the request's turn and waits for the head of its response.
-    async fn open(&self) -> Result<Stage, Box<Failure>> {
+    async fn open(&self) -> Result<AnswerStage, Box<Failure>> {
         let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
             let message = format!("The request does not match the script: {mismatch}.");
             Box::new(Failure::new(FailureClass::BadRequest, message))
         })?;
         wait(delay).await;
         match opening {
-            Opening::Stream => {
+            PlaybackStart::Stream => {
                 let events = events.into_iter();
-                let assembler = Box::new(Assembler::for_model(Arc::clone(&self.request.model)));
-                Ok(Stage::Playing { events, ending, assembler })
+                let assembler = Box::new(ResponseAssembler::for_model(Arc::clone(&self.request.model)));
+                Ok(AnswerStage::Playing { events, ending, assembler })
             }
-            Opening::Whole(message) => self.open_whole(&message, ending).await,
-            Opening::Status(status) => Err(status_failure(&status).into()),
-            Opening::Refuse => {
+            PlaybackStart::Whole(message) => self.open_whole(&message, ending).await,
+            PlaybackStart::Status(status) => Err(status_failure(&status).into()),
+            PlaybackStart::Refuse => {
                 let message = "Scripted fault: the connection closed without a response.";
                 Err(Failure::new(FailureClass::Cut, message).into())
             }
         }
     }
 
-    async fn open_whole(&self, message: &str, ending: Ending) -> Result<Stage, Box<Failure>> {
+    async fn open_whole(&self, message: &str, ending: PlaybackEnd) -> Result<AnswerStage, Box<Failure>> {
         match ending {
-            Ending::End => {}
-            Ending::Cut { .. } => {
+            PlaybackEnd::End => {}
+            PlaybackEnd::Cut { .. } => {
                 let told = "Scripted fault: the connection closed during the response.";
                 return Err(Failure::new(FailureClass::Cut, told).into());
             }
-            Ending::Stall { .. } => return Err(whole_stall().await.into()),
+            PlaybackEnd::Stall { .. } => {
+                return Err(stall(AnthropicSettings::default().whole_wait, "byte").await.into());
+            }
         }
-        let events = unstreamed::events(message, Arc::clone(&self.request.model)).map_err(|problem| {
+        let events = whole_answer::events(message, Arc::clone(&self.request.model)).map_err(|problem| {
             let (class, told) = match problem {
                 Unreadable::Cut => (FailureClass::Cut, "it broke off".to_owned()),
                 Unreadable::Wrong(told) => (FailureClass::Malformed, told),
             };
             Failure::new(class, format!("The scripted response is not a message: {told}."))
         })?;
-        Ok(Stage::Whole(events))
+        Ok(AnswerStage::Whole(events))
     }
 
-    fn take_turn(&self) -> Result<Playback, Mismatch> {
-        let asked = || Asked { model: self.request.model.to_string(), newest: self.newest_user_text() };
+    fn take_turn(&self) -> Result<Playback, ScriptMismatch> {
+        let asked = || RequestView { model: self.request.model.to_string(), newest: self.newest_user_text() };
         Ok(self.player.next(asked)?.playback(self.request.delivery))
     }
 
@@ -166,27 +169,13 @@ async fn wait(delay: Duration) {
     }
 }
 
-/// Stays silent until the watchdog of a real client would bark, with its default limits.
-async fn stall(pings: bool) -> Failure {
-    let WatchdogLimits { bytes, events } = WatchdogLimits::default();
-    let (limit, what) = if pings { (events, "event") } else { (bytes, "byte") };
+/// Stays silent until the watchdog of a real client would bark.
+async fn stall(limit: Option<Duration>, missing: &str) -> Failure {
     let Some(limit) = limit else {
         return std::future::pending().await;
     };
     tokio::time::sleep(limit).await;
-    let message = format!("Scripted fault: no {what} for {} s.", limit.as_secs());
-    Failure::new(FailureClass::Stalled, &message)
-}
-
-/// The same for an answer that comes whole.
-async fn whole_stall() -> Failure {
-    let limit = AnthropicSettings::default().whole_wait;
-    let Some(limit) = limit else {
-        return std::future::pending().await;
-    };
-    tokio::time::sleep(limit).await;
-    let message = format!("Scripted fault: no byte for {} s.", limit.as_secs());
-    Failure::new(FailureClass::Stalled, &message)
+    Failure::new(FailureClass::Stalled, format!("Scripted fault: no {missing} for {} s.", limit.as_secs()))
 }
 
 fn status_failure(status: &StatusError) -> Failure {

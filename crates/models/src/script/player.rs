@@ -4,14 +4,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use windlass_protocol::Delivery;
+use windlass_text::shorten::shorten;
 
 use super::expand::Playback;
-use super::format::{Expect, Response, Script, Then};
+use super::format::{AfterLast, Expect, Script, ScriptResponse};
+
+/// How much of a message a mismatch shows.
+const EXCERPT_CHARS_MAX: usize = 400;
 
 /// Goes through the responses of a script in the order of the requests. Clones share the place, and a retry is a
 /// request like any other: it gets the next response.
 #[derive(Clone, Debug)]
-pub struct Player {
+pub struct ScriptPlayer {
     script: Arc<Script>,
     position: Arc<Mutex<Position>>,
 }
@@ -26,7 +30,7 @@ struct Position {
 
 /// What a script can look at in a request.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct RequestView {
     /// The model that is asked.
     pub model: String,
     /// The text of the newest user message.
@@ -40,7 +44,7 @@ pub struct Play<'a> {
     /// The place of the response in the order, counted from 0; `None` for a response with a condition.
     pub number: Option<usize>,
     /// Its response.
-    pub response: &'a Response,
+    pub response: &'a ScriptResponse,
     /// What makes the ids of this answer different from all others.
     label: String,
     /// How many responses in order came before.
@@ -49,7 +53,7 @@ pub struct Play<'a> {
 
 /// Why a request gets no response of the script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Mismatch {
+pub enum ScriptMismatch {
     /// There is none left.
     #[error(
         "the script has responses for {plays} requests, and this is request {}. Add a response or \"then\": \
@@ -86,7 +90,7 @@ pub enum Mismatch {
     },
 }
 
-impl Player {
+impl ScriptPlayer {
     /// Starts at the first response.
     #[must_use]
     pub fn new(script: Script) -> Self {
@@ -115,7 +119,7 @@ impl Player {
     }
 
     /// The turn of the next request. `asked` is called only if the script looks at requests.
-    pub fn next(&self, asked: impl FnOnce() -> Asked) -> Result<Play<'_>, Mismatch> {
+    pub fn next(&self, asked: impl FnOnce() -> RequestView) -> Result<Play<'_>, ScriptMismatch> {
         let asked = self.script.looks_at_requests().then(asked).unwrap_or_default();
         let mut position = self.lock();
         if let Some(play) = self.conditional(&mut position, &asked) {
@@ -123,7 +127,7 @@ impl Player {
         }
         let number = position.in_order;
         position.in_order += 1;
-        let used_up = Mismatch::UsedUp { plays: self.script.plays(), number };
+        let used_up = ScriptMismatch::UsedUp { plays: self.script.plays(), number };
         let response = self.script.response(number).ok_or(used_up)?;
         if let Some(expect) = &response.expect {
             check(expect, &asked, number)?;
@@ -133,11 +137,11 @@ impl Player {
     }
 
     /// The first response whose condition fits and that is not used up.
-    fn conditional(&self, position: &mut Position, asked: &Asked) -> Option<Play<'_>> {
+    fn conditional(&self, position: &mut Position, asked: &RequestView) -> Option<Play<'_>> {
         for (place, response) in self.script.responses.iter().enumerate() {
             let Some(when) = &response.when else { continue };
             let given = position.conditional.get_mut(place)?;
-            let left = *given < response.repeat as usize || self.script.then == Then::Repeat;
+            let left = *given < response.repeat as usize || self.script.then == AfterLast::Repeat;
             if left && check(when, asked, 0).is_ok() {
                 *given += 1;
                 let label = format!("w{}_{given}", place + 1);
@@ -162,31 +166,23 @@ impl Play<'_> {
 
     /// What is to be played if the response were this one.
     #[must_use]
-    pub fn playback_of(&self, response: &Response, delivery: Delivery) -> Playback {
+    pub fn playback_of(&self, response: &ScriptResponse, delivery: Delivery) -> Playback {
         self.script.expand(response, self.label.clone(), self.before, delivery)
     }
 }
 
 /// Checks a request against what the script says about it.
-fn check(expect: &Expect, asked: &Asked, number: usize) -> Result<(), Mismatch> {
+fn check(expect: &Expect, asked: &RequestView, number: usize) -> Result<(), ScriptMismatch> {
     if let Some(expected) = expect.model.as_ref().filter(|part| !asked.model.contains(*part)) {
         let (expected, found) = (expected.clone(), asked.model.clone());
-        return Err(Mismatch::UnexpectedModel { expected, found, number });
+        return Err(ScriptMismatch::UnexpectedModel { expected, found, number });
     }
     match expect.contains.as_ref().filter(|part| !asked.newest.contains(*part)) {
         Some(expected) => {
-            let found = shortened(&asked.newest);
-            Err(Mismatch::Unexpected { expected: expected.clone(), found, number })
+            let found = shorten(&asked.newest, EXCERPT_CHARS_MAX, "…").into_owned();
+            Err(ScriptMismatch::Unexpected { expected: expected.clone(), found, number })
         }
         None => Ok(()),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 400;
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -12,64 +12,18 @@ pub(super) struct Abilities {
     pub(super) takes_task_budget: bool,
 }
 
-/// Models with the same abilities. Names are those of the table of limits.
-pub(super) const GROUPS: &[(&[&str], Abilities)] = &[
-    (
-        &[
-            "claude-fable-5-2",
-            "claude-mythos-5-2",
-            "claude-fable-5-1",
-            "claude-mythos-5-1",
-            "claude-opus-5-5",
-        ],
-        Abilities { binds_thinking: true, ..ALWAYS_THINKING },
-    ),
-    (&["claude-fable-5", "claude-mythos-5"], ALWAYS_THINKING),
-    (&["claude-sonnet-5-5"], Abilities { binds_thinking: true, takes_task_budget: false, ..ALWAYS_THINKING }),
-    (&["claude-opus-5"], Abilities { thinking: by_default(Some(Effort::High)), ..ALWAYS_THINKING }),
-    (
-        &["claude-haiku-5-5"],
-        Abilities { thinking: by_default(Some(Effort::High)), binds_thinking: true, ..ALWAYS_THINKING },
-    ),
-    (
-        &["claude-sonnet-5"],
-        Abilities { thinking: by_default(Some(Effort::Max)), takes_task_budget: false, ..ALWAYS_THINKING },
-    ),
-    (
-        &["claude-opus-4-8", "claude-opus-4-7"],
-        Abilities { thinking: ThinkingSupport { adaptive: true, ..ON_REQUEST }, ..ALWAYS_THINKING },
-    ),
-    (
-        &["claude-opus-4-6", "claude-sonnet-4-6"],
-        Abilities {
-            thinking: ThinkingSupport { adaptive: true, budgeted: true, ..ON_REQUEST },
-            efforts: &[Effort::Low, Effort::Medium, Effort::High, Effort::Max],
-            ..BUDGETED
-        },
-    ),
-    (&["claude-opus-4-5"], Abilities { efforts: &[Effort::Low, Effort::Medium, Effort::High], ..BUDGETED }),
-    (
-        &[
-            "claude-sonnet-4-5",
-            "claude-haiku-4-5",
-            "claude-opus-4-1",
-            "claude-opus-4",
-            "claude-opus-4-0",
-            "claude-sonnet-4",
-            "claude-sonnet-4-0",
-        ],
-        BUDGETED,
-    ),
-    (&["claude-3-5-haiku"], Abilities { thinking: NONE, edits_context: false, ..BUDGETED }),
-];
-
 const NONE: ThinkingSupport =
     ThinkingSupport { adaptive: false, budgeted: false, disabled_up_to: None, by_default: false };
 
 /// Off unless the request asks for it, and can be said to be off at any effort.
 const ON_REQUEST: ThinkingSupport = ThinkingSupport { disabled_up_to: Some(Effort::Max), ..NONE };
 
-const ALWAYS_THINKING: Abilities = Abilities {
+/// Thinks unless the request switches it off, which it may do at efforts up to this.
+const fn by_default(disabled_up_to: Option<Effort>) -> ThinkingSupport {
+    ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to, by_default: true }
+}
+
+pub(super) const FABLE_5: Abilities = Abilities {
     thinking: by_default(None),
     efforts: &Effort::ALL,
     binds_thinking: false,
@@ -77,7 +31,23 @@ const ALWAYS_THINKING: Abilities = Abilities {
     takes_task_budget: true,
 };
 
-const BUDGETED: Abilities = Abilities {
+/// Also the models of the Fable family that came later.
+pub(super) const OPUS_5_5: Abilities = Abilities { binds_thinking: true, ..FABLE_5 };
+
+pub(super) const OPUS_5: Abilities = Abilities { thinking: by_default(Some(Effort::High)), ..FABLE_5 };
+
+pub(super) const OPUS_4_8: Abilities =
+    Abilities { thinking: ThinkingSupport { adaptive: true, ..ON_REQUEST }, ..FABLE_5 };
+
+pub(super) const SONNET_5_5: Abilities = Abilities { takes_task_budget: false, ..OPUS_5_5 };
+
+pub(super) const SONNET_5: Abilities =
+    Abilities { thinking: by_default(Some(Effort::Max)), takes_task_budget: false, ..FABLE_5 };
+
+pub(super) const HAIKU_5_5: Abilities = Abilities { binds_thinking: true, ..OPUS_5 };
+
+/// What all models of the fourth generation take.
+pub(super) const BUDGETED: Abilities = Abilities {
     thinking: ThinkingSupport { budgeted: true, ..ON_REQUEST },
     efforts: &[],
     binds_thinking: false,
@@ -85,11 +55,13 @@ const BUDGETED: Abilities = Abilities {
     takes_task_budget: false,
 };
 
-const fn by_default(disabled_up_to: Option<Effort>) -> ThinkingSupport {
-    ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to, by_default: true }
-}
+pub(super) const OPUS_4_6: Abilities = Abilities {
+    thinking: ThinkingSupport { adaptive: true, budgeted: true, ..ON_REQUEST },
+    efforts: &[Effort::Low, Effort::Medium, Effort::High, Effort::Max],
+    ..BUDGETED
+};
 
-/// The abilities of a model, by its plain name.
-pub(super) fn abilities(plain: &str) -> Option<&'static Abilities> {
-    GROUPS.iter().find(|(ids, _)| ids.contains(&plain)).map(|(_, abilities)| abilities)
-}
+pub(super) const OPUS_4_5: Abilities =
+    Abilities { efforts: &[Effort::Low, Effort::Medium, Effort::High], ..BUDGETED };
+
+pub(super) const HAIKU_3_5: Abilities = Abilities { thinking: NONE, edits_context: false, ..BUDGETED };

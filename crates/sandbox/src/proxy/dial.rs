@@ -7,7 +7,9 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::addresses::special;
-use crate::network::{Arbiter, Destination, Host, Refusals, Refused, Verdict};
+use crate::network::{
+    Arbiter, Host, NetworkDestination, NetworkVerdict, RefusedConnection, RefusedConnections,
+};
 
 const LOOKUP_TIME: Duration = Duration::from_secs(15);
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -15,30 +17,30 @@ const CONNECT_TIME: Duration = Duration::from_secs(30);
 const ADDRESSES_MAX: usize = 8;
 
 /// Who lets connections out.
-pub(super) struct Door {
+pub(super) struct Dialer {
     pub(super) arbiter: Arbiter,
-    pub(super) refusals: Refusals,
+    pub(super) refusals: RefusedConnections,
 }
 
 /// Why there is no connection.
-pub(super) enum Failure {
+pub(super) enum DialError {
     /// It was not to be.
-    Refused(Refused),
+    Refused(RefusedConnection),
     /// It could not be made.
     Unreachable(String),
 }
 
-impl Door {
+impl Dialer {
     /// Decides, looks up, looks at the addresses, and connects to one of exactly these.
-    pub(super) async fn connect(&self, destination: Destination) -> Result<TcpStream, Failure> {
+    pub(super) async fn connect(&self, destination: NetworkDestination) -> Result<TcpStream, DialError> {
         let is_literal = match self.arbiter.decide(destination.clone()).await {
-            Verdict::Allow => false,
-            Verdict::AllowLiterally => true,
-            Verdict::Deny(reason) => return Err(self.refuse(destination, reason)),
+            NetworkVerdict::Allow => false,
+            NetworkVerdict::AllowLiterally => true,
+            NetworkVerdict::Deny(reason) => return Err(self.refuse(destination, reason)),
         };
         let addresses = match &destination.host {
             Host::Address(address) => vec![*address],
-            Host::Name(name) => look_up(name, destination.port).await.map_err(Failure::Unreachable)?,
+            Host::Name(name) => look_up(name, destination.port).await.map_err(DialError::Unreachable)?,
         };
         let mut problem = format!("{destination} has no address");
         let mut kept_out = None;
@@ -56,14 +58,14 @@ impl Door {
                 let reason = format!("{kind}, and only a rule with this exact host allows that");
                 self.refuse(destination, reason)
             }
-            None => Failure::Unreachable(problem),
+            None => DialError::Unreachable(problem),
         })
     }
 
-    fn refuse(&self, destination: Destination, reason: String) -> Failure {
-        let refused = Refused { destination, reason };
+    fn refuse(&self, destination: NetworkDestination, reason: String) -> DialError {
+        let refused = RefusedConnection { destination, reason };
         self.refusals.add(refused.clone());
-        Failure::Refused(refused)
+        DialError::Refused(refused)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an HTTP client asks of its proxy.
 
-use crate::network::{Destination, Host};
+use crate::network::{Host, NetworkDestination};
 
 /// What ends the head of a request.
 pub(super) const END: &[u8] = b"\r\n\r\n";
@@ -13,20 +13,20 @@ const DROPPED: &[&str] =
 
 /// A request as far as the proxy reads it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) destination: Destination,
-    pub(super) wanted: Wanted,
+pub(super) struct ProxyRequest {
+    pub(super) destination: NetworkDestination,
+    pub(super) action: ProxyAction,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ProxyAction {
     /// To be let through.
     Tunnel,
     /// That this is passed on.
-    Request(Vec<u8>),
+    Forward(Vec<u8>),
 }
 
-impl Head {
+impl ProxyRequest {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the request is not text")?;
         let mut lines = text.trim_end_matches("\r\n").split("\r\n");
@@ -41,7 +41,7 @@ impl Head {
         }
         if method == "CONNECT" {
             let destination = place(target, None).ok_or("the destination is not a host and port")?;
-            return Ok(Self { destination, wanted: Wanted::Tunnel });
+            return Ok(Self { destination, action: ProxyAction::Tunnel });
         }
         let rest = target.strip_prefix("http://").ok_or("only absolute http URLs are supported")?;
         let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
@@ -62,12 +62,12 @@ impl Head {
         }
         // One request for one decision.
         request.push_str("Connection: close\r\n\r\n");
-        Ok(Self { destination, wanted: Wanted::Request(request.into_bytes()) })
+        Ok(Self { destination, action: ProxyAction::Forward(request.into_bytes()) })
     }
 }
 
 /// A host with a port, which may be missing if there is a usual one.
-fn place(text: &str, usual_port: Option<u16>) -> Option<Destination> {
+fn place(text: &str, usual_port: Option<u16>) -> Option<NetworkDestination> {
     let bracket = text.rfind(']').map_or(0, |at| at + 1);
     let (host, port) = match text[bracket..].rfind(':') {
         Some(colon) => {
@@ -78,10 +78,10 @@ fn place(text: &str, usual_port: Option<u16>) -> Option<Destination> {
     };
     // Without brackets, colons belong to nothing.
     let host = if host.contains(':') && !host.starts_with('[') { None } else { Host::parse(host) }?;
-    Some(Destination { host, port })
+    Some(NetworkDestination { host, port })
 }
 
-fn host_header(destination: &Destination) -> String {
+fn host_header(destination: &NetworkDestination) -> String {
     match destination.port {
         80 => destination.host.to_string(),
         _ => destination.to_string(),
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn a_tunnel_names_host_and_port() {
         let check = |target: &str, expected: Option<&str>| {
-            let head = Head::parse(format!("CONNECT {target} HTTP/1.1\r\nA: b\r\n\r\n").as_bytes());
+            let head = ProxyRequest::parse(format!("CONNECT {target} HTTP/1.1\r\nA: b\r\n\r\n").as_bytes());
             let found = head.ok().map(|head| {
-                assert_eq!(head.wanted, Wanted::Tunnel);
+                assert_eq!(head.action, ProxyAction::Tunnel);
                 head.destination.to_string()
             });
             assert_eq!(found.as_deref(), expected, "{target}");
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn a_request_is_passed_on_for_the_host_that_was_decided() {
         let check = |request: &str, expected: Option<(&str, &str)>| {
-            let head = Head::parse(request.replace('\n', "\r\n").as_bytes()).ok();
-            let found = head.map(|head| match head.wanted {
-                Wanted::Request(bytes) => {
+            let head = ProxyRequest::parse(request.replace('\n', "\r\n").as_bytes()).ok();
+            let found = head.map(|head| match head.action {
+                ProxyAction::Forward(bytes) => {
                     (head.destination.to_string(), String::from_utf8(bytes).unwrap().replace("\r\n", "\n"))
                 }
-                Wanted::Tunnel => (String::new(), String::new()),
+                ProxyAction::Tunnel => (String::new(), String::new()),
             });
             let expected = expected.map(|(to, text)| (to.to_owned(), text.to_owned()));
             assert_eq!(found, expected, "{request}");
@@ -150,8 +150,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Head::parse(&bytes);
-            let _ = Head::parse(&[b"GET http://", &bytes[..], b" HTTP/1.1\r\n\r\n"].concat());
+            let _ = ProxyRequest::parse(&bytes);
+            let _ = ProxyRequest::parse(&[b"GET http://", &bytes[..], b" HTTP/1.1\r\n\r\n"].concat());
         }
     }
 }

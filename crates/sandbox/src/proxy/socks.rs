@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::dial::Failure;
-use crate::network::{Destination, Host};
+use super::dial::DialError;
+use crate::network::{Host, NetworkDestination};
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -24,7 +24,7 @@ const NO_SUCH_COMMAND: u8 = 7;
 /// Where the client wants to go; `None` if it was told that this cannot be.
 pub(super) async fn read_request(
     client: &mut (impl AsyncRead + AsyncWrite + Unpin),
-) -> io::Result<Option<Destination>> {
+) -> io::Result<Option<NetworkDestination>> {
     let [_, count] = read::<2>(client).await?;
     let mut methods = vec![0; count.into()];
     client.read_exact(&mut methods).await?;
@@ -47,7 +47,7 @@ pub(super) async fn read_request(
     };
     let port = u16::from_be_bytes(read::<2>(client).await?);
     match host {
-        Some(host) if command == CONNECT => Ok(Some(Destination { host, port })),
+        Some(host) if command == CONNECT => Ok(Some(NetworkDestination { host, port })),
         _ => {
             client.write_all(&reply(NO_SUCH_COMMAND)).await?;
             Ok(None)
@@ -62,11 +62,11 @@ async fn read<const N: usize>(client: &mut (impl AsyncRead + Unpin)) -> io::Resu
 }
 
 /// What the client is told about its connection.
-pub(super) fn answer(connected: &Result<TcpStream, Failure>) -> [u8; 10] {
+pub(super) fn answer(connected: &Result<TcpStream, DialError>) -> [u8; 10] {
     reply(match connected {
         Ok(_) => 0,
-        Err(Failure::Refused(_)) => REFUSED,
-        Err(Failure::Unreachable(_)) => UNREACHABLE,
+        Err(DialError::Refused(_)) => REFUSED,
+        Err(DialError::Unreachable(_)) => UNREACHABLE,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use windlass_sandbox::{Arbiter, Choice, Exceptions, Network, Protected, Status, Verdict};
+use windlass_sandbox::{Arbiter, Choice, CommandStatus, Exceptions, Network, NetworkVerdict, ProtectedPath};
 
 use crate::world::World;
 use crate::{BOTH, Case, case};
@@ -21,7 +21,7 @@ pub(crate) const CASES: &[Case] = &[
 fn check(world: &World, script: &str, sentence: &str) {
     let limits = world.sandbox().limits();
     let (output, exit) = world.run(script);
-    let is_refused = exit.status != Status::Code(0);
+    let is_refused = exit.status != CommandStatus::Code(0);
     assert_eq!(limits.contains(sentence), is_refused, "{script}: {output}\n{limits}");
 }
 
@@ -46,7 +46,7 @@ fn protected(backend: Choice) {
     check(&world, "echo x > .envrc", "Protected files in there cannot be changed");
     check(&world, "touch new1", &closed);
     check(&world, "touch .git/index.lock", "Git can read and not commit.");
-    world.protect(&[".envrc", ".git/config", ".npmrc"].map(Protected::new));
+    world.protect(&[".envrc", ".git/config", ".npmrc"].map(ProtectedPath::new));
     check(&world, "echo x > .envrc", "Protected files in there cannot be changed");
     check(&world, "echo x > .npmrc", "Protected files in there cannot be changed");
     check(&world, "touch new2", &closed);
@@ -76,7 +76,7 @@ fn network(backend: Choice) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
-    let proxied = || Network::Proxied(Arbiter::new(|_| async { Verdict::AllowLiterally }));
+    let proxied = || Network::Proxied(Arbiter::new(|_| async { NetworkVerdict::AllowLiterally }));
     for network in [Network::Off, Network::Open, proxied()] {
         let mut world = World::new(backend);
         world.policy.network = network;
@@ -92,13 +92,13 @@ fn network(backend: Choice) {
 
 fn failure(backend: Choice) {
     let mut world = World::new(backend);
-    world.protect(&[Protected::new(".envrc")]);
-    world.policy.network = Network::Proxied(Arbiter::new(|_| async { Verdict::Allow }));
+    world.protect(&[ProtectedPath::new(".envrc")]);
+    world.policy.network = Network::Proxied(Arbiter::new(|_| async { NetworkVerdict::Allow }));
     let sandbox = world.sandbox();
     let limits = sandbox.limits();
     for script in ["touch $OUT/new", "cat $HOME/.ssh/key", "touch .envrc"] {
         let (output, exit) = world.run(&format!("{script} 2>&1"));
-        assert_ne!(exit.status, Status::Code(0), "{script}");
+        assert_ne!(exit.status, CommandStatus::Code(0), "{script}");
         // What cannot be seen at all is no sign of a sandbox.
         let Some(said) = sandbox.explain(&output) else { continue };
         let said = said.strip_prefix("The command runs in a sandbox. ").unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use windlass_sandbox::{Choice, Protected, ShellJob, Status};
+use windlass_sandbox::{Choice, CommandStatus, ProtectedPath, ShellJob};
 
 use crate::world::{World, run};
 use crate::{BOTH, Case, NAMESPACES, case};
@@ -234,12 +234,12 @@ fn tracked_and_sourced(backend: Choice) {
         ..world.job("echo $FROM_FILE $LINENO; cd src")
     };
     let (output, exit) = run(&job);
-    assert_eq!((output.as_str(), exit.status), ("yes 1\n", Status::Code(0)), "{exit:?}");
+    assert_eq!((output.as_str(), exit.status), ("yes 1\n", CommandStatus::Code(0)), "{exit:?}");
     assert_eq!(exit.cwd, Some(world.path("project/src")));
     for (script, status) in [
-        ("exit 7", Status::Code(7)),
-        ("kill -KILL $$", Status::Signal(9)),
-        ("kill -TERM $$", Status::Signal(15)),
+        ("exit 7", CommandStatus::Code(7)),
+        ("kill -KILL $$", CommandStatus::Signal(9)),
+        ("kill -TERM $$", CommandStatus::Signal(15)),
     ] {
         assert_eq!(world.run(script).1.status, status, "{script}");
     }
@@ -247,7 +247,7 @@ fn tracked_and_sourced(backend: Choice) {
 
 fn environment(backend: Choice) {
     let mut world = World::new(backend);
-    world.protect(&[Protected::new(".mcp.json")]);
+    world.protect(&[ProtectedPath::new(".mcp.json")]);
     let mut job =
         world.job("echo ${SSH_AUTH_SOCK-none} ${DOCKER_HOST-none} ${HTTP_PROXY-none} $TMPDIR $LD_X");
     for (name, value) in [
@@ -260,6 +260,6 @@ fn environment(backend: Choice) {
         job.environment.push((name.into(), value.into()));
     }
     let (output, exit) = run(&job);
-    assert_eq!(exit.status, Status::Code(0), "{exit:?}");
+    assert_eq!(exit.status, CommandStatus::Code(0), "{exit:?}");
     assert_eq!(output, format!("none none none {} kept\n", world.path("temp").display()));
 }

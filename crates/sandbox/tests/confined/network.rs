@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use windlass_sandbox::{Arbiter, Choice, Destination, Host, Network, Sandbox, Status, Verdict};
+use windlass_sandbox::{
+    Arbiter, Choice, CommandStatus, Host, Network, NetworkDestination, NetworkVerdict, Sandbox,
+};
 
 use crate::world::World;
 use crate::{BOTH, Case, LANDLOCK, NAMESPACES, case};
@@ -138,7 +140,7 @@ fn no_unix_sockets(backend: Choice) {
 
 fn proxied_is_off(backend: Choice) {
     let mut world = World::new(backend);
-    world.proxied(Arbiter::new(|_| async { Verdict::AllowLiterally }));
+    world.proxied(Arbiter::new(|_| async { NetworkVerdict::AllowLiterally }));
     let (port, count) = listening();
     world.check_refused(&[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
     assert_eq!(count.load(Ordering::SeqCst), 0);
@@ -168,11 +170,11 @@ const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r
 
 /// Allows one host by its name, and addresses as they are if they are in the wide world.
 fn only(host: &'static str) -> Arbiter {
-    Arbiter::new(move |Destination { host: wanted, .. }| async move {
+    Arbiter::new(move |NetworkDestination { host: wanted, .. }| async move {
         match wanted {
-            Host::Name(name) if name == host => Verdict::AllowLiterally,
-            Host::Address(_) => Verdict::Allow,
-            Host::Name(_) => Verdict::Deny("no rule names it".to_owned()),
+            Host::Name(name) if name == host => NetworkVerdict::AllowLiterally,
+            Host::Address(_) => NetworkVerdict::Allow,
+            Host::Name(_) => NetworkVerdict::Deny("no rule names it".to_owned()),
         }
     })
 }
@@ -222,7 +224,7 @@ fn proxy_looks_at_addresses(backend: Choice) {
     let mut world = World::new(backend);
     let (port, count) = listening();
     // Everything is allowed, and nothing by its very name.
-    world.proxied(Arbiter::new(|_| async { Verdict::Allow }));
+    world.proxied(Arbiter::new(|_| async { NetworkVerdict::Allow }));
     for host in ["localhost", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1"] {
         let script = format!(
             "curl -s --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}}\\n' http://{host}:{port}/"
@@ -271,7 +273,7 @@ fn redirect(backend: Choice) {
     let (output, exit) = world.run(&format!(
         "curl -sSL --noproxy '' --max-time 10 -o /dev/null -w '%{{http_code}}\\n' http://localhost:{port}/"
     ));
-    assert_eq!((output.as_str(), exit.status), ("403\n", Status::Code(0)), "{exit:?}");
+    assert_eq!((output.as_str(), exit.status), ("403\n", CommandStatus::Code(0)), "{exit:?}");
     let refused: Vec<String> = exit.refused.iter().map(ToString::to_string).collect();
     assert!(refused.len() == 1 && refused[0].contains("169.254.169.254:80 was refused"), "{refused:?}");
 }

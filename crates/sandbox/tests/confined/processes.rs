@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Choice, Process, Status};
+use windlass_sandbox::{Choice, CommandStatus, ShellProcess};
 
 use crate::world::{World, block_on, supervised};
 use crate::{BOTH, Case, NAMESPACES, case, word};
@@ -107,9 +107,9 @@ fn system_calls(backend: Choice) {
     );
     if cfg!(target_arch = "x86_64") {
         let (_, exit) = world.run(&format!("exec {}", call(0x4000_0000 + libc::SYS_getpid, "0")));
-        assert_eq!(exit.status, Status::Signal(libc::SIGSYS), "the second set of numbers");
+        assert_eq!(exit.status, CommandStatus::Signal(libc::SIGSYS), "the second set of numbers");
         let (_, exit) = world.run(&format!("exec {}", call(0x4000_0000 + libc::SYS_ptrace, "0")));
-        assert_eq!(exit.status, Status::Signal(libc::SIGSYS));
+        assert_eq!(exit.status, CommandStatus::Signal(libc::SIGSYS));
     }
 }
 
@@ -182,23 +182,23 @@ fn daemons(backend: Choice) {
     let time = own_time();
     block_on(async {
         let process = supervised().start(&world.job(&daemons_script(&time))).unwrap();
-        let Process { mut output, mut exit, tree } = process;
-        assert_eq!(exit.recv().await.status, Status::Code(0));
+        let ShellProcess { mut output, mut exit, tree } = process;
+        assert_eq!(exit.recv().await.status, CommandStatus::Code(0));
         assert_eq!(output.read_u8().await.unwrap(), b'u');
         if backend == Choice::Landlock {
             wait_for(&time, 4);
         }
         tree.stop().await;
-        assert_eq!(with_argument(&time), []);
+        assert_eq!(with_argument(&time), [0; 0]);
     });
     block_on(async {
         let process =
             supervised().start(&world.job(&format!("{}sleep {time}", daemons_script(&time)))).unwrap();
-        let Process { mut output, tree, .. } = process;
+        let ShellProcess { mut output, tree, .. } = process;
         output.read_u8().await.unwrap();
         wait_for(&time, 5);
         tree.stop().await;
-        assert_eq!(with_argument(&time), []);
+        assert_eq!(with_argument(&time), [0; 0]);
     });
 }
 
@@ -206,7 +206,7 @@ fn deaf_and_polite(backend: Choice) {
     let world = World::new(backend);
     let end = |script: &str| {
         block_on(async {
-            let Process { mut output, mut exit, tree } = supervised().start(&world.job(script)).unwrap();
+            let ShellProcess { mut output, mut exit, tree } = supervised().start(&world.job(script)).unwrap();
             output.read_u8().await.unwrap();
             let start = Instant::now();
             tree.stop().await;
@@ -216,12 +216,12 @@ fn deaf_and_polite(backend: Choice) {
         })
     };
     let (_, status, took) = end("trap '' TERM; echo u; while :; do sleep 1; done");
-    assert_eq!(status, Status::Signal(9));
+    assert_eq!(status, CommandStatus::Signal(9));
     assert!((1900..6000).contains(&took.as_millis()), "{took:?}");
     let (rest, status, took) = end(
         "exec 2>/dev/null; trap 'sleep 0.2; echo bye; exit 5' TERM; echo -n u; while :; do sleep 0.05; done",
     );
-    assert_eq!((rest.as_str(), status), ("bye\n", Status::Code(5)));
+    assert_eq!((rest.as_str(), status), ("bye\n", CommandStatus::Code(5)));
     assert!(took < Duration::from_millis(1900), "{took:?}");
 }
 
@@ -275,7 +275,7 @@ fn flood(backend: Choice) {
         assert!((20..=40).contains(&count), "{count}");
         let tree = process.tree;
         tree.stop().await;
-        assert_eq!(with_argument(&time), []);
+        assert_eq!(with_argument(&time), [0; 0]);
     });
     world.check("echo still works", "still works\n");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Choice, Exceptions, Process, Protected, Status};
+use windlass_sandbox::{Choice, CommandStatus, Exceptions, ProtectedPath, ShellProcess};
 
 use crate::world::{World, block_on, finish, supervised};
 use crate::{BOTH, Case, LANDLOCK, NAMESPACES, case};
@@ -36,8 +36,8 @@ const NAMES: &[(&str, bool)] = &[
     (".gitconfig", false),
 ];
 
-fn names() -> Vec<Protected> {
-    NAMES.iter().map(|(name, _)| Protected::new(name)).collect()
+fn names() -> Vec<ProtectedPath> {
+    NAMES.iter().map(|(name, _)| ProtectedPath::new(name)).collect()
 }
 
 /// Everything one can do to a name to change it.
@@ -135,7 +135,7 @@ fn nothing_is_left(backend: Choice) {
     assert_eq!(left, ["new", "src"]);
     // What stands in cannot be taken for a file of the project.
     world.policy.protected.clear();
-    world.protect(&[Protected::new("src/.mcp.json"), Protected::new("src/.vscode")]);
+    world.protect(&[ProtectedPath::new("src/.mcp.json"), ProtectedPath::new("src/.vscode")]);
     world.check("cd src; touch real; git status --short; git add -A", "?? file\n?? real\n");
     world.check("cat src/.mcp.json 2>&1 | sed 's/.*: //'", "Is a directory\n");
 }
@@ -145,9 +145,9 @@ fn directory_above(backend: Choice) {
     fs::create_dir_all(world.path("project/.git/hooks")).unwrap();
     fs::create_dir_all(world.path("project/a/b/c")).unwrap();
     world.protect(&[
-        Protected::new(".git/hooks"),
-        Protected::new("a/b/c/missing"),
-        Protected::new("a/b/c/d/missing"),
+        ProtectedPath::new(".git/hooks"),
+        ProtectedPath::new("a/b/c/missing"),
+        ProtectedPath::new("a/b/c/d/missing"),
     ]);
     world.check_refused(&[
         "mv .git away",
@@ -174,10 +174,10 @@ fn links(backend: Choice) {
     symlink("../outside", world.path("project/.idea")).unwrap();
     symlink("config/settings.json", world.path("project/.mcp.json")).unwrap();
     world.protect(&[
-        Protected::new(".claude/settings.json"),
-        Protected::new(".vscode"),
-        Protected::new(".idea"),
-        Protected::new(".mcp.json"),
+        ProtectedPath::new(".claude/settings.json"),
+        ProtectedPath::new(".vscode"),
+        ProtectedPath::new(".idea"),
+        ProtectedPath::new(".mcp.json"),
     ]);
     world.check_refused(&[
         "echo x > .claude/settings.json",
@@ -206,22 +206,22 @@ fn links(backend: Choice) {
 /// What stands in for a missing path must stay as long as anybody needs it.
 fn two_commands(backend: Choice) {
     let mut world = World::new(backend);
-    world.protect(&[Protected::new(".vscode"), Protected::new(".mcp.json")]);
+    world.protect(&[ProtectedPath::new(".vscode"), ProtectedPath::new(".mcp.json")]);
     block_on(async {
         let script = "echo up; until [ -e $TMPDIR/go ]; do sleep 0.02; done; mkdir .vscode && echo escaped; echo x > .mcp.json && echo escaped; true";
         let long = supervised().start(&world.job(&format!("exec 2>/dev/null; {script}"))).unwrap();
-        let Process { mut output, mut exit, tree } = long;
+        let ShellProcess { mut output, mut exit, tree } = long;
         let mut bytes = [0; 3];
         output.read_exact(&mut bytes).await.unwrap();
         for _ in 0..3 {
             let (_, short) = finish(supervised().start(&world.job("true")).unwrap()).await;
-            assert_eq!(short.status, Status::Code(0), "{short:?}");
+            assert_eq!(short.status, CommandStatus::Code(0), "{short:?}");
             assert!(world.path("project/.vscode").is_dir(), "still needed");
         }
         fs::write(world.path("temp/go"), "").unwrap();
         let mut rest = String::new();
         output.read_to_string(&mut rest).await.unwrap();
-        assert_eq!((rest.as_str(), exit.recv().await.status), ("", Status::Code(0)));
+        assert_eq!((rest.as_str(), exit.recv().await.status), ("", CommandStatus::Code(0)));
         tokio::time::timeout(Duration::from_secs(5), tree.stop()).await.unwrap();
     });
     assert!(!world.path("project/.vscode").exists() && !world.path("project/.mcp.json").exists());
@@ -231,9 +231,9 @@ fn two_commands(backend: Choice) {
 fn many_commands(backend: Choice) {
     let mut world = World::new(backend);
     world.protect(&[
-        Protected::new(".vscode"),
-        Protected::new(".mcp.json"),
-        Protected::new(".claude/settings.json"),
+        ProtectedPath::new(".vscode"),
+        ProtectedPath::new(".mcp.json"),
+        ProtectedPath::new(".claude/settings.json"),
     ]);
     block_on(async {
         let mut waiting = Vec::new();
@@ -248,7 +248,7 @@ fn many_commands(backend: Choice) {
         }
         for process in waiting {
             let (output, exit) = finish(process).await;
-            assert_eq!((output.as_str(), exit.status), ("", Status::Code(0)), "{exit:?}");
+            assert_eq!((output.as_str(), exit.status), ("", CommandStatus::Code(0)), "{exit:?}");
         }
     });
     for name in [".vscode", ".mcp.json", ".claude"] {
@@ -258,7 +258,7 @@ fn many_commands(backend: Choice) {
 
 fn reported_exceptions(backend: Choice) {
     let mut world = World::new(backend);
-    world.protect(&[Protected::new(".vscode")]);
+    world.protect(&[ProtectedPath::new(".vscode")]);
     world.policy.exceptions = Exceptions::Reported;
     let report = world.sandbox().report();
     assert!(report.contains("protected paths inside writable directories can be changed"), "{report}");

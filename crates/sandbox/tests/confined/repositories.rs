@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use windlass_sandbox::{Choice, Status, guard_repositories};
+use windlass_sandbox::{Choice, CommandStatus, guard_repositories};
 
 use crate::world::World;
 use crate::{Case, NAMESPACES, case};
@@ -51,7 +51,7 @@ fn work_in(world: &World, directory: &str) {
     let mut job = world.job(&script);
     job.cwd = world.path(directory);
     let (output, exit) = crate::world::run(&job);
-    assert_eq!((output.as_str(), exit.status), (DONE, Status::Code(0)), "{directory}: {exit:?}");
+    assert_eq!((output.as_str(), exit.status), (DONE, CommandStatus::Code(0)), "{directory}: {exit:?}");
     let tricks: Vec<String> =
         TRICKS.iter().map(|trick| format!("cd {} && {trick}", world.path(directory).display())).collect();
     world.check_refused(&tricks.iter().map(String::as_str).collect::<Vec<_>>());

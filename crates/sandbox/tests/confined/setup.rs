@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_sandbox::{
-    Bounds, Choice, Input, LaunchError, Launcher, Layer, Policy, ProgramJob, Sandbox, Status, run_command,
+    Barrier, Bounds, Choice, CommandStatus, LaunchError, Launcher, ProgramInput, ProgramJob, Sandbox,
+    SandboxPolicy, run_command,
 };
 
 use crate::world::{World, block_on, run, supervised};
@@ -18,7 +19,7 @@ pub(crate) const CASES: &[Case] = &[
     case("a_program_that_does_not_confine_is_noticed", NAMESPACES, false_program),
     case("another_program_is_not_taken_for_bubblewrap", BOTH, other_program),
     case("what_fails_while_setting_up_is_told", BOTH, failures_are_told),
-    case("every_layer_is_reported", BOTH, every_layer),
+    case("every_barrier_is_reported", BOTH, every_barrier),
     case("programs_are_confined_too", BOTH, programs),
     case("the_sandbox_has_its_own_place_for_temporary_files", BOTH, own_temp),
     case("a_command_can_run_at_a_terminal", BOTH, at_a_terminal),
@@ -87,7 +88,7 @@ fn false_program(backend: Choice) {
     let mut world = World::new(backend);
     world.policy.bwrap = Some(script(&world, "outside/bwrap", FALSE_PROGRAM));
     let (output, exit) = world.run("echo ran; touch $OUT/new");
-    assert_eq!((output.as_str(), exit.status), ("", Status::NotStarted(libc::EPERM)));
+    assert_eq!((output.as_str(), exit.status), ("", CommandStatus::NotStarted(libc::EPERM)));
     assert!(exit.reason.unwrap().contains("did not make the namespaces"), "said");
     assert!(!world.path("outside/new").exists());
 }
@@ -96,7 +97,7 @@ fn failures_are_told(backend: Choice) {
     let world = World::new(backend);
     let check = |job: &windlass_sandbox::ShellJob, expected: &str| {
         let (output, exit) = run(job);
-        assert_eq!((output.as_str(), exit.status), ("", Status::NotStarted(libc::EPERM)), "{exit:?}");
+        assert_eq!((output.as_str(), exit.status), ("", CommandStatus::NotStarted(libc::EPERM)), "{exit:?}");
         let reason = exit.reason.unwrap();
         assert!(
             reason.starts_with("the sandbox could not be set up: ") && reason.contains(expected),
@@ -114,7 +115,7 @@ fn failures_are_told(backend: Choice) {
         world.policy.writable.push("/".into());
         assert!(Sandbox::prepare(&world.policy).is_err(), "nothing is safe then, not even bwrap");
         world.policy.writable.pop();
-        world.policy.protected.push(windlass_sandbox::Protected::new(world.path("project/../outside/x")));
+        world.policy.protected.push(windlass_sandbox::ProtectedPath::new(world.path("project/../outside/x")));
         check(&world.job("echo ran"), "its location is uncertain");
         // A place that is hidden cannot be entered.
         let mut job = World::new(backend).job("echo ran");
@@ -131,31 +132,32 @@ fn failures_are_told(backend: Choice) {
 }
 
 fn world_with_hidden(world: &World) -> Sandbox {
-    let mut policy = Policy::new(vec![world.path("project")], &world.path("home"));
+    let mut policy = SandboxPolicy::new(vec![world.path("project")], &world.path("home"));
     policy.backend = world.policy.backend;
     Sandbox::prepare(&policy).unwrap()
 }
 
-fn every_layer(backend: Choice) {
+fn every_barrier(backend: Choice) {
     let sandbox = World::new(backend).sandbox();
-    let layers: Vec<Layer> = sandbox.active_layers().iter().map(|layer| layer.layer).collect();
+    let barriers: Vec<Barrier> = sandbox.active_barriers().iter().map(|barrier| barrier.barrier).collect();
     assert_eq!(
-        layers,
+        barriers,
         [
-            Layer::Writing,
-            Layer::Protected,
-            Layer::Hidden,
-            Layer::Network,
-            Layer::Sockets,
-            Layer::Processes,
-            Layer::Privileges,
-            Layer::SystemCalls,
-            Layer::ProcessLimit
+            Barrier::Writing,
+            Barrier::Protected,
+            Barrier::Hidden,
+            Barrier::Network,
+            Barrier::Sockets,
+            Barrier::Processes,
+            Barrier::Privileges,
+            Barrier::SystemCalls,
+            Barrier::ProcessLimit
         ]
     );
     let report = sandbox.report();
     assert_eq!(report.lines().next().unwrap().contains("(reduced)"), sandbox.is_reduced());
-    assert!(layers.iter().all(|layer| report.contains(&format!("\n  {layer}: "))), "{report}");
+    let is_reported = |barrier: &Barrier| report.contains(&format!("\n  {}: ", barrier.name()));
+    assert!(barriers.iter().all(is_reported), "{report}");
     if backend == Choice::Landlock {
         assert!(sandbox.is_reduced(), "{report}");
     }
@@ -170,18 +172,18 @@ fn programs(backend: Choice) {
             ("PATH".into(), "/usr/bin:/bin".into()),
             ("OUT".into(), world.path("outside").into()),
         ],
-        input: Input::Pipe,
+        input: ProgramInput::Pipe,
         sandbox: Some(world.sandbox()),
     };
     let bounds = Bounds { time: std::time::Duration::from_secs(20), output_bytes: 100, error_bytes: 1000 };
     let finished = block_on(supervised().run(&job, b"input\n", bounds)).unwrap();
-    assert_eq!(finished.exit.unwrap().status, Status::Code(4));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(4));
     assert_eq!(finished.output.bytes, b"input\n");
     assert!(finished.errors.bytes.starts_with(b"err\n"), "{:?}", finished.errors);
     assert!(!world.path("outside/new").exists());
     let missing = ProgramJob { argv: vec!["no-such-program".into()], ..job };
     let finished = block_on(supervised().run(&missing, b"", bounds)).unwrap();
-    assert_eq!(finished.exit.unwrap().status, Status::NotStarted(libc::ENOENT));
+    assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::ENOENT));
 }
 
 fn own_temp(backend: Choice) {
@@ -191,7 +193,7 @@ fn own_temp(backend: Choice) {
     let temp = sandbox.temp().to_owned();
     assert_eq!(fs::metadata(&temp).unwrap().permissions().mode() & 0o777, 0o700);
     let job = windlass_sandbox::ShellJob { sandbox: Some(sandbox), ..world.job("echo kept > $TMPDIR/file") };
-    assert_eq!(run(&job).1.status, Status::Code(0));
+    assert_eq!(run(&job).1.status, CommandStatus::Code(0));
     let again = windlass_sandbox::ShellJob { script: "cat $TMPDIR/file".to_owned(), ..job.clone() };
     assert_eq!(run(&again).0, "kept\n");
     drop((job, again));
@@ -200,7 +202,7 @@ fn own_temp(backend: Choice) {
 
 /// Becomes a command at a terminal.
 pub(crate) fn terminal(project: &str, script: &str) {
-    let mut policy = Policy::new(vec![project.into()], "/nonexistent".as_ref());
+    let mut policy = SandboxPolicy::new(vec![project.into()], "/nonexistent".as_ref());
     if let Some(bwrap) = std::env::var_os("TEST_BWRAP") {
         policy.bwrap = Some(bwrap.into());
         policy.backend = Choice::Bubblewrap;

@@ -8,13 +8,14 @@ use std::process::Command;
 
 use tokio::io::AsyncReadExt;
 use windlass_sandbox::{
-    Choice, Exit, Launcher, Network, Policy, Process, Protected, Sandbox, ShellJob, Status,
+    Choice, CommandStatus, Exit, Launcher, Network, ProtectedPath, Sandbox, SandboxPolicy, ShellJob,
+    ShellProcess,
 };
 
 pub(crate) struct World {
     _root: tempfile::TempDir,
     pub(crate) root: PathBuf,
-    pub(crate) policy: Policy,
+    pub(crate) policy: SandboxPolicy,
 }
 
 impl World {
@@ -33,7 +34,7 @@ impl World {
         ] {
             fs::write(root.join(name), text).unwrap();
         }
-        let mut policy = Policy::new(vec![root.join("project")], &root.join("home"));
+        let mut policy = SandboxPolicy::new(vec![root.join("project")], &root.join("home"));
         policy.temp = Some(root.join("temp"));
         policy.backend = backend;
         Self { _root: dir, root, policy }
@@ -43,10 +44,10 @@ impl World {
         self.root.join(name)
     }
 
-    pub(crate) fn protect(&mut self, protected: &[Protected]) {
+    pub(crate) fn protect(&mut self, protected: &[ProtectedPath]) {
         let project = self.path("project");
         let inside =
-            protected.iter().map(|item| Protected { path: project.join(&item.path), ..item.clone() });
+            protected.iter().map(|item| ProtectedPath { path: project.join(&item.path), ..item.clone() });
         self.policy.protected.extend(inside);
     }
 
@@ -78,7 +79,7 @@ impl World {
     #[track_caller]
     pub(crate) fn check(&self, script: &str, expected: &str) {
         let (output, exit) = self.run(script);
-        assert_eq!((output.as_str(), exit.status), (expected, Status::Code(0)), "{script}\n{exit:?}");
+        assert_eq!((output.as_str(), exit.status), (expected, CommandStatus::Code(0)), "{script}\n{exit:?}");
     }
 
     /// No line of the script succeeds, each alone, and nothing outside of the project is changed by any.
@@ -95,7 +96,7 @@ impl World {
             .filter_map(|line| lines.get(line.strip_prefix("done ")?.parse::<usize>().ok()?).copied())
             .collect();
         assert!(succeeded.is_empty() && output.is_empty(), "succeeded: {succeeded:?}\n{output}");
-        assert_eq!(exit.status, Status::Code(0), "{exit:?}");
+        assert_eq!(exit.status, CommandStatus::Code(0), "{exit:?}");
         assert_eq!(self.elsewhere(), before);
     }
 
@@ -146,8 +147,8 @@ pub(crate) fn run(job: &ShellJob) -> (String, Exit) {
     block_on(async { finish(supervised().start(job).unwrap()).await })
 }
 
-pub(crate) async fn finish(process: Process) -> (String, Exit) {
-    let Process { mut output, mut exit, tree } = process;
+pub(crate) async fn finish(process: ShellProcess) -> (String, Exit) {
+    let ShellProcess { mut output, mut exit, tree } = process;
     let mut bytes = Vec::new();
     output.read_to_end(&mut bytes).await.unwrap();
     let exit = exit.recv().await;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::{Catalogue, Scope, SessionInfo, session_in};
+use super::{Catalogue, ListScope, SessionInfo, session_in};
 use crate::repository::Repository;
 
 /// The beginning of an id needs at least as many characters: fewer are words.
@@ -63,9 +63,9 @@ impl Catalogue {
             !lowered.is_empty()
                 && texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&lowered))
         };
-        let here = self.list(Scope::Project(cwd));
+        let here = self.list(ListScope::Project(cwd));
         only(query, &here, &title)
-            .or_else(|| only(query, &self.list(Scope::Everywhere), &title))
+            .or_else(|| only(query, &self.list(ListScope::Everywhere), &title))
             .or_else(|| only(query, &here, &words))
             .unwrap_or_else(|| Err(FindError::Nothing { query: query.to_owned() }))
     }
@@ -86,7 +86,7 @@ impl Catalogue {
             return None;
         }
         let fits = |session: &SessionInfo| session.id.to_string().starts_with(&prefix);
-        [Scope::Project(cwd), Scope::Everywhere]
+        [ListScope::Project(cwd), ListScope::Everywhere]
             .into_iter()
             .find_map(|scope| only(query, &self.list(scope), &fits))
     }

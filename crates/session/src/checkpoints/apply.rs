@@ -10,27 +10,27 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::blobs::{FLUSHED_ALONE_MAX, flush_system};
-use super::journal::{Changed, Line};
-use super::look::Look;
-use super::place::{NoPlace, Place, make_directory};
-use super::plan::{Action, Change, RewindPlan};
-use super::state::{Name, State};
-use super::{Checkpoints, Keeping, RewindError, seen, watch};
+use super::journal::{JournalLine, PathChange};
+use super::look::FileLook;
+use super::nofollow::{NoFollowError, NoFollowPath, make_directory};
+use super::plan::{Action, RewindChange, RewindPlan};
+use super::state::{FileState, Name};
+use super::{CheckpointState, Checkpoints, RewindError, seen, watch};
 
 /// What became of a plan.
 #[derive(Clone, Debug, Default)]
-pub struct Rewound {
+pub struct RewindResult {
     /// The paths that were brought back.
     pub done: Vec<PathBuf>,
     /// The paths that were not. They are as they were.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<FailedPath>,
     /// What the user should know besides.
     pub notices: Vec<String>,
 }
 
 /// A path that was not brought back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedPath {
     /// The path.
     pub path: PathBuf,
     /// Why, for people.
@@ -39,26 +39,27 @@ pub struct Failed {
 
 impl Checkpoints {
     /// Brings files back as planned. What is there now is kept first, so that this can be undone with
-    /// [`Point::Undo`](super::Point::Undo). A path that changed since the plan was made is left as it is.
-    pub fn apply(&self, plan: &RewindPlan) -> Result<Rewound, RewindError> {
+    /// [`RewindPoint::Undo`](super::Point::Undo). A path that changed since the plan was made is left as it is.
+    pub fn apply(&self, plan: &RewindPlan) -> Result<RewindResult, RewindError> {
         let mut keeping = self.keeping();
         keeping.apply(plan).map_err(|error| self.failed(error))
     }
 }
 
-impl Keeping {
-    fn apply(&mut self, plan: &RewindPlan) -> io::Result<Rewound> {
-        let mut rewound = Rewound::default();
+impl CheckpointState {
+    fn apply(&mut self, plan: &RewindPlan) -> io::Result<RewindResult> {
+        let mut rewound = RewindResult::default();
         if plan.is_empty() {
             return Ok(rewound);
         }
         let mut changes = self.unchanged_since(plan, &mut rewound)?;
         let files = changes.iter().map(|change| seen(&change.path, &change.present)).collect();
         self.blobs.flush()?;
-        self.journal.append(&[Line::Rewind { to: plan.to.clone(), files }], true)?;
+        self.journal.append(&[JournalLine::Rewind { to: plan.to.clone(), files }], true)?;
         // First what goes, from the bottom up, then what comes, from the top down.
         changes.sort_by(|a, b| {
-            let goes = |change: &Change| matches!(change.action, Action::Delete | Action::RemoveDirectory);
+            let goes =
+                |change: &RewindChange| matches!(change.action, Action::Delete | Action::RemoveDirectory);
             goes(b)
                 .cmp(&goes(a))
                 .then_with(|| if goes(a) { b.path.cmp(&a.path) } else { a.path.cmp(&b.path) })
@@ -66,12 +67,12 @@ impl Keeping {
         let mut files = Vec::new();
         for (change, result) in self.perform(&changes) {
             if let Err(error) = result {
-                rewound.failed.push(Failed { path: change.path.clone(), reason: error.to_string() });
+                rewound.failed.push(FailedPath { path: change.path.clone(), reason: error.to_string() });
                 continue;
             }
             rewound.done.push(change.path.clone());
             let (was, now) = (change.present.clone(), change.origin.clone());
-            files.push(Changed { path: Name(change.path.clone()), was, now });
+            files.push(PathChange { path: Name(change.path.clone()), was, now });
         }
         restore_directory_modes(&mut files, &mut rewound);
         if let Some(watched) = &mut self.watched {
@@ -80,7 +81,7 @@ impl Keeping {
             }
         }
         // The files are back; without this line the journal looks as if that was never seen to end.
-        if let Err(error) = self.journal.append(&[Line::Rewound { files }], true) {
+        if let Err(error) = self.journal.append(&[JournalLine::Rewound { files }], true) {
             rewound
                 .notices
                 .push(format!("The files were rewound, but you cannot undo it: cannot record it: {error}."));
@@ -92,9 +93,9 @@ impl Keeping {
     fn unchanged_since<'a>(
         &mut self,
         plan: &'a RewindPlan,
-        rewound: &mut Rewound,
-    ) -> io::Result<Vec<&'a Change>> {
-        let mut look = Look::keeping(&mut self.blobs, &mut self.memory);
+        rewound: &mut RewindResult,
+    ) -> io::Result<Vec<&'a RewindChange>> {
+        let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let mut changes = Vec::new();
         for change in &plan.changes {
             let present = look.state(&change.path)?;
@@ -106,14 +107,15 @@ impl Keeping {
                 Some(reason) => format!("not rewound, because its present content cannot be saved: {reason}"),
                 None => "another program changed it during the rewind".to_owned(),
             };
-            rewound.failed.push(Failed { path: change.path.clone(), reason });
+            rewound.failed.push(FailedPath { path: change.path.clone(), reason });
         }
         Ok(changes)
     }
 
     /// Brings paths back. New contents are on the disk before any of them takes its place.
-    fn perform<'a>(&self, changes: &[&'a Change]) -> Vec<(&'a Change, io::Result<()>)> {
-        let comes = |change: &&&Change| matches!(change.action, Action::RestoreContent | Action::Recreate);
+    fn perform<'a>(&self, changes: &[&'a RewindChange]) -> Vec<(&'a RewindChange, io::Result<()>)> {
+        let comes =
+            |change: &&&RewindChange| matches!(change.action, Action::RestoreContent | Action::Recreate);
         let alone = changes.iter().filter(comes).count() <= FLUSHED_ALONE_MAX;
         let mut results = Vec::new();
         let mut drafts = Vec::new();
@@ -147,12 +149,12 @@ impl Keeping {
     }
 
     /// The former content of a file, beside the file.
-    fn draft(&self, change: &Change, flush: bool) -> io::Result<Draft> {
-        let State::File { sum, mode, .. } = change.origin else {
+    fn draft(&self, change: &RewindChange, flush: bool) -> io::Result<FileDraft> {
+        let FileState::File { sum, mode, .. } = change.origin else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let place = Place::make(&change.path).map_err(in_the_way)?;
-        let (draft, mut file) = Draft::new(&change.path, &place)?;
+        let place = NoFollowPath::make(&change.path).map_err(in_the_way)?;
+        let (draft, mut file) = FileDraft::new(&change.path, &place)?;
         self.blobs.restore(sum, &mut file)?;
         take_owner(&file, &place);
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
@@ -164,7 +166,7 @@ impl Keeping {
 }
 
 /// Flushes each file system that new contents are on.
-fn flush_systems(drafts: &[(&Change, Draft)]) -> io::Result<()> {
+fn flush_systems(drafts: &[(&RewindChange, FileDraft)]) -> io::Result<()> {
     let mut systems = BTreeSet::new();
     for (change, _) in drafts {
         let place = open(&change.path)?;
@@ -176,7 +178,7 @@ fn flush_systems(drafts: &[(&Change, Draft)]) -> io::Result<()> {
 }
 
 /// A new file belongs to whom the old one did, as far as this user may decide that.
-fn take_owner(file: &File, place: &Place) {
+fn take_owner(file: &File, place: &NoFollowPath) {
     let (Ok(old), Ok(new)) = (place.stat(), rustix::fs::fstat(file)) else { return };
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
         let (user, group) = (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
@@ -184,26 +186,26 @@ fn take_owner(file: &File, place: &Place) {
     }
 }
 
-fn open(path: &Path) -> io::Result<Place> {
-    Place::open(path).map_err(in_the_way)
+fn open(path: &Path) -> io::Result<NoFollowPath> {
+    NoFollowPath::open(path).map_err(in_the_way)
 }
 
-fn in_the_way(error: NoPlace) -> io::Error {
+fn in_the_way(error: NoFollowError) -> io::Error {
     match error {
-        NoPlace::Missing(0) => io::Error::other("a file exists where its directory should be"),
-        NoPlace::Missing(_) => io::Error::other("its directory does not exist"),
-        NoPlace::Link => {
+        NoFollowError::Missing(0) => io::Error::other("a file exists where its directory should be"),
+        NoFollowError::Missing(_) => io::Error::other("its directory does not exist"),
+        NoFollowError::Link => {
             io::Error::other("a directory above it is now a symbolic link; windlass does not follow links")
         }
-        NoPlace::Io(error) => error,
+        NoFollowError::Io(error) => error,
     }
 }
 
 /// Removes a file, and the directories above it that were missing at the point and are empty now.
-fn delete(change: &Change) -> io::Result<()> {
+fn delete(change: &RewindChange) -> io::Result<()> {
     let place = open(&change.path)?;
     rustix::fs::unlinkat(&place.directory, &place.name, AtFlags::empty())?;
-    let State::Absent { missing } = change.origin else { return Ok(()) };
+    let FileState::Absent { missing } = change.origin else { return Ok(()) };
     let above = change.path.ancestors().skip(1).take(usize::try_from(missing).unwrap_or(usize::MAX));
     for directory in above {
         if open(directory).and_then(|place| remove_directory(&place)).is_err() {
@@ -214,7 +216,7 @@ fn delete(change: &Change) -> io::Result<()> {
 }
 
 /// Removes a directory if it is empty.
-fn remove_directory(place: &Place) -> io::Result<()> {
+fn remove_directory(place: &NoFollowPath) -> io::Result<()> {
     match rustix::fs::unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(()),
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
@@ -224,31 +226,31 @@ fn remove_directory(place: &Place) -> io::Result<()> {
     }
 }
 
-fn make(change: &Change) -> io::Result<()> {
-    let State::Directory { mode } = change.origin else { return Err(io::ErrorKind::InvalidData.into()) };
-    let place = Place::make(&change.path).map_err(in_the_way)?;
-    if matches!(change.present, State::File { .. }) {
+fn make(change: &RewindChange) -> io::Result<()> {
+    let FileState::Directory { mode } = change.origin else { return Err(io::ErrorKind::InvalidData.into()) };
+    let place = NoFollowPath::make(&change.path).map_err(in_the_way)?;
+    if matches!(change.present, FileState::File { .. }) {
         rustix::fs::unlinkat(&place.directory, &place.name, AtFlags::empty())?;
     }
     make_directory(&place.directory, &place.name, mode | 0o700)
 }
 
-fn restore_mode(change: &Change) -> io::Result<()> {
+fn restore_mode(change: &RewindChange) -> io::Result<()> {
     match change.origin {
-        State::File { mode, .. } => set_mode(&open(&change.path)?, mode),
+        FileState::File { mode, .. } => set_mode(&open(&change.path)?, mode),
         // It comes when everything in the directory is back.
-        State::Directory { .. } => Ok(()),
+        FileState::Directory { .. } => Ok(()),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 
 /// A mode may let nothing into a directory, so it comes last, and from the bottom up.
-fn restore_directory_modes(files: &mut Vec<Changed>, rewound: &mut Rewound) {
+fn restore_directory_modes(files: &mut Vec<PathChange>, rewound: &mut RewindResult) {
     let mut failed = Vec::new();
     for file in files.iter().rev() {
-        let State::Directory { mode } = file.now else { continue };
+        let FileState::Directory { mode } = file.now else { continue };
         if let Err(error) = open(&file.path.0).and_then(|place| set_mode(&place, mode)) {
-            failed.push(Failed { path: file.path.0.clone(), reason: error.to_string() });
+            failed.push(FailedPath { path: file.path.0.clone(), reason: error.to_string() });
         }
     }
     let has_failed = |path: &Path| failed.iter().any(|failed| failed.path == path);
@@ -257,7 +259,7 @@ fn restore_directory_modes(files: &mut Vec<Changed>, rewound: &mut Rewound) {
     rewound.failed.extend(failed);
 }
 
-fn set_mode(place: &Place, mode: u32) -> io::Result<()> {
+fn set_mode(place: &NoFollowPath, mode: u32) -> io::Result<()> {
     let mode = Mode::from_raw_mode(mode);
     match place.read() {
         Ok(file) => rustix::fs::fchmod(file, mode)?,
@@ -268,15 +270,15 @@ fn set_mode(place: &Place, mode: u32) -> io::Result<()> {
 }
 
 /// The content that is to take a file's place; gone when it is dropped. There may be many, so none is held open.
-struct Draft {
+struct FileDraft {
     path: PathBuf,
     published: bool,
 }
 
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
-impl Draft {
-    fn new(target: &Path, place: &Place) -> io::Result<(Self, File)> {
+impl FileDraft {
+    fn new(target: &Path, place: &NoFollowPath) -> io::Result<(Self, File)> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
@@ -291,9 +293,9 @@ impl Draft {
         }
     }
 
-    fn publish(mut self, change: &Change) -> io::Result<()> {
+    fn publish(mut self, change: &RewindChange) -> io::Result<()> {
         let target = open(&change.path)?;
-        if matches!(change.present, State::Directory { .. }) {
+        if matches!(change.present, FileState::Directory { .. }) {
             remove_directory(&target)?;
         }
         let name = self.path.file_name().unwrap_or_default();
@@ -303,7 +305,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for FileDraft {
     fn drop(&mut self) {
         if !self.published
             && let Ok(place) = open(&self.path)

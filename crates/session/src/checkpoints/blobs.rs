@@ -78,7 +78,7 @@ impl Blobs {
         let sum = digest(&content);
         let length = content.len() as u64;
         if !self.has(sum, length) {
-            let mut draft = Draft::new(&self.directory).map_err(StoreError::Write)?;
+            let mut draft = BlobDraft::new(&self.directory).map_err(StoreError::Write)?;
             draft.file.write_all(&content).map_err(StoreError::Write)?;
             self.keep(draft, sum).map_err(StoreError::Write)?;
         }
@@ -86,7 +86,7 @@ impl Blobs {
     }
 
     fn store_large(&mut self, file: &mut File) -> Result<(Digest, u64), StoreError> {
-        let mut draft = Draft::new(&self.directory).map_err(StoreError::Write)?;
+        let mut draft = BlobDraft::new(&self.directory).map_err(StoreError::Write)?;
         // The kernel shares the blocks where the file system can, else it copies them by itself.
         let copied = io::copy(file, &mut draft.file).map_err(StoreError::Write)?;
         draft.file.rewind().map_err(StoreError::Write)?;
@@ -105,7 +105,7 @@ impl Blobs {
         std::fs::symlink_metadata(self.path(sum)).is_ok_and(|meta| meta.is_file() && meta.len() == size)
     }
 
-    fn keep(&mut self, draft: Draft, sum: Digest) -> io::Result<()> {
+    fn keep(&mut self, draft: BlobDraft, sum: Digest) -> io::Result<()> {
         let path = self.path(sum);
         draft.publish(&path)?;
         self.unflushed.push(path);
@@ -146,7 +146,7 @@ impl Blobs {
 }
 
 /// A content on its way into the store; gone when it is dropped.
-struct Draft {
+struct BlobDraft {
     file: File,
     path: PathBuf,
     published: bool,
@@ -154,7 +154,7 @@ struct Draft {
 
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
-impl Draft {
+impl BlobDraft {
     fn new(directory: &Path) -> io::Result<Self> {
         loop {
             let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for BlobDraft {
     fn drop(&mut self) {
         if !self.published {
             let _ = std::fs::remove_file(&self.path);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::journal::{self, Changed, Line, Seen};
-use super::plan::Command;
-use super::state::{Kind, State};
-use super::{Checkpoints, Point, RewindError, short};
+use super::journal::{self, JournalLine, PathChange, PathSnapshot};
+use super::plan::CommandRun;
+use super::state::{FileState, FileStateKind};
+use super::{Checkpoints, RewindError, RewindPoint, short};
 use crate::PromptLine;
 
 /// A prompt that one can go back to.
@@ -31,9 +31,9 @@ pub struct PointInfo {
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     /// What was there at the point.
-    pub(crate) origin: State,
+    pub(crate) origin: FileState,
     /// What was seen last.
-    pub(crate) last: State,
+    pub(crate) last: FileState,
     /// A call changed it.
     pub(crate) ours: bool,
     /// A call put something of the present kind there.
@@ -46,9 +46,9 @@ pub(crate) struct Track {
 
 /// What happened since the point.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct FileHistory {
     pub(crate) tracks: BTreeMap<PathBuf, Track>,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<CommandRun>,
     /// Lines that cannot be read any more: something may be missing.
     pub(crate) unread: usize,
     /// Calls that have begun, and the paths they named.
@@ -57,9 +57,9 @@ pub(crate) struct History {
 
 const REWIND: &str = "rewind";
 
-impl History {
+impl FileHistory {
     /// Everything since a point, or nothing if there is no such point. Where a prompt is found twice, the later one counts.
-    pub(crate) fn since(journal: &Path, point: Point) -> io::Result<Option<Self>> {
+    pub(crate) fn since(journal: &Path, point: RewindPoint) -> io::Result<Option<Self>> {
         let mut history: Option<Self> = None;
         let unread = journal::read(journal, None, |line| {
             if is_point(&line, point) {
@@ -72,29 +72,29 @@ impl History {
         Ok(history.map(|history| Self { unread, ..history.finish() }))
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: JournalLine) {
         match line {
-            Line::Prompt { .. } => {}
-            Line::Before { id, tool, execute, about, files } => {
+            JournalLine::Prompt { .. } => {}
+            JournalLine::Before { id, tool, execute, about, files } => {
                 if execute {
-                    self.commands.push(Command { tool, text: about, finished: false, id: id.clone() });
+                    self.commands.push(CommandRun { tool, text: about, finished: false, id: id.clone() });
                 }
                 self.begin(id, files);
             }
-            Line::After { id, files } => {
+            JournalLine::After { id, files } => {
                 if let Some(command) = self.commands.iter_mut().rfind(|command| command.id == id) {
                     command.finished = true;
                 }
                 self.end(&id, files);
             }
-            Line::Rewind { files, .. } => self.begin(REWIND.to_owned(), files),
-            Line::Rewound { files } => self.end(REWIND, files),
+            JournalLine::Rewind { files, .. } => self.begin(REWIND.to_owned(), files),
+            JournalLine::Rewound { files } => self.end(REWIND, files),
         }
     }
 
-    fn begin(&mut self, id: String, files: Vec<Seen>) {
+    fn begin(&mut self, id: String, files: Vec<PathSnapshot>) {
         let mut paths = Vec::new();
-        for Seen { path, state } in files {
+        for PathSnapshot { path, state } in files {
             paths.push(path.0.clone());
             self.see(path.0, state);
         }
@@ -102,7 +102,7 @@ impl History {
     }
 
     /// What is at a path when a call begins.
-    fn see(&mut self, path: PathBuf, state: State) -> &mut Track {
+    fn see(&mut self, path: PathBuf, state: FileState) -> &mut Track {
         let new = || Track {
             origin: state.clone(),
             last: state.clone(),
@@ -117,15 +117,15 @@ impl History {
         track
     }
 
-    fn end(&mut self, id: &str, files: Vec<Changed>) {
+    fn end(&mut self, id: &str, files: Vec<PathChange>) {
         self.open.remove(id);
-        for Changed { path, was, now } in files {
+        for PathChange { path, was, now } in files {
             let made = was.kind() != now.kind();
             let track = self.see(path.0, was);
             track.ours = true;
-            track.made = if now.kind() == Kind::Absent { false } else { track.made || made };
+            track.made = if now.kind() == FileStateKind::Absent { false } else { track.made || made };
             // What others did to something that is gone does not count any more.
-            track.others &= now.kind() != Kind::Absent;
+            track.others &= now.kind() != FileStateKind::Absent;
             track.last = now;
         }
     }
@@ -140,14 +140,14 @@ impl History {
     }
 }
 
-fn is_point(line: &Line, point: Point) -> bool {
+fn is_point(line: &JournalLine, point: RewindPoint) -> bool {
     match (line, point) {
-        (Line::Prompt { uuid, also, .. }, Point::Prompt(wanted)) => {
+        (JournalLine::Prompt { uuid, also, .. }, RewindPoint::Prompt(wanted)) => {
             let wanted = wanted.to_string();
             *uuid == wanted || also.contains(&wanted)
         }
-        (Line::Prompt { n, .. }, Point::Number(wanted)) => *n == wanted.0,
-        (Line::Rewind { .. }, Point::Undo) => true,
+        (JournalLine::Prompt { n, .. }, RewindPoint::Number(wanted)) => *n == wanted.0,
+        (JournalLine::Rewind { .. }, RewindPoint::Undo) => true,
         _ => false,
     }
 }
@@ -164,23 +164,23 @@ fn unwritten(prompt: &PromptLine) -> PointInfo {
     }
 }
 
-fn is_prompt(prompt: &PromptLine, point: Point) -> bool {
+fn is_prompt(prompt: &PromptLine, point: RewindPoint) -> bool {
     match point {
-        Point::Prompt(uuid) => prompt.uuid == uuid || prompt.also.contains(&uuid),
-        Point::Number(number) => prompt.number == number.0,
-        Point::Undo => false,
+        RewindPoint::Prompt(uuid) => prompt.uuid == uuid || prompt.also.contains(&uuid),
+        RewindPoint::Number(number) => prompt.number == number.0,
+        RewindPoint::Undo => false,
     }
 }
 
 impl Checkpoints {
     /// What happened since a point; nothing if there is no such point.
-    pub(crate) fn since(&self, point: Point) -> io::Result<Option<History>> {
+    pub(crate) fn since(&self, point: RewindPoint) -> io::Result<Option<FileHistory>> {
         let journal = self.journal_path();
         if journal.exists() {
-            return History::since(&journal, point);
+            return FileHistory::since(&journal, point);
         }
         let untouched = self.untouched()?;
-        Ok(untouched.iter().any(|prompt| is_prompt(prompt, point)).then(History::default))
+        Ok(untouched.iter().any(|prompt| is_prompt(prompt, point)).then(FileHistory::default))
     }
 
     /// The prompts of a session without a journal after which nothing was changed. If something was, the journal is lost, or
@@ -202,17 +202,17 @@ impl Checkpoints {
         let mut points: Vec<PointInfo> = Vec::new();
         let mut files = BTreeSet::new();
         let read = journal::read(&self.journal_path(), None, |line| match line {
-            Line::Prompt { n, uuid, text, wall, .. } => {
+            JournalLine::Prompt { n, uuid, text, wall, .. } => {
                 files.clear();
                 points.retain(|point| point.uuid != uuid);
                 points.push(PointInfo { uuid, number: n, text, wall_ms: wall, files: 0, commands: 0 });
             }
-            Line::Before { execute: true, .. } => {
+            JournalLine::Before { execute: true, .. } => {
                 if let Some(point) = points.last_mut() {
                     point.commands += 1;
                 }
             }
-            Line::After { files: changed, .. } => {
+            JournalLine::After { files: changed, .. } => {
                 files.extend(changed.into_iter().map(|changed| changed.path.0));
                 if let Some(point) = points.last_mut() {
                     point.files = files.len();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{Name, State};
+use super::state::{FileState, Name};
 use crate::create_private;
 use crate::disk::sync_directory;
 
@@ -20,7 +20,7 @@ const SUM_BYTES: usize = 18;
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum Line {
+pub(crate) enum JournalLine {
     /// Somebody said something: a point in time that one can go back to.
     Prompt {
         n: u64,
@@ -40,33 +40,33 @@ pub(crate) enum Line {
         execute: bool,
         /// What it is about, for people.
         about: String,
-        files: Vec<Seen>,
+        files: Vec<PathSnapshot>,
     },
     /// A call is over; this is what it changed.
-    After { id: String, files: Vec<Changed> },
+    After { id: String, files: Vec<PathChange> },
     /// Files are about to be brought back; this is what they are.
-    Rewind { to: String, files: Vec<Seen> },
+    Rewind { to: String, files: Vec<PathSnapshot> },
     /// They were brought back.
-    Rewound { files: Vec<Changed> },
+    Rewound { files: Vec<PathChange> },
 }
 
 /// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seen {
+pub(crate) struct PathSnapshot {
     pub(crate) path: Name,
     #[serde(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: FileState,
 }
 
 /// What became of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Changed {
+pub(crate) struct PathChange {
     pub(crate) path: Name,
-    pub(crate) was: State,
-    pub(crate) now: State,
+    pub(crate) was: FileState,
+    pub(crate) now: FileState,
 }
 
-pub(crate) struct Journal {
+pub(crate) struct FileJournal {
     path: PathBuf,
     file: Option<File>,
     /// The file may end in the middle of a line.
@@ -75,7 +75,7 @@ pub(crate) struct Journal {
     named: bool,
 }
 
-impl Journal {
+impl FileJournal {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, file: None, torn: false, named: false }
     }
@@ -86,7 +86,7 @@ impl Journal {
     }
 
     /// Puts lines behind all others, with one write.
-    pub(crate) fn append(&mut self, lines: &[Line], sync: bool) -> io::Result<()> {
+    pub(crate) fn append(&mut self, lines: &[JournalLine], sync: bool) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Journal {
     }
 }
 
-fn encode(line: &Line, out: &mut Vec<u8>) -> io::Result<()> {
+fn encode(line: &JournalLine, out: &mut Vec<u8>) -> io::Result<()> {
     let start = out.len();
     serde_json::to_writer(&mut *out, line)?;
     out.pop();
@@ -150,7 +150,7 @@ fn encode(line: &Line, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// A line as it was written; nothing if it is torn or damaged.
-fn decode(line: &[u8]) -> Option<Line> {
+fn decode(line: &[u8]) -> Option<JournalLine> {
     let (body, end) = line.split_at_checked(line.len().checked_sub(SUM_BYTES)?)?;
     let sum = end.strip_prefix(SUM_START)?.strip_suffix(b"\"}")?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
@@ -162,7 +162,7 @@ fn decode(line: &[u8]) -> Option<Line> {
 
 /// Hands over the good lines of a journal, the oldest first, starting at most `tail` bytes before its end. Returns how many
 /// lines were skipped. Without a file there are none.
-pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(Line)) -> io::Result<usize> {
+pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(JournalLine)) -> io::Result<usize> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),

@@ -9,8 +9,8 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::blobs::{Blobs, StoreError, digest_of};
-use super::place::{NoPlace, Place};
-use super::state::{State, is_in_repository};
+use super::nofollow::{NoFollowError, NoFollowPath};
+use super::state::{FileState, is_in_repository};
 
 /// Larger files are not kept.
 const FILE_BYTES_MAX: u64 = 128 << 20;
@@ -64,25 +64,25 @@ impl Stamp {
 
 /// Everything found at and below some paths.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) states: BTreeMap<PathBuf, State>,
+pub(crate) struct LookResult {
+    pub(crate) states: BTreeMap<PathBuf, FileState>,
     /// Whether nothing was left out.
     pub(crate) complete: bool,
 }
 
 /// What is remembered of paths, so that unchanged files are not read again.
 #[derive(Default)]
-pub(crate) struct Memory {
-    looks: BTreeMap<PathBuf, (Stamp, State)>,
+pub(crate) struct LookCache {
+    looks: BTreeMap<PathBuf, (Stamp, FileState)>,
 }
 
-impl Memory {
-    fn recall(&self, path: &Path, stamp: &Stamp) -> Option<State> {
+impl LookCache {
+    fn recall(&self, path: &Path, stamp: &Stamp) -> Option<FileState> {
         let (seen, state) = self.looks.get(path)?;
         (seen == stamp).then(|| state.clone())
     }
 
-    fn note(&mut self, path: &Path, stamp: Stamp, state: &State) {
+    fn note(&mut self, path: &Path, stamp: Stamp, state: &FileState) {
         if self.looks.len() >= REMEMBERED_MAX {
             self.looks.clear();
         }
@@ -97,27 +97,27 @@ impl Memory {
 }
 
 /// One look at some paths.
-pub(crate) struct Look<'a> {
+pub(crate) struct FileLook<'a> {
     /// Where contents are kept; without it they are only compared.
     blobs: Option<&'a mut Blobs>,
-    memory: &'a mut Memory,
+    memory: &'a mut LookCache,
     bytes_left: u64,
 }
 
-impl<'a> Look<'a> {
+impl<'a> FileLook<'a> {
     /// Keeps every content it sees.
-    pub(crate) fn keeping(blobs: &'a mut Blobs, memory: &'a mut Memory) -> Self {
+    pub(crate) fn keeping(blobs: &'a mut Blobs, memory: &'a mut LookCache) -> Self {
         Self { blobs: Some(blobs), memory, bytes_left: CALL_BYTES_MAX }
     }
 
     /// Only looks.
-    pub(crate) fn comparing(memory: &'a mut Memory) -> Self {
+    pub(crate) fn comparing(memory: &'a mut LookCache) -> Self {
         Self { blobs: None, memory, bytes_left: u64::MAX }
     }
 
     /// What is at these paths, and below those that are directories.
-    pub(crate) fn around(&mut self, roots: &[PathBuf]) -> io::Result<Found> {
-        let mut found = Found { complete: true, ..Found::default() };
+    pub(crate) fn around(&mut self, roots: &[PathBuf]) -> io::Result<LookResult> {
+        let mut found = LookResult { complete: true, ..LookResult::default() };
         let mut pending: Vec<PathBuf> = roots.iter().rev().cloned().collect();
         while let Some(path) = pending.pop() {
             if found.states.contains_key(&path) {
@@ -128,7 +128,7 @@ impl<'a> Look<'a> {
                 break;
             }
             let state = self.state(&path)?;
-            if matches!(state, State::Directory { .. }) {
+            if matches!(state, FileState::Directory { .. }) {
                 found.complete &= list(&path, &mut pending);
             }
             found.states.insert(path, state);
@@ -137,24 +137,24 @@ impl<'a> Look<'a> {
     }
 
     /// What is at a path. An error means that it cannot be kept, not that it cannot be read.
-    pub(crate) fn state(&mut self, path: &Path) -> io::Result<State> {
+    pub(crate) fn state(&mut self, path: &Path) -> io::Result<FileState> {
         if is_in_repository(path) {
-            return Ok(State::Repository);
+            return Ok(FileState::Repository);
         }
         if let Some(state) = self.remembered(path) {
             return Ok(state);
         }
-        let place = match Place::open(path) {
+        let place = match NoFollowPath::open(path) {
             Ok(place) => place,
-            Err(NoPlace::Missing(missing)) => return Ok(State::Absent { missing }),
-            Err(NoPlace::Link) => return Ok(State::Link),
-            Err(NoPlace::Io(error)) => return Ok(unreadable(&error)),
+            Err(NoFollowError::Missing(missing)) => return Ok(FileState::Absent { missing }),
+            Err(NoFollowError::Link) => return Ok(FileState::Link),
+            Err(NoFollowError::Io(error)) => return Ok(unreadable(&error)),
         };
-        let mut state = State::Absent { missing: 0 };
+        let mut state = FileState::Absent { missing: 0 };
         for _ in 0..TRIES {
             let stat = match place.stat() {
                 Ok(stat) => stat,
-                Err(Errno::NOENT) => return Ok(State::Absent { missing: 0 }),
+                Err(Errno::NOENT) => return Ok(FileState::Absent { missing: 0 }),
                 Err(error) => return Ok(unreadable(&error.into())),
             };
             let stamp = Stamp::new(&stat);
@@ -168,29 +168,29 @@ impl<'a> Look<'a> {
     }
 
     /// What was found here before, if it still looks the same and, when contents are kept, is kept.
-    fn remembered(&self, path: &Path) -> Option<State> {
+    fn remembered(&self, path: &Path) -> Option<FileState> {
         let stat = rustix::fs::lstat(path).ok()?;
         let state = self.memory.recall(path, &Stamp::new(&stat))?;
         match (&state, &self.blobs) {
-            (State::File { sum, .. }, Some(blobs)) if !blobs.path(*sum).is_file() => None,
+            (FileState::File { sum, .. }, Some(blobs)) if !blobs.path(*sum).is_file() => None,
             _ => Some(state),
         }
     }
 
-    fn of_stat(&mut self, place: &Place, stat: &Stat, stamp: &Stamp) -> io::Result<State> {
+    fn of_stat(&mut self, place: &NoFollowPath, stat: &Stat, stamp: &Stamp) -> io::Result<FileState> {
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => State::Directory { mode: stamp.permissions() },
-            FileType::Symlink => State::Link,
-            FileType::RegularFile if stamp.links > 1 => State::HardLinked,
+            FileType::Directory => FileState::Directory { mode: stamp.permissions() },
+            FileType::Symlink => FileState::Link,
+            FileType::RegularFile if stamp.links > 1 => FileState::HardLinked,
             FileType::RegularFile if stamp.size > FILE_BYTES_MAX.min(self.bytes_left) => {
-                State::TooLarge { size: stamp.size }
+                FileState::TooLarge { size: stamp.size }
             }
             FileType::RegularFile => return self.of_file(place, stamp),
-            _ => State::Special,
+            _ => FileState::Special,
         })
     }
 
-    fn of_file(&mut self, place: &Place, stamp: &Stamp) -> io::Result<State> {
+    fn of_file(&mut self, place: &NoFollowPath, stamp: &Stamp) -> io::Result<FileState> {
         let mut file = match place.read() {
             Ok(file) => file,
             Err(error) => return Ok(unreadable(&error)),
@@ -202,7 +202,7 @@ impl<'a> Look<'a> {
         match stored {
             Ok((sum, size)) => {
                 self.bytes_left = self.bytes_left.saturating_sub(size);
-                Ok(State::File { sum, size, mode: stamp.permissions() })
+                Ok(FileState::File { sum, size, mode: stamp.permissions() })
             }
             Err(StoreError::Read(error)) => Ok(unreadable(&error)),
             Err(StoreError::Write(error)) => Err(error),
@@ -225,6 +225,6 @@ fn list(directory: &Path, pending: &mut Vec<PathBuf>) -> bool {
     true
 }
 
-fn unreadable(error: &io::Error) -> State {
-    State::Unreadable { why: error.to_string() }
+fn unreadable(error: &io::Error) -> FileState {
+    FileState::Unreadable { why: error.to_string() }
 }

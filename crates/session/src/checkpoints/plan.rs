@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::history::Track;
 use super::lines;
-use super::look::{Look, Memory};
-use super::place::Place;
-use super::state::{Kind, State, is_in_repository};
-use super::{Checkpoints, Point, RewindError};
+use super::look::{FileLook, LookCache};
+use super::nofollow::NoFollowPath;
+use super::state::{FileState, FileStateKind, is_in_repository};
+use super::{Checkpoints, RewindError, RewindPoint};
 
 /// Entries of a directory that are looked at before it is removed.
 const ENTRIES_MAX: usize = 10_000;
@@ -20,18 +20,18 @@ const ENTRIES_MAX: usize = 10_000;
 pub struct RewindPlan {
     pub(crate) to: String,
     /// What is done, one path after the other, by name.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RewindChange>,
     /// What differs and is left as it is.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
     /// Commands that ran since. What they did beyond the files above is not known and cannot be undone.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandRun>,
     /// How many lines about what calls found and left cannot be read any more.
     pub unread: usize,
 }
 
 /// One path that is brought back.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct RewindChange {
     /// The path.
     pub path: PathBuf,
     /// What is done.
@@ -42,8 +42,8 @@ pub struct Change {
     pub insertions: u64,
     /// Lines that go.
     pub deletions: u64,
-    pub(crate) origin: State,
-    pub(crate) present: State,
+    pub(crate) origin: FileState,
+    pub(crate) present: FileState,
 }
 
 /// What is done to a path.
@@ -65,7 +65,7 @@ pub enum Action {
 
 /// A path that differs and is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedPath {
     /// The path.
     pub path: PathBuf,
     /// Why, for people.
@@ -76,7 +76,7 @@ pub struct Skipped {
 
 /// A command that ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct CommandRun {
     /// The tool that ran it.
     pub tool: String,
     /// The beginning of its text.
@@ -87,7 +87,7 @@ pub struct Command {
 }
 
 /// What is to become of a path.
-enum Verdict {
+enum PathVerdict {
     Nothing,
     Do(Action),
     Skip { reason: String, is_link: bool },
@@ -95,15 +95,15 @@ enum Verdict {
 
 impl Checkpoints {
     /// What would have to be done to bring files back to how they were at a point. Nothing is changed or written.
-    pub fn plan(&self, to: Point) -> Result<RewindPlan, RewindError> {
+    pub fn plan(&self, to: RewindPoint) -> Result<RewindPlan, RewindError> {
         let history = self.since(to).map_err(|error| self.failed(error))?;
         let history = history.ok_or_else(|| match to {
-            Point::Prompt(uuid) => RewindError::Unknown(format!("the message {uuid}")),
-            Point::Number(number) => RewindError::Unknown(format!("message {}", number.0)),
-            Point::Undo => RewindError::NothingToUndo,
+            RewindPoint::Prompt(uuid) => RewindError::Unknown(format!("the message {uuid}")),
+            RewindPoint::Number(number) => RewindError::Unknown(format!("message {}", number.0)),
+            RewindPoint::Undo => RewindError::NothingToUndo,
         })?;
-        let mut memory = Memory::default();
-        let mut look = Look::comparing(&mut memory);
+        let mut memory = LookCache::default();
+        let mut look = FileLook::comparing(&mut memory);
         let mut plan = RewindPlan {
             to: to.to_string(),
             changes: Vec::new(),
@@ -116,9 +116,11 @@ impl Checkpoints {
         for (path, track) in history.tracks.into_iter().rev() {
             let present = look.state(&path).map_err(|error| self.failed(error))?;
             match verdict(&path, &track, &present, &gone) {
-                Verdict::Nothing => {}
-                Verdict::Skip { reason, is_link } => plan.skipped.push(Skipped { path, reason, is_link }),
-                Verdict::Do(action) => {
+                PathVerdict::Nothing => {}
+                PathVerdict::Skip { reason, is_link } => {
+                    plan.skipped.push(SkippedPath { path, reason, is_link });
+                }
+                PathVerdict::Do(action) => {
                     if matches!(action, Action::Delete | Action::RemoveDirectory) {
                         gone.insert(path.clone());
                     }
@@ -131,23 +133,23 @@ impl Checkpoints {
         Ok(plan)
     }
 
-    fn change(&self, path: PathBuf, action: Action, track: Track, present: State) -> Change {
+    fn change(&self, path: PathBuf, action: Action, track: Track, present: FileState) -> RewindChange {
         let changed_by_others = track.others || !(track.open || present.is_same(&track.last));
         let (insertions, deletions) = match action {
             Action::RestoreMode | Action::MakeDirectory | Action::RemoveDirectory => (0, 0),
             _ => self.count(&path, &track.origin, &present).unwrap_or_default(),
         };
-        Change { path, action, changed_by_others, insertions, deletions, origin: track.origin, present }
+        RewindChange { path, action, changed_by_others, insertions, deletions, origin: track.origin, present }
     }
 
-    fn count(&self, path: &Path, origin: &State, present: &State) -> io::Result<(u64, u64)> {
+    fn count(&self, path: &Path, origin: &FileState, present: &FileState) -> io::Result<(u64, u64)> {
         let new = match origin {
-            State::File { sum, .. } => lines::hashes(Some(self.keeping().blobs.open(*sum)?))?,
+            FileState::File { sum, .. } => lines::hashes(Some(self.keeping().blobs.open(*sum)?))?,
             _ => lines::hashes(None::<std::fs::File>)?,
         };
         let old = match present {
-            State::File { .. } => {
-                let file = Place::open(path).ok().and_then(|place| place.read().ok());
+            FileState::File { .. } => {
+                let file = NoFollowPath::open(path).ok().and_then(|place| place.read().ok());
                 lines::hashes(file)?
             }
             _ => lines::hashes(None::<std::fs::File>)?,
@@ -157,44 +159,46 @@ impl Checkpoints {
 }
 
 /// What is to become of a path. It is only touched if a call changed it, and nothing is removed that a call did not make.
-fn verdict(path: &Path, track: &Track, present: &State, gone: &BTreeSet<PathBuf>) -> Verdict {
+fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<PathBuf>) -> PathVerdict {
     if present.is_same(&track.origin) || !(track.ours || track.open) || is_in_repository(path) {
-        return Verdict::Nothing;
+        return PathVerdict::Nothing;
     }
     for state in [&track.origin, present] {
         if let Some(reason) = state.obstacle() {
-            return Verdict::Skip { reason, is_link: state.is_link() };
+            return PathVerdict::Skip { reason, is_link: state.is_link() };
         }
     }
-    let skip = |reason: &str| Verdict::Skip { reason: reason.to_owned(), is_link: false };
+    let skip = |reason: &str| PathVerdict::Skip { reason: reason.to_owned(), is_link: false };
     match (track.origin.kind(), present.kind()) {
-        (Kind::File, Kind::File) if track.origin.same_content(present) => Verdict::Do(Action::RestoreMode),
-        (Kind::File, Kind::File) => Verdict::Do(Action::RestoreContent),
-        (Kind::File, Kind::Absent) => Verdict::Do(Action::Recreate),
-        (Kind::Directory, Kind::Directory) => Verdict::Do(Action::RestoreMode),
-        (Kind::Directory, Kind::Absent) => Verdict::Do(Action::MakeDirectory),
-        (origin, Kind::File) => match removable(track, present) {
+        (FileStateKind::File, FileStateKind::File) if track.origin.same_content(present) => {
+            PathVerdict::Do(Action::RestoreMode)
+        }
+        (FileStateKind::File, FileStateKind::File) => PathVerdict::Do(Action::RestoreContent),
+        (FileStateKind::File, FileStateKind::Absent) => PathVerdict::Do(Action::Recreate),
+        (FileStateKind::Directory, FileStateKind::Directory) => PathVerdict::Do(Action::RestoreMode),
+        (FileStateKind::Directory, FileStateKind::Absent) => PathVerdict::Do(Action::MakeDirectory),
+        (origin, FileStateKind::File) => match removable(track, present) {
             Err(reason) => skip(reason),
-            Ok(()) if origin == Kind::Directory => Verdict::Do(Action::MakeDirectory),
-            Ok(()) => Verdict::Do(Action::Delete),
+            Ok(()) if origin == FileStateKind::Directory => PathVerdict::Do(Action::MakeDirectory),
+            Ok(()) => PathVerdict::Do(Action::Delete),
         },
-        (origin, Kind::Directory) => {
+        (origin, FileStateKind::Directory) => {
             if !track.made {
                 skip("it is now a directory that no recorded call created")
             } else if !empties(path, gone) {
                 skip("a call created the directory, but it now holds other files")
-            } else if origin == Kind::File {
-                Verdict::Do(Action::Recreate)
+            } else if origin == FileStateKind::File {
+                PathVerdict::Do(Action::Recreate)
             } else {
-                Verdict::Do(Action::RemoveDirectory)
+                PathVerdict::Do(Action::RemoveDirectory)
             }
         }
-        _ => Verdict::Nothing,
+        _ => PathVerdict::Nothing,
     }
 }
 
 /// Whether a file may be removed: a call made it, and nobody else put anything into it.
-fn removable(track: &Track, present: &State) -> Result<(), &'static str> {
+fn removable(track: &Track, present: &FileState) -> Result<(), &'static str> {
     if !track.made {
         return Err("no recorded call created it, so it is not deleted");
     }
@@ -233,7 +237,7 @@ impl RewindPlan {
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for RewindPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Prompt(uuid) => write!(f, "{uuid}"),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum FileState {
     /// Nothing.
     Absent {
         /// So many directories above it are missing, too.
@@ -44,26 +44,26 @@ fn is_zero(count: &u32) -> bool {
 
 /// What kind of thing it is, when two states are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileStateKind {
     Absent,
     File,
     Directory,
     Other,
 }
 
-impl State {
-    pub(crate) fn kind(&self) -> Kind {
+impl FileState {
+    pub(crate) fn kind(&self) -> FileStateKind {
         match self {
-            Self::Absent { .. } => Kind::Absent,
-            Self::File { .. } | Self::TooLarge { .. } => Kind::File,
-            Self::Directory { .. } => Kind::Directory,
-            _ => Kind::Other,
+            Self::Absent { .. } => FileStateKind::Absent,
+            Self::File { .. } | Self::TooLarge { .. } => FileStateKind::File,
+            Self::Directory { .. } => FileStateKind::Directory,
+            _ => FileStateKind::Other,
         }
     }
 
     /// Whether there is no difference that could be brought back.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.kind() == Kind::Absent && other.kind() == Kind::Absent) || self == other
+        (self.kind() == FileStateKind::Absent && other.kind() == FileStateKind::Absent) || self == other
     }
 
     /// Whether both are files of the same content, whatever their modes.

@@ -1,11 +1,13 @@
 use super::*;
 use std::os::unix::fs::{chown, symlink};
 
+pub(crate) mod simulated_disk;
+
 fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn refusal(opened: io::Result<Arc<dyn LogFile>>) -> Refused {
+fn refusal(opened: io::Result<Arc<dyn LogFile>>) -> FileRefusal {
     let error = opened.err().expect("it must be refused");
     *error.get_ref().and_then(|inner| inner.downcast_ref()).unwrap_or_else(|| panic!("{error}"))
 }
@@ -14,7 +16,7 @@ fn refusal(opened: io::Result<Arc<dyn LogFile>>) -> Refused {
 fn files_and_directories_are_private() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("projects/p/s.jsonl");
-    let file = RealDisk::default().open(&path, Opening::New).unwrap();
+    let file = RealDisk::default().open(&path, OpenMode::New).unwrap();
     assert_eq!(file.append(b"a line\n").unwrap(), 7);
     file.sync().unwrap();
     file.sync_name().unwrap();
@@ -30,7 +32,7 @@ fn a_file_that_others_could_read_is_made_private() {
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "a line\n").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
-    RealDisk::default().open(&path, Opening::Existing).unwrap();
+    RealDisk::default().open(&path, OpenMode::Existing).unwrap();
     assert_eq!(mode(&path), 0o600);
 }
 
@@ -39,11 +41,11 @@ fn a_new_file_takes_nobodys_place() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "a line\n").unwrap();
-    assert_eq!(refusal(RealDisk::default().open(&path, Opening::New)), Refused::Taken);
+    assert_eq!(refusal(RealDisk::default().open(&path, OpenMode::New)), FileRefusal::Taken);
     // An empty one counts as missing.
     fs::write(&path, "").unwrap();
-    RealDisk::default().open(&path, Opening::New).unwrap();
-    let missing = RealDisk::default().open(&dir.path().join("none.jsonl"), Opening::Existing).err().unwrap();
+    RealDisk::default().open(&path, OpenMode::New).unwrap();
+    let missing = RealDisk::default().open(&dir.path().join("none.jsonl"), OpenMode::Existing).err().unwrap();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
 }
 
@@ -64,16 +66,16 @@ fn links_and_things_that_are_no_files_are_refused() {
         0,
     )
     .unwrap();
-    for how in [Opening::New, Opening::Existing, Opening::Any] {
+    for how in [OpenMode::New, OpenMode::Existing, OpenMode::Any] {
         let check = |name: &str, expected| {
             assert_eq!(refusal(RealDisk::default().open(&at(name), how)), expected, "{name} {how:?}");
         };
-        check("linked/s.jsonl", Refused::Link);
-        check("link.jsonl", Refused::Link);
-        check("dangling.jsonl", Refused::Link);
-        check("real", Refused::Kind);
+        check("linked/s.jsonl", FileRefusal::Link);
+        check("link.jsonl", FileRefusal::Link);
+        check("dangling.jsonl", FileRefusal::Link);
+        check("real", FileRefusal::Kind);
     }
-    assert_eq!(refusal(RealDisk::default().open(&at("pipe.jsonl"), Opening::Existing)), Refused::Kind);
+    assert_eq!(refusal(RealDisk::default().open(&at("pipe.jsonl"), OpenMode::Existing)), FileRefusal::Kind);
     assert!(!at("nowhere").exists());
 }
 
@@ -86,17 +88,17 @@ fn a_file_of_another_user_is_refused() {
         println!("skipped: only root can give a file away");
         return;
     }
-    assert_eq!(refusal(RealDisk::default().open(&path, Opening::Existing)), Refused::Owner(4711));
+    assert_eq!(refusal(RealDisk::default().open(&path, OpenMode::Existing)), FileRefusal::Owner(4711));
 }
 
 #[test]
 fn it_tells_what_others_did_to_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let file = RealDisk::default().open(&path, Opening::New).unwrap();
-    assert_eq!(file.look().unwrap(), Look { len: 0, named: true });
+    let file = RealDisk::default().open(&path, OpenMode::New).unwrap();
+    assert_eq!(file.look().unwrap(), FileStatus { len: 0, named: true });
     fs::write(&path, "ab").unwrap();
-    assert_eq!(file.look().unwrap(), Look { len: 2, named: true });
+    assert_eq!(file.look().unwrap(), FileStatus { len: 2, named: true });
     assert_eq!(file.read(1..2).unwrap(), b"b");
     assert_eq!(file.append(b"c").unwrap(), 1);
     assert_eq!(fs::read(&path).unwrap(), b"abc");
@@ -108,7 +110,7 @@ fn it_tells_what_others_did_to_the_file() {
 fn a_file_that_was_moved_away_is_not_found_under_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let (path, moved) = (dir.path().join("s.jsonl"), dir.path().join("moved"));
-    let file = RealDisk::default().open(&path, Opening::New).unwrap();
+    let file = RealDisk::default().open(&path, OpenMode::New).unwrap();
     file.append(b"a line\n").unwrap();
     assert!(file.look().unwrap().named);
     fs::rename(&path, &moved).unwrap();
@@ -125,11 +127,11 @@ fn a_log_that_is_not_the_one_of_the_lease_is_not_opened() {
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "one\n").unwrap();
     let disk = RealDisk { lease: Some(Lease::take(&path).unwrap()) };
-    disk.open(&path, Opening::Existing).unwrap();
+    disk.open(&path, OpenMode::Existing).unwrap();
     fs::remove_file(&path).unwrap();
     fs::write(&path, "two\n").unwrap();
-    assert_eq!(refusal(disk.open(&path, Opening::Existing)), Refused::Removed);
+    assert_eq!(refusal(disk.open(&path, OpenMode::Existing)), FileRefusal::Removed);
     // Whoever knows that it is another one gets the lease on it, too.
-    disk.open(&path, Opening::Any).unwrap();
+    disk.open(&path, OpenMode::Any).unwrap();
     assert!(Lease::take(&path).is_err());
 }

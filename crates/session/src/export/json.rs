@@ -4,24 +4,24 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use super::{Out, Page};
+use super::{ExportForm, Out};
 use crate::catalogue::SessionInfo;
-use crate::history::{Compacted, Said, Who};
+use crate::history::{CompactionNote, Utterance, Who};
 
 /// The list so far.
 #[derive(Default)]
-pub(super) struct Json {
+pub(super) struct JsonExport {
     begun: bool,
 }
 
-impl Page for Json {
+impl ExportForm for JsonExport {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
         let about = session.to_json();
         let about = about.to_string();
         write!(out.to, "{{\"session\":{},\n\"messages\":[", (out.redact)(&about))
     }
 
-    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
         let (who, tool) = match &said.who {
             Who::User => ("user", None),
             Who::Assistant => ("assistant", None),
@@ -49,7 +49,7 @@ impl Page for Json {
         self.line(&line, out)
     }
 
-    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()> {
+    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
         let line = json!({
             "type": "compacted",
             "timestamp": compacted.at_ms.map(crate::time::iso),
@@ -68,7 +68,7 @@ impl Page for Json {
     }
 }
 
-impl Json {
+impl JsonExport {
     fn line(&mut self, line: &Value, out: &mut Out<'_>) -> io::Result<()> {
         let comma = if self.begun { "," } else { "" };
         self.begun = true;

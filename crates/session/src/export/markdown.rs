@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::{Out, Page, REWOUND, about, compaction, heading, speaker, time};
+use super::{ExportForm, Out, REWOUND, about, compaction, heading, speaker, time};
 use crate::catalogue::SessionInfo;
-use crate::history::{Compacted, Piece, Said, Who};
+use crate::history::{CompactionNote, ContentPiece, Utterance, Who};
 
-pub(super) struct Markdown;
+pub(super) struct MarkdownExport;
 
-impl Page for Markdown {
+impl ExportForm for MarkdownExport {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
         let heading = heading(session, out.redact).replace('\n', " ");
         writeln!(out.to, "# {heading}\n\n| | |\n|---|---|")?;
@@ -18,7 +18,7 @@ impl Page for Markdown {
         Ok(())
     }
 
-    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
         if retracted {
             return Ok(());
         }
@@ -28,25 +28,25 @@ impl Page for Markdown {
             let text = (out.redact)(piece.text());
             match piece {
                 // What the model writes is Markdown already; what others write is shown as it is.
-                Piece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
+                ContentPiece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
                     writeln!(out.to, "{text}\n")?;
                 }
-                Piece::Text(_) => writeln!(out.to, "{}", quoted(&text))?,
-                Piece::Thinking(_) => writeln!(out.to, "*Thinking:*\n\n{}", quoted(&text))?,
-                Piece::Call { name, .. } => {
+                ContentPiece::Text(_) => writeln!(out.to, "{}", quoted(&text))?,
+                ContentPiece::Thinking(_) => writeln!(out.to, "*Thinking:*\n\n{}", quoted(&text))?,
+                ContentPiece::Call { name, .. } => {
                     writeln!(out.to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
                 }
-                Piece::Result { is_error, .. } => {
+                ContentPiece::Result { is_error, .. } => {
                     let failed = if *is_error { "Failed:\n\n" } else { "" };
                     writeln!(out.to, "{failed}{}", fenced(&text, ""))?;
                 }
-                Piece::Other(kind) => writeln!(out.to, "*[{kind}]*\n")?,
+                ContentPiece::Other(kind) => writeln!(out.to, "*[{kind}]*\n")?,
             }
         }
         Ok(())
     }
 
-    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()> {
+    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
         writeln!(out.to, "\n---\n\n**{}**\n", compaction(compacted))
     }
 

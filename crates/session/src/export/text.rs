@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::{Out, Page, REWOUND, about, compaction, heading, speaker, time};
+use super::{ExportForm, Out, REWOUND, about, compaction, heading, speaker, time};
 use crate::catalogue::SessionInfo;
-use crate::history::{Compacted, Piece, Said};
+use crate::history::{CompactionNote, ContentPiece, Utterance};
 
-pub(super) struct Text;
+pub(super) struct TextExport;
 
-impl Page for Text {
+impl ExportForm for TextExport {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
         writeln!(out.to, "{}\n", heading(session, out.redact))?;
         for (name, value) in about(session, out.redact) {
@@ -17,7 +17,7 @@ impl Page for Text {
         Ok(())
     }
 
-    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
         if retracted {
             return Ok(());
         }
@@ -26,17 +26,19 @@ impl Page for Text {
         for piece in &said.pieces {
             let text = (out.redact)(piece.text());
             match piece {
-                Piece::Text(_) | Piece::Result { is_error: false, .. } => writeln!(out.to, "{text}")?,
-                Piece::Result { is_error: true, .. } => writeln!(out.to, "(failed)\n{text}")?,
-                Piece::Thinking(_) => writeln!(out.to, "(thinking)\n{text}")?,
-                Piece::Call { name, .. } => writeln!(out.to, "(calls {name})\n{text}")?,
-                Piece::Other(kind) => writeln!(out.to, "[{kind}]")?,
+                ContentPiece::Text(_) | ContentPiece::Result { is_error: false, .. } => {
+                    writeln!(out.to, "{text}")?;
+                }
+                ContentPiece::Result { is_error: true, .. } => writeln!(out.to, "(failed)\n{text}")?,
+                ContentPiece::Thinking(_) => writeln!(out.to, "(thinking)\n{text}")?,
+                ContentPiece::Call { name, .. } => writeln!(out.to, "(calls {name})\n{text}")?,
+                ContentPiece::Other(kind) => writeln!(out.to, "[{kind}]")?,
             }
         }
         Ok(())
     }
 
-    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()> {
+    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
         writeln!(out.to, "\n---- {} ----", compaction(compacted))
     }
 

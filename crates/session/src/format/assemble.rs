@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Compaction, Said};
+use windlass_protocol::{Block, Compaction, UserEntry};
 use windlass_protocol::{Decision, Input, MessageId, Record};
 
-use super::At;
+use super::LogTime;
 use super::decode::{Flaw, OwnLine};
-use super::held::{self, Held};
-use super::own::Own;
-use super::piece::Piece;
+use super::entry_part::EntryPart;
+use super::own_lines::OwnLineBody;
+use super::stored_elsewhere::{self, StoredElsewhere};
 
 /// A record, and where and when it was written.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct LoggedRecord {
     /// Where its line begins.
     pub offset: u64,
     /// When it was written.
-    pub at: At,
+    pub at: LogTime,
     /// The record.
     pub record: Record,
 }
@@ -28,63 +28,69 @@ const BEHIND_MAX: usize = 1000;
 
 /// Puts records together.
 #[derive(Debug, Default)]
-pub(crate) struct Assembler {
-    ready: Vec<Told>,
-    now: At,
+pub(crate) struct RecordAssembler {
+    ready: Vec<LoggedRecord>,
+    now: LogTime,
     front: Option<(MessageId, Vec<Block>)>,
     boundary: Option<Box<Compaction>>,
-    heard: Option<Waiting>,
+    heard: Option<UnfilledEvent>,
 }
 
 /// Something heard that waits for the line that holds the rest of it, and what came meanwhile.
 #[derive(Debug)]
-struct Waiting {
+struct UnfilledEvent {
     offset: u64,
-    at: At,
+    at: LogTime,
     input: Box<Input>,
-    held: Held,
-    behind: Vec<Told>,
+    held: StoredElsewhere,
+    behind: Vec<LoggedRecord>,
     /// Where the rest should stand, and stands changed.
     changed: Option<u64>,
 }
 
-impl Assembler {
+impl RecordAssembler {
     /// Takes a line of our own. The error is about something before it.
     pub(crate) fn own(&mut self, offset: u64, line: OwnLine) -> Result<(), (u64, Flaw)> {
         self.now = line.at;
         let cut = match &line.own {
-            Own::Heard { .. } | Own::Opened(_) | Own::Facts { .. } => self.give_up(),
-            Own::Mark(_) | Own::Record(_) => None,
+            OwnLineBody::Heard { .. } | OwnLineBody::Opened(_) | OwnLineBody::Facts { .. } => self.give_up(),
+            OwnLineBody::Mark(_) | OwnLineBody::Record(_) => None,
         };
         match line.own {
-            Own::Heard { input, held: Some(held) } => {
-                self.heard =
-                    Some(Waiting { offset, at: self.now, input, held, behind: Vec::new(), changed: None });
+            OwnLineBody::Heard { input, held: Some(held) } => {
+                self.heard = Some(UnfilledEvent {
+                    offset,
+                    at: self.now,
+                    input,
+                    held,
+                    behind: Vec::new(),
+                    changed: None,
+                });
             }
-            Own::Heard { input, held: None } => self.push(offset, Record::Heard(input)),
-            Own::Record(record) => self.push(offset, *record),
-            Own::Facts { facts, .. } => self.push(offset, Record::Facts(facts)),
-            Own::Opened(_) | Own::Mark(_) => {}
+            OwnLineBody::Heard { input, held: None } => self.push(offset, Record::Heard(input)),
+            OwnLineBody::Record(record) => self.push(offset, *record),
+            OwnLineBody::Facts { facts, .. } => self.push(offset, Record::Snapshot(facts)),
+            OwnLineBody::Opened(_) | OwnLineBody::Mark(_) => {}
         }
         cut.map_or(Ok(()), Err)
     }
 
     /// Takes what an entry holds.
-    pub(crate) fn piece(&mut self, offset: u64, piece: Piece) -> Result<(), Flaw> {
+    pub(crate) fn piece(&mut self, offset: u64, piece: EntryPart) -> Result<(), Flaw> {
         let (front, boundary) = (self.front.take(), self.boundary.take());
         match piece {
-            Piece::Whole(record) => self.push(offset, record),
-            Piece::Front { id, blocks } => self.front = Some((id, blocks)),
-            Piece::Boundary(compaction) => self.boundary = Some(compaction),
-            Piece::Rest(said) => {
+            EntryPart::Whole(record) => self.push(offset, record),
+            EntryPart::Front { id, blocks } => self.front = Some((id, blocks)),
+            EntryPart::Boundary(compaction) => self.boundary = Some(compaction),
+            EntryPart::Rest(said) => {
                 let Some((_, mut blocks)) = front.filter(|(id, _)| *id == said.message.id) else {
                     return Err(Flaw("the first part of a message is missing".into()));
                 };
                 blocks.extend_from_slice(&said.message.blocks);
                 let message = Arc::new(said.message.with_blocks(blocks));
-                self.push(offset, Record::Said(Said { message, ..said }));
+                self.push(offset, Record::Said(UserEntry { message, ..said }));
             }
-            Piece::Summary(message) => {
+            EntryPart::Summary(message) => {
                 let Some(compaction) = boundary else {
                     return Err(Flaw("the compaction before a summary is missing".into()));
                 };
@@ -102,7 +108,7 @@ impl Assembler {
     }
 
     /// Records that are complete, in order.
-    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Told> + use<'_> {
+    pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
         self.ready.drain(..)
     }
 
@@ -120,10 +126,10 @@ impl Assembler {
     }
 
     fn push(&mut self, offset: u64, record: Record) {
-        let told = Told { offset, at: self.now, record };
+        let told = LoggedRecord { offset, at: self.now, record };
         let Some(mut waiting) = self.heard.take() else { return self.ready.push(told) };
-        let is_filled = held::fill(&mut waiting.input.event, &waiting.held, &told.record);
-        if !is_filled && held::is_place(&waiting.held, &told.record) {
+        let is_filled = stored_elsewhere::fill(&mut waiting.input.event, &waiting.held, &told.record);
+        if !is_filled && stored_elsewhere::is_place(&waiting.held, &told.record) {
             waiting.changed = Some(told.offset);
         }
         waiting.behind.push(told);
@@ -135,7 +141,7 @@ impl Assembler {
             return self.ready.extend(waiting.behind);
         }
         let record = Record::Heard(waiting.input);
-        self.ready.push(Told { offset: waiting.offset, at: waiting.at, record });
+        self.ready.push(LoggedRecord { offset: waiting.offset, at: waiting.at, record });
         self.ready.extend(waiting.behind);
     }
 }

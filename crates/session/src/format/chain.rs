@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserializer, Serializer};
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Said};
+use windlass_protocol::{MessageId, UserEntry};
 
-use super::json::{Each, Form, Json, Plain, Unfit, choice, object};
+use super::form::{As, FieldForm, PlainForm, choice, object};
 
 /// How much of the last prompt lists show.
 const LAST_PROMPT_CHARS_MAX: usize = 200;
@@ -17,9 +18,9 @@ pub(crate) struct Chain {
     /// The entry that those of the present request follow.
     base: Option<Uuid>,
     /// What was said since that request went out and still stands, in order.
-    standing: Vec<Standing>,
+    standing: Vec<ChainEntry>,
     /// The entries of calls that are not answered.
-    asked: Asked,
+    asked: OpenCalls,
     /// The beginning of the last prompt.
     pub(crate) last_prompt: Option<Arc<str>>,
 }
@@ -27,13 +28,13 @@ pub(crate) struct Chain {
 object!(Chain { base, standing, asked, last_prompt });
 
 #[derive(Clone, Debug, PartialEq)]
-struct Standing {
+struct ChainEntry {
     id: MessageId,
     uuid: Uuid,
     link: Link,
 }
 
-object!(Standing { id, uuid, link });
+object!(ChainEntry { id, uuid, link });
 
 /// What an entry is to those that follow it.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,25 +55,25 @@ pub(crate) enum Link {
 choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Asked(BTreeMap<MessageId, Uuid>);
+struct OpenCalls(BTreeMap<MessageId, Uuid>);
 
-impl Json for Asked {
-    fn put(&self, out: &mut Vec<u8>) {
-        let list = self.0.iter().map(|(id, uuid)| (*id, *uuid)).collect();
-        Each::<Plain>::put(&list, out);
+/// A list of pairs: keys of an object are always text.
+impl FieldForm<OpenCalls> for PlainForm {
+    fn serialize<S: Serializer>(value: &OpenCalls, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(value.0.iter().map(|(id, uuid)| (As::<_, Self>::new(id), As::<_, Self>::new(uuid))))
     }
 
-    fn take(json: &str) -> Result<Self, Unfit> {
-        let list: Vec<(MessageId, Uuid)> = Json::take(json)?;
-        Ok(Self(list.into_iter().collect()))
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<OpenCalls, D::Error> {
+        let list: Vec<(MessageId, Uuid)> = Self::deserialize(from)?;
+        Ok(OpenCalls(list.into_iter().collect()))
     }
 
-    fn is_left_out(&self) -> bool {
-        self.0.is_empty()
+    fn is_left_out(value: &OpenCalls) -> bool {
+        value.0.is_empty()
     }
 
-    fn when_left_out() -> Option<Self> {
-        Some(Self::default())
+    fn when_left_out() -> Option<OpenCalls> {
+        Some(OpenCalls::default())
     }
 }
 
@@ -86,7 +87,7 @@ impl Chain {
 
     /// What a block of this response follows: the block before it, whatever results came in between.
     pub(crate) fn parent_of_block(&self, response: &str) -> Option<Uuid> {
-        let of_response = |entry: &&Standing| matches!(&entry.link, Link::Block { message_id, .. } if **message_id == *response);
+        let of_response = |entry: &&ChainEntry| matches!(&entry.link, Link::Block { message_id, .. } if **message_id == *response);
         self.round().iter().rfind(of_response).map(|entry| entry.uuid).or_else(|| self.parent())
     }
 
@@ -102,7 +103,7 @@ impl Chain {
             Link::Result { asked_by } => drop(self.asked.0.remove(asked_by)),
             Link::Said | Link::Block { .. } => {}
         }
-        self.standing.push(Standing { id, uuid, link });
+        self.standing.push(ChainEntry { id, uuid, link });
     }
 
     /// A request goes out: what stands now is not taken back any more.
@@ -112,7 +113,7 @@ impl Chain {
     }
 
     /// Remembers the beginning of a prompt, behind the blocks that the engine put in front.
-    pub(crate) fn heard_prompt(&mut self, said: &Said, front: usize) {
+    pub(crate) fn heard_prompt(&mut self, said: &UserEntry, front: usize) {
         let blocks = said.message.blocks.get(front..).filter(|_| said.is_prompt()).unwrap_or_default();
         let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()));
         if let Some(text) = text {
@@ -133,7 +134,7 @@ impl Chain {
     }
 
     /// The blocks and results at the end.
-    fn round(&self) -> &[Standing] {
+    fn round(&self) -> &[ChainEntry] {
         let said = self.standing.iter().rposition(|entry| entry.link == Link::Said);
         &self.standing[said.map_or(0, |place| place + 1)..]
     }
@@ -171,9 +172,9 @@ mod tests {
             }
         }
         assert_eq!(parents, expected, "{entries}");
-        let mut json = Vec::new();
-        chain.put(&mut json);
-        assert_eq!(Chain::take(std::str::from_utf8(&json).unwrap()).unwrap(), chain);
+        let json = serde_json::to_string(&As::<_, PlainForm>::new(&chain)).unwrap();
+        let back: Chain = PlainForm::deserialize(&mut serde_json::Deserializer::from_str(&json)).unwrap();
+        assert_eq!(back, chain);
     }
 
     #[test]

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::{Intended, MessageId, Record, Spent};
+use windlass_protocol::{CallIntent, MessageId, Record, SpendEntry};
 
-use super::At;
+use super::LogTime;
 use super::entry::Meta;
+use super::form::{JsonFields, text};
 use super::header::Header;
-use super::json::{Fields, Json, Plain, Unfit, text};
-use super::own::{self, Own};
+use super::own_lines::{self, OwnLineBody};
 
 /// No log has so many lines, and readers in other languages could not tell larger numbers apart.
 const SEQ_MAX: u64 = 1 << 53;
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub enum Line {
+pub enum LogLine {
     /// A line of our own.
     Own(OwnLine),
     /// An entry of the conversation.
-    Entry(Box<Entry>),
+    Entry(Box<LogEntry>),
     /// Something else, of other programs or for them, by its type.
     Other(Arc<str>),
     /// Nothing at all.
@@ -35,15 +35,15 @@ pub struct OwnLine {
     /// Its number.
     pub seq: u64,
     /// When it was written.
-    pub at: At,
+    pub at: LogTime,
     /// Its sum; none if somebody wrote the line anew.
     pub(crate) sum: Option<u32>,
-    pub(crate) own: Own,
+    pub(crate) own: OwnLineBody,
 }
 
 /// An entry of the conversation, as other programs read it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct LogEntry {
     /// What it is.
     pub kind: EntryKind,
     /// Its id.
@@ -101,9 +101,9 @@ impl Flaw {
     }
 }
 
-impl From<Unfit> for Flaw {
-    fn from(Unfit(why): Unfit) -> Self {
-        Self(why)
+impl From<serde_json::Error> for Flaw {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -112,7 +112,7 @@ impl OwnLine {
     #[must_use]
     pub fn opened(&self) -> Option<&Header> {
         match &self.own {
-            Own::Opened(header) => Some(header),
+            OwnLineBody::Opened(header) => Some(header),
             _ => None,
         }
     }
@@ -120,13 +120,13 @@ impl OwnLine {
     /// What the process said that wrote this line or the next ones, where it is said.
     pub(crate) fn header(&self) -> Option<&Header> {
         match &self.own {
-            Own::Opened(header) | Own::Facts { header, .. } => Some(header),
+            OwnLineBody::Opened(header) | OwnLineBody::Facts { header, .. } => Some(header),
             _ => None,
         }
     }
 
     /// The call that is about to start, if it says that.
-    pub(crate) fn intended(&self) -> Option<&Intended> {
+    pub(crate) fn intended(&self) -> Option<&CallIntent> {
         match self.record() {
             Some(Record::Intended(intended)) => Some(intended),
             _ => None,
@@ -134,7 +134,7 @@ impl OwnLine {
     }
 
     /// What a model took, if it says that.
-    pub(crate) fn spent(&self) -> Option<&Spent> {
+    pub(crate) fn spent(&self) -> Option<&SpendEntry> {
         match self.record() {
             Some(Record::Spent(spent)) => Some(spent),
             _ => None,
@@ -143,27 +143,27 @@ impl OwnLine {
 
     fn record(&self) -> Option<&Record> {
         match &self.own {
-            Own::Record(record) => Some(record),
+            OwnLineBody::Record(record) => Some(record),
             _ => None,
         }
     }
 
     /// Whether it says what the core was told.
     pub(crate) fn is_heard(&self) -> bool {
-        matches!(self.own, Own::Heard { .. })
+        matches!(self.own, OwnLineBody::Heard { .. })
     }
 
     /// What it says about the session itself, if it does.
     #[must_use]
-    pub fn mark(&self) -> Option<&super::Mark> {
+    pub fn mark(&self) -> Option<&super::SessionMark> {
         match &self.own {
-            Own::Mark(mark) => Some(mark),
+            OwnLineBody::Mark(mark) => Some(mark),
             _ => None,
         }
     }
 }
 
-impl Entry {
+impl LogEntry {
     /// The number of the message that it is part of, if it is of ours.
     pub(crate) fn number(&self) -> Option<MessageId> {
         match self.meta.as_ref()? {
@@ -186,17 +186,17 @@ impl Entry {
 }
 
 /// What a line says, given without the line feed at its end.
-pub fn decode_line(line: &[u8]) -> Result<Line, Flaw> {
+pub fn decode_line(line: &[u8]) -> Result<LogLine, Flaw> {
     let line = std::str::from_utf8(line).map_err(|error| Flaw(format!("not valid UTF-8: {error}")))?;
     let line = line.trim_ascii();
     if line.is_empty() {
-        return Ok(Line::Blank);
+        return Ok(LogLine::Blank);
     }
-    let fields = Fields::parse(line)?;
-    let kind = fields.raw("type").and_then(|kind| text(kind.get()).ok());
+    let fields: JsonFields<'_> = serde_json::from_str(line)?;
+    let kind = fields.raw("type").and_then(|kind| text(kind).ok());
     let kind = kind.ok_or_else(|| Flaw("the field `type` is missing".into()))?;
     if kind == "windlass" {
-        return own_line(line, &fields).map(Line::Own);
+        return own_line(line, &fields).map(LogLine::Own);
     }
     let entry = match &*kind {
         "user" => EntryKind::User,
@@ -204,38 +204,39 @@ pub fn decode_line(line: &[u8]) -> Result<Line, Flaw> {
         "system" => EntryKind::System,
         "attachment" => EntryKind::Attachment,
         "progress" => EntryKind::Progress,
-        other => return Ok(Line::Other(other.into())),
+        other => return Ok(LogLine::Other(other.into())),
     };
     match fields.raw("uuid").and_then(name) {
-        Some(uuid) => Ok(Line::Entry(Box::new(self::entry(entry, uuid, &fields)))),
-        None => Ok(Line::Other(kind.into())),
+        Some(uuid) => Ok(LogLine::Entry(Box::new(self::entry(entry, uuid, &fields)))),
+        None => Ok(LogLine::Other(kind.into())),
     }
 }
 
-fn own_line(line: &str, fields: &Fields<'_>) -> Result<OwnLine, Flaw> {
-    let sum = own::check_sum(line).transpose()?;
-    let kind: String = fields.read::<_, Plain>("kind")?;
-    let at = At { at_ms: fields.read::<_, Plain>("at")?, wall_ms: fields.read::<_, Plain>("wall")? };
-    let own = own::take(&kind, at, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
-    let seq = fields.read::<_, Plain>("seq")?;
+fn own_line(line: &str, fields: &JsonFields<'_>) -> Result<OwnLine, Flaw> {
+    let sum = own_lines::check_sum(line).transpose()?;
+    let kind: String = fields.plain::<_, serde_json::Error>("kind")?;
+    let at = LogTime {
+        at_ms: fields.plain::<_, serde_json::Error>("at")?,
+        wall_ms: fields.plain::<_, serde_json::Error>("wall")?,
+    };
+    let own = own_lines::take(&kind, at, fields).map_err(|why| Flaw(format!("`{kind}`: {why}")))?;
+    let seq = fields.plain::<_, serde_json::Error>("seq")?;
     if seq > SEQ_MAX {
         return Err(Flaw("the line number is too large".into()));
     }
     Ok(OwnLine { seq, at, sum, own })
 }
 
-fn entry(kind: EntryKind, uuid: Uuid, fields: &Fields<'_>) -> Entry {
+fn entry(kind: EntryKind, uuid: Uuid, fields: &JsonFields<'_>) -> LogEntry {
     let is = |key: &str| fields.raw(key).is_some_and(|value| value.get() == "true");
     let says =
         |key: &str| fields.raw(key).is_some_and(|value| value.get() != "null" && value.get() != "false");
     let kept = |key: &str| fields.raw(key).map(|value| Arc::from(value.to_owned()));
     let named = |key: &str| fields.raw(key).and_then(name);
-    let subtype = fields.raw("subtype").and_then(|subtype| text(subtype.get()).ok());
-    let wall_ms = fields
-        .raw("timestamp")
-        .and_then(|time| text(time.get()).ok())
-        .and_then(|time| crate::time::parse(&time));
-    Entry {
+    let subtype = fields.raw("subtype").and_then(|subtype| text(subtype).ok());
+    let wall_ms =
+        fields.raw("timestamp").and_then(|time| text(time).ok()).and_then(|time| crate::time::parse(&time));
+    LogEntry {
         kind,
         uuid,
         parent: named("parentUuid"),
@@ -249,13 +250,13 @@ fn entry(kind: EntryKind, uuid: Uuid, fields: &Fields<'_>) -> Entry {
         message: kept("message"),
         structured: kept("toolUseResult"),
         metadata: kept("compactMetadata"),
-        meta: fields.raw("windlass").and_then(|meta| Meta::take(meta.get()).ok()),
+        meta: fields.plain::<_, serde_json::Error>("windlass").unwrap_or_default(),
     }
 }
 
 /// The id of an entry. One that is no UUID, which only files of other programs can have, gets one that follows from it.
 fn name(value: &RawValue) -> Option<Uuid> {
-    let id = text(value.get()).ok()?;
+    let id = text(value).ok()?;
     Some(Uuid::parse_str(&id).unwrap_or_else(|_| {
         let half = |start: u64| {
             id.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

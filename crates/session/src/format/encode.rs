@@ -4,19 +4,16 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use windlass_protocol::{
-    Answered, CallResult, Compaction, Decision, Input, MessageId, Record, Said, SessionKey,
+    AnswerBlock, CallResult, Compaction, Decision, Input, MessageId, Record, SessionKey, UserEntry,
 };
 
-use super::At;
+use super::LogTime;
 use super::chain::{Chain, Link};
-use super::entry::{self, Common, Place};
+use super::entry::{self, Common, EntryPosition};
+use super::form::As;
 use super::header::Header;
-use super::held;
-use super::json::{Object, Plain};
-use super::own::{self, Frame, Mark};
-
-/// The version whose files ours look like.
-const COMPATIBLE_VERSION: &str = "2.1.325";
+use super::own_lines::{self, OwnLineFrame, SessionMark};
+use super::stored_elsewhere;
 
 /// Lists look for the first prompt only near the beginning of a file. One that may be out of their sight is told at once, and
 /// not only at the end of its run.
@@ -50,25 +47,15 @@ pub struct Encoder {
     common: Arc<Common>,
     header: Arc<Header>,
     tail: Tail,
-    now: At,
+    now: LogTime,
 }
 
 impl Encoder {
     /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
     #[must_use]
     pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
-        let mut fields = Vec::new();
-        let mut object = Object::open(&mut fields);
-        object.text("cwd", &header.cwd.to_string_lossy());
-        if let Some(branch) = &header.git_branch {
-            object.text("gitBranch", branch);
-        }
-        object.text("version", COMPATIBLE_VERSION);
-        object.text("userType", "external");
-        object.text("entrypoint", &header.entrypoint);
-        object.write::<_, Plain>("isSidechain", &false);
-        let common = Common { session, fields: fields.split_off(1) };
-        let now = At { at_ms: 0, wall_ms: header.wall_ms };
+        let common = Common::new(session, &header);
+        let now = LogTime { at_ms: 0, wall_ms: header.wall_ms };
         Self { common: Arc::new(common), header, tail, now }
     }
 
@@ -76,10 +63,7 @@ impl Encoder {
     pub fn open(&mut self, out: &mut Vec<u8>) {
         let header = self.header.clone();
         let timestamp = crate::time::iso(header.wall_ms);
-        self.frame("opened").put(out, |line| {
-            line.text("timestamp", &timestamp);
-            line.write::<_, Plain>("of", &header);
-        });
+        OwnLineFrame { timestamp: Some(&timestamp), ..self.frame("opened") }.put(&*header, out);
     }
 
     /// Appends the lines of records that are written together.
@@ -97,10 +81,11 @@ impl Encoder {
     }
 
     /// Appends a line about the session itself.
-    pub fn mark(&mut self, mark: &Mark, at: At, out: &mut Vec<u8>) {
+    pub fn mark(&mut self, mark: &SessionMark, at: LogTime, out: &mut Vec<u8>) {
         self.now = at;
-        self.frame(mark.kind()).put(out, |line| mark.put(line));
-        if let Mark::Rewound { to } = mark {
+        self.tail.seq += 1;
+        mark.put(self.tail.seq, at, out);
+        if let SessionMark::Rewound { to } = mark {
             self.tail.chain.go_on_from(*to);
         }
     }
@@ -120,26 +105,27 @@ impl Encoder {
     }
 
     fn heard(&mut self, input: &Input, following: &[Record], out: &mut Vec<u8>) {
-        self.now = At { at_ms: input.at_ms, wall_ms: input.wall_ms };
-        let split = held::split(input, following);
-        self.frame("heard").put(out, |line| match &split {
-            Some((rest, held)) => own::put_heard(rest, Some(held), line),
-            None => own::put_heard(input, None, line),
-        });
+        self.now = LogTime { at_ms: input.at_ms, wall_ms: input.wall_ms };
+        let split = stored_elsewhere::split(input, following);
+        let frame = self.frame("heard");
+        match &split {
+            Some((rest, held)) => OwnLineFrame { held: Some(As::new(held)), ..frame }.put(rest, out),
+            None => frame.put(input, out),
+        }
     }
 
-    fn said(&mut self, said: &Said, out: &mut Vec<u8>) {
+    fn said(&mut self, said: &UserEntry, out: &mut Vec<u8>) {
         let id = said.message.id;
         if entry::apart(said) > 0 {
             let uuid = self.header.seed.message_uuid(beside(id, 0));
-            entry::put_front(said, &self.place(uuid, self.tail.chain.parent(), &self.timestamp()), out);
+            entry::put_front(said, self.place(uuid, self.tail.chain.parent(), &self.timestamp()), out);
             self.tail.chain.add(id, uuid, Link::Said);
         }
         let parent = self.tail.chain.parent();
         let seed = self.header.seed;
         let key = SessionKey { id: self.common.session, seed, process: seed };
         let uuid = key.said_uuid(id, &said.prompts);
-        entry::put_said(said, &self.place(uuid, parent, &self.timestamp()), out);
+        entry::put_said(said, self.place(uuid, parent, &self.timestamp()), out);
         self.tail.chain.add(id, uuid, Link::Said);
         self.tail.chain.heard_prompt(said, said.context);
         if said.is_prompt() && out.len() > IN_SIGHT_BYTES {
@@ -153,10 +139,10 @@ impl Encoder {
         }
     }
 
-    fn answered(&mut self, answered: &Answered, out: &mut Vec<u8>) {
+    fn answered(&mut self, answered: &AnswerBlock, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(answered.id);
         let parent = self.tail.chain.parent_of_block(&answered.message_id);
-        entry::put_answered(answered, &self.place(uuid, parent, &self.timestamp()), out);
+        entry::put_answered(answered, self.place(uuid, parent, &self.timestamp()), out);
         let link = Link::Block {
             message_id: answered.message_id.clone(),
             asks: answered.block.as_tool_use().is_some(),
@@ -168,7 +154,7 @@ impl Encoder {
         let uuid = self.header.seed.message_uuid(result.id);
         let asker = self.tail.chain.asker(result.asked_by);
         let parent = asker.or_else(|| self.tail.chain.parent());
-        entry::put_result(result, asker, &self.place(uuid, parent, &self.timestamp()), out);
+        entry::put_result(result, asker, self.place(uuid, parent, &self.timestamp()), out);
         self.tail.chain.add(result.id, uuid, Link::Result { asked_by: result.asked_by });
     }
 
@@ -176,23 +162,22 @@ impl Encoder {
         let id = compaction.boundary.id;
         let boundary = self.header.seed.message_uuid(beside(id, 1));
         let last = self.tail.chain.parent();
-        entry::put_boundary(compaction, last, &self.place(boundary, None, &self.timestamp()), out);
+        entry::put_boundary(compaction, last, self.place(boundary, None, &self.timestamp()), out);
         let summary = self.header.seed.message_uuid(id);
         let timestamp = self.timestamp();
-        entry::put_summary(&compaction.boundary, &self.place(summary, Some(boundary), &timestamp), out);
+        entry::put_summary(&compaction.boundary, self.place(summary, Some(boundary), &timestamp), out);
         self.tail.chain.go_on_from(Some(summary));
     }
 
     fn own(&mut self, record: &Record, out: &mut Vec<u8>) {
-        let Some(kind) = own::kind(record) else { return };
+        let Some(kind) = own_lines::kind(record) else { return };
         let frame = self.frame(kind);
-        frame.put(out, |line| {
-            if let Record::Facts(_) = record {
-                line.write::<_, Plain>("header", &*self.header);
-                line.write::<_, Plain>("chain", &self.tail.chain);
-            }
-            own::put_record(record, line);
-        });
+        if let Record::Snapshot(facts) = record {
+            let (header, chain) = (As::new(&*self.header), As::new(&self.tail.chain));
+            OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(facts, out);
+        } else {
+            own_lines::put_record(record, &frame, out);
+        }
         match record {
             Record::Requested(_) => self.tail.chain.requested(),
             Record::Retracted(messages) => self.tail.chain.retracted(messages),
@@ -201,17 +186,17 @@ impl Encoder {
         }
     }
 
-    fn frame<'a>(&mut self, kind: &'a str) -> Frame<'a> {
+    fn frame<'a>(&mut self, kind: &'a str) -> OwnLineFrame<'a> {
         self.tail.seq += 1;
-        Frame { kind, seq: self.tail.seq, at: self.now }
+        OwnLineFrame::new(kind, self.tail.seq, self.now)
     }
 
     fn timestamp(&self) -> String {
         crate::time::iso(self.now.wall_ms)
     }
 
-    fn place<'a>(&'a self, uuid: Uuid, parent: Option<Uuid>, timestamp: &'a str) -> Place<'a> {
-        Place { common: &self.common, uuid, parent, timestamp }
+    fn place<'a>(&'a self, uuid: Uuid, parent: Option<Uuid>, timestamp: &'a str) -> EntryPosition<'a> {
+        EntryPosition { common: &self.common, uuid, parent, timestamp }
     }
 }
 

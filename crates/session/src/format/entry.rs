@@ -1,16 +1,21 @@
 //! Chain entries: the lines that other programs read as the conversation.
 
 use std::borrow::Cow;
+use std::ops::Not;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 use windlass_protocol::{
-    Answered, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Message, MessageId, Origin,
-    RawObject, RequestId, Role, Said,
+    AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Message, MessageId,
+    Origin, RawObject, RequestId, Role, UserEntry,
 };
 
-use super::json::{Object, Plain, choice, spans_lines};
-use super::usage::{self, UsageGaps};
+use super::form::{FieldForm as _, PlainForm, choice, put_json, spans_lines};
+use super::header::Header;
+use super::usage::{self, ShownUsage, UsageGaps};
 
 /// What an entry needs to become the very record again that it was made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,33 +81,149 @@ choice!(Meta {
 /// Blocks that the message of the entry does not show byte for byte, by position.
 pub(crate) type Exact = Vec<(usize, String)>;
 
+/// The version whose files ours look like.
+const COMPATIBLE_VERSION: &str = "2.1.325";
+
 /// What all entries of a process have in common.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Common {
+    #[serde(skip)]
     pub(crate) session: Uuid,
-    /// The fields of the context, from `cwd` on, as JSON without braces.
-    pub(crate) fields: Vec<u8>,
+    cwd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    git_branch: Option<Arc<str>>,
+    version: &'static str,
+    user_type: &'static str,
+    entrypoint: Arc<str>,
+    is_sidechain: bool,
+}
+
+impl Common {
+    pub(crate) fn new(session: Uuid, header: &Header) -> Self {
+        Self {
+            session,
+            cwd: header.cwd.to_string_lossy().into_owned(),
+            git_branch: header.git_branch.clone(),
+            version: COMPATIBLE_VERSION,
+            user_type: "external",
+            entrypoint: header.entrypoint.clone(),
+            is_sidechain: false,
+        }
+    }
 }
 
 /// Where an entry stands.
-pub(crate) struct Place<'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct EntryPosition<'a> {
     pub(crate) common: &'a Common,
     pub(crate) uuid: Uuid,
     pub(crate) parent: Option<Uuid>,
     pub(crate) timestamp: &'a str,
 }
 
-impl Place<'_> {
-    /// The fields that every entry begins with. `sessionId` stands before anything that somebody said.
-    fn open<'o>(&self, kind: &str, out: &'o mut Vec<u8>) -> Object<'o> {
-        let mut entry = Object::open(out);
-        entry.text("type", kind);
-        entry.write::<_, Plain>("uuid", &self.uuid);
-        entry.write::<_, Plain>("parentUuid", &self.parent);
-        entry.write::<_, Plain>("sessionId", &self.common.session);
-        entry.text("timestamp", self.timestamp);
-        entry.splice(&self.common.fields);
-        entry
+/// The line of an entry. `sessionId` stands before anything that somebody said.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(with = "PlainForm")]
+    uuid: Uuid,
+    #[serde(with = "PlainForm")]
+    parent_uuid: Option<Uuid>,
+    #[serde(with = "PlainForm")]
+    session_id: Uuid,
+    timestamp: &'a str,
+    #[serde(flatten)]
+    common: &'a Common,
+    #[serde(skip_serializing_if = "Not::not")]
+    is_meta: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attachment: Option<Attachment>,
+    #[serde(skip_serializing_if = "Not::not")]
+    is_compact_summary: bool,
+    #[serde(rename = "sourceToolAssistantUUID", with = "PlainForm", skip_serializing_if = "Option::is_none")]
+    source: Option<Uuid>,
+    #[serde(flatten)]
+    boundary: Option<BoundaryFields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<ShownMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_use_result: Option<Cow<'a, RawValue>>,
+    #[serde(with = "PlainForm")]
+    windlass: Meta,
+}
+
+#[derive(Serialize)]
+struct Attachment {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BoundaryFields {
+    subtype: &'static str,
+    #[serde(with = "PlainForm", skip_serializing_if = "Option::is_none")]
+    logical_parent_uuid: Option<Uuid>,
+    content: &'static str,
+    compact_metadata: ShownCompaction,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownCompaction {
+    trigger: &'static str,
+    pre_tokens: u64,
+}
+
+/// The message of an entry. An assistant's is the one on the live stream.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ShownMessage<'a> {
+    User {
+        role: &'static str,
+        content: ShownContent<'a>,
+    },
+    Assistant {
+        id: &'a str,
+        #[serde(rename = "type")]
+        kind: &'static str,
+        role: &'static str,
+        model: &'a str,
+        content: ShownContent<'a>,
+        stop_reason: (),
+        stop_sequence: (),
+        usage: Box<ShownUsage>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ShownContent<'a> {
+    Text(&'a str),
+    Blocks(Vec<Cow<'a, RawValue>>),
+}
+
+impl<'a> EntryLine<'a> {
+    fn new(kind: &'static str, place: EntryPosition<'a>, windlass: Meta) -> Self {
+        Self {
+            kind,
+            uuid: place.uuid,
+            parent_uuid: place.parent,
+            session_id: place.common.session,
+            timestamp: place.timestamp,
+            common: place.common,
+            is_meta: false,
+            attachment: None,
+            is_compact_summary: false,
+            source: None,
+            boundary: None,
+            message: None,
+            tool_use_result: None,
+            windlass,
+        }
     }
 }
 
@@ -118,173 +239,138 @@ fn is_note(origin: &Origin) -> bool {
 }
 
 /// How many blocks of a message stand in an entry of their own in front of it.
-pub(crate) fn apart(said: &Said) -> usize {
+pub(crate) fn apart(said: &UserEntry) -> usize {
     if said.context < said.message.blocks.len() { said.context } else { 0 }
 }
 
 /// The entry of the blocks in front.
-pub(crate) fn put_front(said: &Said, place: &Place<'_>, out: &mut Vec<u8>) {
-    put_line(out, |out| {
-        let mut entry = place.open("user", out);
-        entry.write::<_, Plain>("isMeta", &true);
-        let exact = put_user_message(entry.name("message"), &said.message.blocks[..apart(said)]);
-        entry.write::<_, Plain>("windlass", &Meta::Front { n: said.message.id, exact });
-        entry.close();
-    });
+pub(crate) fn put_front(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
+    let (message, exact) = user_message(&said.message.blocks[..apart(said)]);
+    let entry = EntryLine::new("user", place, Meta::Front { n: said.message.id, exact });
+    put_line(&EntryLine { is_meta: true, message: Some(message), ..entry }, out);
 }
 
 /// The entry of what was said.
-pub(crate) fn put_said(said: &Said, place: &Place<'_>, out: &mut Vec<u8>) {
+pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let message = &said.message;
     let front = apart(said);
     let is_note = is_note(&message.origin) || said.context > front;
-    put_line(out, |out| {
-        let mut entry = place.open(if is_note { "attachment" } else { "user" }, out);
-        if is_note {
-            entry.write::<_, Plain>("isMeta", &true);
-            entry.name("attachment").extend_from_slice(br#"{"type":"windlass_note"}"#);
-        }
-        let exact = put_user_message(entry.name("message"), &message.blocks[front..]);
-        let meta = Meta::Said {
-            n: message.id,
-            origin: message.origin.clone(),
-            assistant: message.role == Role::Assistant,
-            prompts: said.prompts.clone(),
-            context: Some(said.context).filter(|context| *context > 0),
-            apart: front > 0,
-            taken: Some(said.taken).filter(|taken| *taken > 0),
-            exact,
-        };
-        entry.write::<_, Plain>("windlass", &meta);
-        entry.close();
-    });
+    let (shown, exact) = user_message(&message.blocks[front..]);
+    let meta = Meta::Said {
+        n: message.id,
+        origin: message.origin.clone(),
+        assistant: message.role == Role::Assistant,
+        prompts: said.prompts.clone(),
+        context: Some(said.context).filter(|context| *context > 0),
+        apart: front > 0,
+        taken: Some(said.taken).filter(|taken| *taken > 0),
+        exact,
+    };
+    let entry = EntryLine::new(if is_note { "attachment" } else { "user" }, place, meta);
+    let attachment = is_note.then_some(Attachment { kind: "windlass_note" });
+    put_line(&EntryLine { is_meta: is_note, attachment, message: Some(shown), ..entry }, out);
 }
 
-/// The entry of a block of an answer. Its message is the one on the live stream.
-pub(crate) fn put_answered(answered: &Answered, place: &Place<'_>, out: &mut Vec<u8>) {
-    put_line(out, |out| {
-        let mut entry = place.open("assistant", out);
-        let mut message = Object::open(entry.name("message"));
-        message.text("id", &answered.message_id);
-        message.text("type", "message");
-        message.text("role", "assistant");
-        message.text("model", &answered.answered_by);
-        let exact = put_blocks(std::slice::from_ref(&answered.block), message.name("content"));
-        message.write::<_, Plain>("stop_reason", &None::<String>);
-        message.write::<_, Plain>("stop_sequence", &None::<String>);
-        let usage = usage::put(answered.usage.as_deref(), message.name("usage"));
-        message.close();
-        let meta = Meta::Answered {
-            n: answered.id,
-            request: answered.request,
-            index: answered.index,
-            model: answered.model.clone(),
-            usage,
-            aborted: answered.aborted,
-            exact,
-        };
-        entry.write::<_, Plain>("windlass", &meta);
-        entry.close();
-    });
+/// The entry of a block of an answer.
+pub(crate) fn put_answered(answered: &AnswerBlock, place: EntryPosition<'_>, out: &mut Vec<u8>) {
+    let (content, exact) = shown_blocks(std::slice::from_ref(&answered.block));
+    let (shown_usage, usage) = usage::show(answered.usage.as_deref());
+    let message = ShownMessage::Assistant {
+        id: &answered.message_id,
+        kind: "message",
+        role: "assistant",
+        model: &answered.answered_by,
+        content,
+        stop_reason: (),
+        stop_sequence: (),
+        usage: Box::new(shown_usage),
+    };
+    let meta = Meta::Answered {
+        n: answered.id,
+        request: answered.request,
+        index: answered.index,
+        model: answered.model.clone(),
+        usage,
+        aborted: answered.aborted,
+        exact,
+    };
+    put_line(&EntryLine { message: Some(message), ..EntryLine::new("assistant", place, meta) }, out);
 }
 
 /// The entry of a result, with the entry of the block that made the call.
-pub(crate) fn put_result(result: &CallResult, source: Option<Uuid>, place: &Place<'_>, out: &mut Vec<u8>) {
-    put_line(out, |out| {
-        let mut entry = place.open("user", out);
-        entry.field::<_, Plain>("sourceToolAssistantUUID", &source);
-        let exact = put_user_message(entry.name("message"), std::slice::from_ref(&result.result));
-        let mut structured = None;
-        if let Some(raw) = &result.structured {
-            let json = raw.0.get();
-            structured = Some(json.to_owned()).filter(|json| needs_copy(json));
-            entry.name("toolUseResult").extend_from_slice(on_one_line(json).as_bytes());
-        }
-        let meta = Meta::Result {
-            n: result.id,
-            call: result.call,
-            by: result.asked_by,
-            name: result.name.clone(),
-            exact,
-            structured,
-        };
-        entry.write::<_, Plain>("windlass", &meta);
-        entry.close();
-    });
+pub(crate) fn put_result(
+    result: &CallResult,
+    source: Option<Uuid>,
+    place: EntryPosition<'_>,
+    out: &mut Vec<u8>,
+) {
+    let (message, exact) = user_message(std::slice::from_ref(&result.result));
+    let json = result.structured.as_ref().map(|raw| raw.0.get());
+    let meta = Meta::Result {
+        n: result.id,
+        call: result.call,
+        by: result.asked_by,
+        name: result.name.clone(),
+        exact,
+        structured: json.filter(|json| needs_copy(json)).map(str::to_owned),
+    };
+    let tool_use_result = json.and_then(|json| raw(on_one_line(json)));
+    let entry = EntryLine::new("user", place, meta);
+    put_line(&EntryLine { source, message: Some(message), tool_use_result, ..entry }, out);
 }
 
 /// The entry that says that everything before was compacted.
 pub(crate) fn put_boundary(
     compaction: &Compaction,
     last: Option<Uuid>,
-    place: &Place<'_>,
+    place: EntryPosition<'_>,
     out: &mut Vec<u8>,
 ) {
-    put_line(out, |out| {
-        let mut entry = place.open("system", out);
-        entry.text("subtype", "compact_boundary");
-        entry.field::<_, Plain>("logicalParentUuid", &last);
-        entry.text("content", "Conversation compacted");
-        let mut metadata = Object::open(entry.name("compactMetadata"));
-        metadata
-            .text("trigger", if compaction.trigger == CompactTrigger::Manual { "manual" } else { "auto" });
-        metadata.write::<_, Plain>("preTokens", &compaction.tokens_before);
-        metadata.close();
-        let meta = Meta::Boundary {
-            trigger: compaction.trigger,
-            tail: compaction.tail,
-            unbound: compaction.unbound,
-            mechanical: compaction.mechanical,
-            before: compaction.tokens_before,
-            after: compaction.tokens_after,
-            took_ms: compaction.duration_ms,
-        };
-        entry.write::<_, Plain>("windlass", &meta);
-        entry.close();
-    });
+    let meta = Meta::Boundary {
+        trigger: compaction.trigger,
+        tail: compaction.tail,
+        unbound: compaction.unbound,
+        mechanical: compaction.mechanical,
+        before: compaction.tokens_before,
+        after: compaction.tokens_after,
+        took_ms: compaction.duration_ms,
+    };
+    let trigger = if compaction.trigger == CompactTrigger::Manual { "manual" } else { "auto" };
+    let boundary = BoundaryFields {
+        subtype: "compact_boundary",
+        logical_parent_uuid: last,
+        content: "Conversation compacted",
+        compact_metadata: ShownCompaction { trigger, pre_tokens: compaction.tokens_before },
+    };
+    put_line(&EntryLine { boundary: Some(boundary), ..EntryLine::new("system", place, meta) }, out);
 }
 
 /// The entry of the message that stands for everything before a compaction.
-pub(crate) fn put_summary(message: &Message, place: &Place<'_>, out: &mut Vec<u8>) {
-    put_line(out, |out| {
-        let mut entry = place.open("user", out);
-        entry.write::<_, Plain>("isCompactSummary", &true);
-        let exact = put_user_message(entry.name("message"), &message.blocks);
-        let meta = Meta::Summary {
-            n: message.id,
-            origin: message.origin.clone(),
-            assistant: message.role == Role::Assistant,
-            exact,
-        };
-        entry.write::<_, Plain>("windlass", &meta);
-        entry.close();
-    });
+pub(crate) fn put_summary(message: &Message, place: EntryPosition<'_>, out: &mut Vec<u8>) {
+    let (shown, exact) = user_message(&message.blocks);
+    let meta = Meta::Summary {
+        n: message.id,
+        origin: message.origin.clone(),
+        assistant: message.role == Role::Assistant,
+        exact,
+    };
+    let entry = EntryLine::new("user", place, meta);
+    put_line(&EntryLine { is_compact_summary: true, message: Some(shown), ..entry }, out);
 }
 
 /// A line with the beginning of the last prompt, which lists show.
 pub(crate) fn put_last_prompt(prompt: &str, common: &Common, out: &mut Vec<u8>) {
-    put_line(out, |out| {
-        let mut line = Object::open(out);
-        line.text("type", "last-prompt");
-        line.text("lastPrompt", prompt);
-        line.write::<_, Plain>("sessionId", &common.session);
-        line.close();
-    });
+    let session = common.session.hyphenated().to_string();
+    put_line(&json!({ "type": "last-prompt", "lastPrompt": prompt, "sessionId": session }), out);
 }
 
 /// A message of the user's side. One plain text stays a string, as prompts come.
-fn put_user_message(out: &mut Vec<u8>, blocks: &[Block]) -> Exact {
-    let mut message = Object::open(out);
-    message.text("role", "user");
-    let exact = match plain_text(blocks) {
-        Some(text) => {
-            message.text("content", text);
-            Vec::new()
-        }
-        None => put_blocks(blocks, message.name("content")),
+fn user_message(blocks: &[Block]) -> (ShownMessage<'_>, Exact) {
+    let (content, exact) = match plain_text(blocks) {
+        Some(text) => (ShownContent::Text(text), Vec::new()),
+        None => shown_blocks(blocks),
     };
-    message.close();
-    exact
+    (ShownMessage::User { role: "user", content }, exact)
 }
 
 fn plain_text(blocks: &[Block]) -> Option<&str> {
@@ -293,21 +379,25 @@ fn plain_text(blocks: &[Block]) -> Option<&str> {
 }
 
 /// A list of blocks as other programs can read them; what they look like exactly, where that is not the same.
-fn put_blocks(blocks: &[Block], out: &mut Vec<u8>) -> Exact {
+fn shown_blocks(blocks: &[Block]) -> (ShownContent<'_>, Exact) {
     let mut exact = Vec::new();
-    out.push(b'[');
+    let mut list = Vec::with_capacity(blocks.len());
     for (index, block) in blocks.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
         let shown = shown(block);
         if needs_copy(block.json()) || shown != block.json() {
             exact.push((index, block.json().to_owned()));
         }
-        out.extend_from_slice(shown.as_bytes());
+        list.extend(raw(shown));
     }
-    out.push(b']');
-    exact
+    (ShownContent::Blocks(list), exact)
+}
+
+/// Checked JSON, which always is some.
+fn raw(json: Cow<'_, str>) -> Option<Cow<'_, RawValue>> {
+    match json {
+        Cow::Borrowed(json) => serde_json::from_str(json).ok().map(Cow::Borrowed),
+        Cow::Owned(json) => RawValue::from_string(json).ok().map(Cow::Owned),
+    }
 }
 
 /// A block as hosts need it: on one line, and thinking with a text and a signature.
@@ -345,9 +435,9 @@ fn next_separator(bytes: &[u8]) -> Option<(usize, &'static str, &'static str)> {
 }
 
 /// Appends a line in which the line feed is the only end of a line that anybody could see.
-fn put_line(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+fn put_line(line: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
-    write(out);
+    put_json(line, out);
     if next_separator(&out[start..]).is_some() {
         let line = out.split_off(start);
         let mut rest = &line[..];

@@ -2,7 +2,7 @@
 
 use windlass_protocol::{Delta, Event, Interrupt, ModelEvent, ModelNote, Priority, Prompt, Speaker};
 
-use super::json::{choice, names, object};
+use super::form::{choice, names, object};
 
 names!(Interrupt { "stop" = Stop, "replace" = Replace, "leave" = Leave });
 names!(Speaker { "user" = User, "task" = Task, "command" = Command });

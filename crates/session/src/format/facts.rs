@@ -1,16 +1,17 @@
 //! What is restated for whoever opens the session, and the facts that are lines of their own.
 
 use windlass_protocol::{
-    CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent, TimeSpent, UnfinishedPrompt,
+    CallIntent, CompactionMemory, RequestEntry, SentRequest, SessionMemory, SessionSnapshot, SpendEntry,
+    TimeSpent, UnfinishedPrompt,
 };
 
-use super::json::{Each, Hex, Plain, object};
+use super::form::{Each, Hex, PlainForm, object};
 
-object!(Requested { request, model, attempt, parts });
-object!(Intended { call, tool_use_id, tool, kind, input_hash: Hex, changes });
-object!(Spent { model, spend, by_fork, total_usd });
+object!(RequestEntry { request, model, attempt, parts });
+object!(CallIntent { call, tool_use_id, tool, kind, input_hash: Hex, changes });
+object!(SpendEntry { model, spend, by_fork, total_usd });
 
-object!(CompactionFacts {
+object!(CompactionMemory {
     compacted,
     turns_since,
     failures,
@@ -20,14 +21,14 @@ object!(CompactionFacts {
     decided_to,
 });
 object!(TimeSpent { duration_ms, duration_api_ms });
-object!(SentFacts { messages, model, thinking });
+object!(SentRequest { messages, model, thinking });
 object!(UnfinishedPrompt { message, prompts, context });
-object!(Rest {
+object!(SessionMemory {
     compactions,
     counted,
     collapse_failures,
     recent,
-    told_changes: Each<(Plain, Hex)>,
+    told_changes: Each<(PlainForm, Hex)>,
     found_memory,
     told_memory,
     tasks,
@@ -36,7 +37,7 @@ object!(Rest {
     reached,
     time,
 });
-object!(Facts {
+object!(SessionSnapshot {
     messages,
     last_message,
     cwd,

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::value::to_raw_value;
 use windlass_protocol::{RawValueEq, SessionSeed};
 
-use super::json::object;
+use super::form::object;
 
 /// Among the settings: whether somebody keeps what calls change.
-const KEEPER: &str = "file_checkpoints";
+const FILE_CHECKPOINTS: &str = "file_checkpoints";
 
 /// What a process says about itself when it opens a session: the line `opened`. It does not name the session, so that a copy
 /// can take it as it is.
@@ -56,14 +56,14 @@ impl Header {
     }
 
     /// Notes that what calls change is kept.
-    pub(crate) fn note_keeper(&mut self) {
+    pub(crate) fn note_pre_images(&mut self) {
         if let Ok(raw) = to_raw_value(&true) {
-            self.settings.insert(KEEPER.to_owned(), Arc::new(RawValueEq(raw)));
+            self.settings.insert(FILE_CHECKPOINTS.to_owned(), Arc::new(RawValueEq(raw)));
         }
     }
 
     /// Whether what calls change is kept.
-    pub(crate) fn has_keeper(&self) -> bool {
-        self.settings.get(KEEPER).is_some_and(|raw| raw.0.get() == "true")
+    pub(crate) fn has_pre_images(&self) -> bool {
+        self.settings.get(FILE_CHECKPOINTS).is_some_and(|raw| raw.0.get() == "true")
     }
 }

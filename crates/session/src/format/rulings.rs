@@ -1,19 +1,21 @@
 //! What is known about command lines and addresses, and what was decided about calls.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+use serde_json::value::RawValue;
 use windlass_protocol::{
-    Behaviour, CommandEffect, CommandFacts, Destination, FoundCommand, HostFact, NamedPath, Naming,
-    PermissionChange, PermissionUpdate, PlainCommand, Ruled, Ruling, RulingRule, UrlFact, Verdict,
+    Behaviour, CallRuling, CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, PathNaming,
+    PermissionChange, PermissionUpdate, PlainCommand, Ruling, RulingRule, SettingsDestination, UrlFact,
+    Verdict,
 };
 
-use super::json::{Fields, Json, Object, Plain, Unfit, choice, names, object, put_serde, text};
+use super::form::{FieldForm, JsonFields, PlainForm, choice, names, object, put_field, text};
 
 names!(CommandEffect { "looks" = Looks, "changes_files" = ChangesFiles, "unknown" = Unknown });
-names!(Naming { "exact" = Exact, "pattern" = Pattern, "unknown" = Unknown, "mentioned" = Mentioned });
+names!(PathNaming { "exact" = Exact, "pattern" = Pattern, "unknown" = Unknown, "mentioned" = Mentioned });
 names!(Verdict { "allow" = Allow, "ask" = Ask, "classify" = Classify, "deny" = Deny });
 names!(Behaviour { "allow" = Allow, "ask" = Ask, "deny" = Deny });
-names!(Destination { "session" = Session, "local" = Local, "project" = Project, "user" = User });
+names!(SettingsDestination { "session" = Session, "local" = Local, "project" = Project, "user" = User });
 
 object!(NamedPath { path, naming, recursive, redirected });
 object!(PlainCommand { text, words, whole, exact_only, spelled, effect, reads, writes, network });
@@ -23,27 +25,25 @@ object!(UrlFact { text, secure, host, port });
 choice!(HostFact { "name" = Name(name), "v4" = V4(address), "v6" = V6(address) });
 
 object!(RulingRule { text, source });
-object!(Ruled { call, tool_use_id, tool, ruling });
+object!(CallRuling { call, tool_use_id, tool, ruling });
 
 /// The verdict goes by the name that other tools know too.
-impl Json for Ruling {
-    fn put(&self, out: &mut Vec<u8>) {
-        let Self { verdict, rule, reason, undecided } = self;
-        let mut object = Object::open(out);
-        object.field::<_, Plain>("decision", verdict);
-        object.field::<_, Plain>("rule", rule);
-        object.field::<_, Plain>("reason", reason);
-        if *undecided {
-            object.field::<_, Plain>("undecided", undecided);
-        }
-        object.close();
+impl FieldForm<Ruling> for PlainForm {
+    fn serialize<S: Serializer>(value: &Ruling, to: S) -> Result<S::Ok, S::Error> {
+        let Ruling { verdict, rule, reason, undecided } = value;
+        let mut map = to.serialize_map(None)?;
+        put_field::<_, Self, _>(&mut map, "decision", verdict)?;
+        put_field::<_, Self, _>(&mut map, "rule", rule)?;
+        put_field::<_, Self, _>(&mut map, "reason", reason)?;
+        put_field::<_, Self, _>(&mut map, "undecided", undecided)?;
+        map.end()
     }
 
-    fn take(json: &str) -> Result<Self, Unfit> {
-        let fields = Fields::parse(json)?;
-        let (verdict, rule) = (fields.read::<_, Plain>("decision")?, fields.read::<_, Plain>("rule")?);
-        let undecided = fields.raw("undecided").is_some_and(|raw| raw.get() == "true");
-        Ok(Self { verdict, rule, reason: fields.read::<_, Plain>("reason")?, undecided })
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Ruling, D::Error> {
+        let fields = JsonFields::deserialize(from)?;
+        let (verdict, rule) = (fields.plain("decision")?, fields.plain("rule")?);
+        let (reason, undecided) = (fields.plain("reason")?, fields.plain("undecided")?);
+        Ok(Ruling { verdict, rule, reason, undecided })
     }
 }
 
@@ -58,35 +58,23 @@ choice!(PermissionChange {
 });
 
 /// Every command of a line, or why that cannot be said.
-impl Json for Result<Vec<PlainCommand>, String> {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Ok(commands) => commands.put(out),
-            Err(why) => put_serde(why, out),
+impl FieldForm<Result<Vec<PlainCommand>, String>> for PlainForm {
+    fn serialize<S: Serializer>(value: &Result<Vec<PlainCommand>, String>, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Ok(commands) => Self::serialize(commands, to),
+            Err(why) => why.serialize(to),
         }
     }
 
-    fn take(json: &str) -> Result<Self, Unfit> {
-        if json.starts_with('"') {
-            text(json).map(|why| Err(why.into_owned()))
+    fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Result<Vec<PlainCommand>, String>, D::Error> {
+        let raw = <&RawValue>::deserialize(from)?;
+        let known = if raw.get().starts_with('"') {
+            text(raw).map(|why| Err(why.into_owned()))
         } else {
-            Json::take(json).map(Ok)
-        }
+            Self::deserialize(raw).map(Ok)
+        };
+        known.map_err(serde::de::Error::custom)
     }
 }
-
-macro_rules! addresses {
-    ($($type:ty),*) => {$(
-        impl Json for $type {
-            fn put(&self, out: &mut Vec<u8>) {
-                put_serde(&self.to_string(), out);
-            }
-
-            fn take(json: &str) -> Result<Self, Unfit> {
-                text(json)?.parse().map_err(Unfit::new)
-            }
-        }
-    )*};
-}
-
-addresses!(Ipv4Addr, Ipv6Addr);

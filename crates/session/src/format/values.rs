@@ -1,53 +1,50 @@
 //! The small values of the vocabulary.
 
+use serde::ser::SerializeMap as _;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serializer};
+use serde_json::value::RawValue;
+
 use windlass_protocol::{
-    Admission, Answer, CacheCreation, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
+    Admission, AmbientChanges, Answer, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
     Culprit, Decision, Denial, Failure, FailureClass, FileChange, FileSeen, FileStamp, ForkId, HookAnswer,
     HookEnding, HookFailure, HookFailureKind, HookId, HookPermission, HookRun, LookId, MemoryNote, Message,
-    MessageId, ModelSpend, Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, ServerToolUse,
-    SessionSeed, ShownPart, StartSource, StopReason, StoreId, StoredResult, Surroundings, Terminal, TimerId,
-    ToolOutcome, ToolProgress, ToolUse, Usage,
+    MessageId, ModelSpend, Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, SessionSeed,
+    ShownPart, StartSource, StopReason, StoreId, StoredResult, Terminal, TimerId, ToolInput, ToolOutput,
+    ToolProgress, ToolUse, Usage,
 };
 
-use super::json::{
-    Fields, Form, Hex, Json, Object, Packed, Plain, Unfit, choice, names, object, put_serde, text,
+use super::form::{
+    FieldForm, Hex, JsonFields, PackedNumbers, PlainForm, choice, names, object, put_field, text,
 };
 
 macro_rules! ids {
-    ($($type:ident),*) => {$(
-        impl Json for $type {
-            fn put(&self, out: &mut Vec<u8>) {
-                self.0.put(out);
+    ($($type:ident: $form:ident),*) => {$(
+        impl FieldForm<$type> for PlainForm {
+            fn serialize<S: Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
+                $form::serialize(&value.0, to)
             }
 
-            fn take(json: &str) -> Result<Self, Unfit> {
-                Json::take(json).map(Self)
+            fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
+                $form::deserialize(from).map($type)
             }
         }
     )*};
 }
 
-ids!(RequestId, CallId, TimerId, ForkId, HookId, StoreId, LookId, MessageId);
+ids!(RequestId: PlainForm, CallId: PlainForm, TimerId: PlainForm, ForkId: PlainForm, HookId: PlainForm, StoreId: PlainForm, LookId: PlainForm);
+ids!(MessageId: PlainForm, SessionSeed: Hex);
 
-impl Json for SessionSeed {
-    fn put(&self, out: &mut Vec<u8>) {
-        Hex::put(&self.0, out);
+impl FieldForm<Terminal> for PlainForm {
+    fn serialize<S: Serializer>(value: &Terminal, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(value.name())
     }
 
-    fn take(json: &str) -> Result<Self, Unfit> {
-        Hex::take(json).map(Self)
-    }
-}
-
-impl Json for Terminal {
-    fn put(&self, out: &mut Vec<u8>) {
-        put_serde(self.name(), out);
-    }
-
-    fn take(json: &str) -> Result<Self, Unfit> {
-        let name = text(json)?;
-        let known = Self::ALL.into_iter().find(|terminal| terminal.name() == name);
-        known.ok_or_else(|| Unfit(format!("unknown value `{name}`")))
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Terminal, D::Error> {
+        let name = text(from)?;
+        let known = Terminal::ALL.into_iter().find(|terminal| terminal.name() == name);
+        known.ok_or_else(|| serde::de::Error::custom(format_args!("unknown value `{name}`")))
     }
 }
 
@@ -104,26 +101,36 @@ choice!(Origin {
     "attachment" = Attachment,
 });
 
-impl Json for Message {
-    fn put(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.field::<_, Plain>("id", &self.id);
-        object.field::<_, Plain>("role", &self.role);
-        object.field::<_, Plain>("origin", &self.origin);
-        object.field::<_, Plain>("blocks", &self.blocks);
-        object.close();
+impl FieldForm<Message> for PlainForm {
+    fn serialize<S: Serializer>(value: &Message, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        put_field::<_, Self, _>(&mut map, "id", &value.id)?;
+        put_field::<_, Self, _>(&mut map, "role", &value.role)?;
+        put_field::<_, Self, _>(&mut map, "origin", &value.origin)?;
+        put_field::<_, Self, _>(&mut map, "blocks", &value.blocks)?;
+        map.end()
     }
 
-    fn take(json: &str) -> Result<Self, Unfit> {
-        let fields = Fields::parse(json)?;
-        let (id, role) = (fields.read::<_, Plain>("id")?, fields.read::<_, Plain>("role")?);
-        Ok(Self::new(id, role, fields.read::<_, Plain>("origin")?, fields.read::<_, Plain>("blocks")?))
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Message, D::Error> {
+        let fields = JsonFields::deserialize(from)?;
+        let (id, role) = (fields.plain("id")?, fields.plain("role")?);
+        Ok(Message::new(id, role, fields.plain("origin")?, fields.plain("blocks")?))
     }
 }
 
 object!(ToolUse { id, name, input });
-object!(CacheCreation { ephemeral_5m_input_tokens, ephemeral_1h_input_tokens });
-object!(ServerToolUse { web_search_requests, web_fetch_requests });
+
+impl FieldForm<ToolInput> for PlainForm {
+    fn serialize<S: Serializer>(value: &ToolInput, to: S) -> Result<S::Ok, S::Error> {
+        <PlainForm as FieldForm<Arc<RawValue>>>::serialize(value.json(), to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ToolInput, D::Error> {
+        let json: Arc<RawValue> = PlainForm::deserialize(from)?;
+        Ok(json.into())
+    }
+}
+
 object!(Usage {
     input_tokens,
     output_tokens,
@@ -150,18 +157,18 @@ object!(Failure {
 });
 
 object!(PathFact { lexical, resolved, is_directory });
-object!(CallFacts { kind, shared, paths, changes, git_directories, target, commands, url });
+object!(CallFacts { kind, shared, paths, changes, git_directories, target, commands, url } without { run });
 choice!(Admission { "ready" = Ready { tool, facts }, "unknown" = Unknown, "invalid" = Invalid(why) });
 choice!(Answer { "allow" = Allow, "allow_changed" = AllowChanged(input), "deny" = Deny(why) });
 object!(ToolProgress { text });
-object!(ToolOutcome { content, is_error, structured, seen, cwd, readable });
-object!(FileSeen { path, hash: Hex, lines: Packed, whole, shown, stamp });
+object!(ToolOutput { content, is_error, structured, seen, cwd, readable });
+object!(FileSeen { path, hash: Hex, lines: PackedNumbers, whole, shown, stamp });
 object!(FileStamp { inode, size, modified });
 object!(ShownPart { first, count });
 
 object!(MemoryNote { path, text });
 object!(FileChange { path, hash: Hex, note });
-object!(Surroundings { changed, tasks, background, shown });
+object!(AmbientChanges { changed, tasks, background, shown });
 
 choice!(HookPermission { "allow" = Allow, "deny" = Deny(why), "ask" = Ask(why), "defer" = Defer });
 object!(HookAnswer {

@@ -3,6 +3,7 @@
 use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use windlass_text::shorten;
 
 use super::{has_flag, members, text};
 
@@ -104,8 +105,6 @@ fn name_of_command(text: &str) -> Option<String> {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((end, _)) => format!("{}\u{2026}", text[..end].trim_end()),
-        None => text.to_owned(),
-    }
+    shorten::beginning(text, CHARS_MAX)
+        .map_or_else(|| text.to_owned(), |cut| format!("{}\u{2026}", cut.trim_end()))
 }

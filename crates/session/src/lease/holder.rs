@@ -3,16 +3,16 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-use super::{Busy, process};
+use super::{SessionBusy, process};
 
 /// The process that has a lock on this file. On another machine, or in another container, it cannot be known.
-pub(super) fn of(file: &File) -> Busy {
+pub(super) fn of(file: &File) -> SessionBusy {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pid = file.metadata().ok().and_then(|found| {
         let device = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
         holder_in(&locks, device, found.ino())
     });
-    Busy { pid: pid.unwrap_or(0), host: process::host() }
+    SessionBusy { pid: pid.unwrap_or(0), host: process::host() }
 }
 
 /// Lines look like `7: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF`. Some file systems give another device there than elsewhere;

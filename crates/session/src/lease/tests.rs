@@ -9,7 +9,7 @@ fn log() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-fn expect_busy(taken: Result<Lease, LeaseError>) -> Busy {
+fn expect_busy(taken: Result<Lease, LeaseError>) -> SessionBusy {
     match taken {
         Err(LeaseError::Busy(busy)) => busy,
         other => panic!("{other:?}"),
@@ -156,7 +156,7 @@ fn one_of_many_gets_it() {
 /// Without locks of the system, what a file says decides.
 mod without_locks {
     use super::*;
-    use unlocked::{Owner, take};
+    use lock_file::{Owner, take};
 
     fn lock() -> (tempfile::TempDir, PathBuf) {
         let (dir, path) = log();

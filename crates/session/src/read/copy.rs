@@ -12,15 +12,15 @@ use uuid::Uuid;
 use windlass_protocol::RawObject;
 
 use super::file::{LineReader, RawLine};
-use super::load::{End, end};
+use super::load::{ReadEnd, end};
 use super::{LoadError, Upto};
 use crate::Lease;
 use crate::disk::sync_directory;
-use crate::format::{At, BEGINNING, Frame, Mark, decode_line};
+use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
 
 /// A copy that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct LogCopy {
     /// How many bytes it has.
     pub length: u64,
 }
@@ -36,13 +36,13 @@ pub fn copy_log(
     target: &Path,
     session: Uuid,
     lease: Option<&Lease>,
-) -> Result<Copied, LoadError> {
+) -> Result<LogCopy, LoadError> {
     let read = |error| LoadError::Read { path: source.to_owned(), source: error };
     let write = |error| LoadError::Write { path: target.to_owned(), source: error };
     let file = File::open(source).map_err(read)?;
     let end = match end(&file, upto).map_err(read)? {
-        End::At(end) => end,
-        End::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: source.to_owned(), entry }),
+        ReadEnd::At(end) => end,
+        ReadEnd::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: source.to_owned(), entry }),
     };
     if target.exists() {
         return Err(write(io::ErrorKind::AlreadyExists.into()));
@@ -53,39 +53,39 @@ pub fn copy_log(
         Upto::End | Upto::Offset(_) => None,
     };
     let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
-    let mark = Mark::Forked { source: from, entry };
+    let mark = SessionMark::Forked { source: from, entry };
     let temporary = Temporary::create(target).map_err(write)?;
     let length = copy(lines, &temporary.file, session, &mark).map_err(|fault| match fault {
-        Fault::Read(error) => read(error),
-        Fault::Write(error) => write(error),
+        CopyFault::Read(error) => read(error),
+        CopyFault::Write(error) => write(error),
     })?;
     lease.map_or(Ok(()), |lease| lease.cover(&temporary.file)).map_err(write)?;
     temporary.put_in_place(target).map_err(write)?;
-    Ok(Copied { length })
+    Ok(LogCopy { length })
 }
 
-enum Fault {
+enum CopyFault {
     Read(io::Error),
     Write(io::Error),
 }
 
-fn copy(mut lines: LineReader, to: &File, session: Uuid, mark: &Mark) -> Result<u64, Fault> {
+fn copy(mut lines: LineReader, to: &File, session: Uuid, mark: &SessionMark) -> Result<u64, CopyFault> {
     let mut out = BufWriter::with_capacity(CHUNK_BYTES, to);
     let (mut line, mut length, mut seq) = (Vec::new(), 0, 0);
-    while let Some(raw) = lines.next().map_err(Fault::Read)? {
+    while let Some(raw) = lines.next().map_err(CopyFault::Read)? {
         let Some(bytes) = whole_line(raw) else { continue };
         seq = number(bytes).unwrap_or(seq).max(seq);
         line.clear();
         readdress(bytes, session, &mut line);
         line.push(b'\n');
         length += line.len() as u64;
-        out.write_all(&line).map_err(Fault::Write)?;
+        out.write_all(&line).map_err(CopyFault::Write)?;
     }
     line.clear();
-    let at = At { at_ms: 0, wall_ms: crate::time::now_ms() };
-    Frame { kind: mark.kind(), seq: seq + 1, at }.put(&mut line, |object| mark.put(object));
+    let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
+    mark.put(seq + 1, at, &mut line);
     length += line.len() as u64;
-    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(Fault::Write)?;
+    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(CopyFault::Write)?;
     Ok(length)
 }
 

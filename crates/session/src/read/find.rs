@@ -7,14 +7,14 @@ use std::os::unix::fs::FileExt;
 use memchr::memmem::FinderRev;
 use uuid::Uuid;
 
-use crate::format::{FACTS_BEGINNING, Line, decode_line};
+use crate::format::{FACTS_BEGINNING, LogLine, decode_line};
 
 /// What is searched at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// A line that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct LinePosition {
     /// Where it begins.
     pub(crate) offset: u64,
     /// Where the next one begins.
@@ -23,15 +23,15 @@ pub(crate) struct Found {
 
 /// A line that restates everything.
 #[derive(Debug)]
-pub(crate) struct FoundFacts {
-    pub(crate) place: Found,
+pub(crate) struct SnapshotLine {
+    pub(crate) place: LinePosition,
     /// Whether a line feed ends it.
     pub(crate) is_ended: bool,
-    pub(crate) line: Line,
+    pub(crate) line: LogLine,
 }
 
 /// The last line within the first `end` bytes that restates everything and can be used.
-pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<FoundFacts>> {
+pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<SnapshotLine>> {
     let needle = format!("\n{FACTS_BEGINNING}");
     let mut before = end;
     loop {
@@ -42,9 +42,9 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<FoundFacts>
         };
         let line_end = end_of_line(file, offset, end)?;
         let line = read(file, offset, line_end)?;
-        if let Ok(line @ Line::Own(_)) = decode_line(&line) {
-            let place = Found { offset, end: (line_end + 1).min(end) };
-            return Ok(Some(FoundFacts { place, is_ended: line_end < end, line }));
+        if let Ok(line @ LogLine::Own(_)) = decode_line(&line) {
+            let place = LinePosition { offset, end: (line_end + 1).min(end) };
+            return Ok(Some(SnapshotLine { place, is_ended: line_end < end, line }));
         }
         if offset == 0 {
             return Ok(None);
@@ -54,15 +54,15 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<FoundFacts>
 }
 
 /// The last line within the first `end` bytes that is this entry.
-pub(crate) fn last_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option<Found>> {
+pub(crate) fn last_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option<LinePosition>> {
     let needle = uuid.hyphenated().to_string();
     let mut before = end;
     while let Some(at) = rfind(file, before, needle.as_bytes())? {
         let offset = rfind(file, at, b"\n")?.map_or(0, |feed| feed + 1);
         let line_end = end_of_line(file, at, end)?;
         let line = read(file, offset, line_end)?;
-        if matches!(decode_line(&line), Ok(Line::Entry(entry)) if entry.uuid == uuid) {
-            return Ok(Some(Found { offset, end: (line_end + 1).min(end) }));
+        if matches!(decode_line(&line), Ok(LogLine::Entry(entry)) if entry.uuid == uuid) {
+            return Ok(Some(LinePosition { offset, end: (line_end + 1).min(end) }));
         }
         before = offset;
     }

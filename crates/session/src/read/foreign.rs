@@ -9,32 +9,32 @@ use std::io;
 
 use super::file::LineReader;
 use super::find;
-use super::walk::Walk;
-use crate::format::{Line, Mark, decode_line};
+use super::walk::LogWalk;
+use crate::format::{LogLine, SessionMark, decode_line};
 
 pub(crate) use convert::Adopter;
-use select::Index;
+use select::EntryIndex;
 
 /// More flaws than this are not told one by one.
 const FLAWS_MAX: usize = 1000;
 
 /// Takes what stands before the first line of ours. Tells where the rest begins.
-pub(crate) fn adopt(file: &File, end: u64, walk: &mut Walk) -> io::Result<u64> {
-    let mut index = Index::default();
+pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64> {
+    let mut index = EntryIndex::default();
     let mut flaws = Vec::new();
     let mut lines = LineReader::new(file.try_clone()?, 0, end)?;
     // What is no line at the end is left to whoever goes on from there.
     let mut rest = 0;
     while let Some(raw) = lines.next()? {
         match raw.bytes.map(decode_line) {
-            Some(Ok(Line::Own(own))) => {
-                if let Some(Mark::Forked { entry, .. }) = own.mark() {
+            Some(Ok(LogLine::Own(own))) => {
+                if let Some(SessionMark::Forked { entry, .. }) = own.mark() {
                     walk.leaf = walk.leaf.or(*entry);
                 }
                 break;
             }
             Some(Ok(line)) => {
-                if let Line::Entry(entry) = line {
+                if let LogLine::Entry(entry) = line {
                     index.add(raw.offset, raw.length, &entry);
                 }
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
@@ -53,7 +53,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut Walk) -> io::Result<u64> {
     let selection = index.select(walk.leaf);
     for (offset, length) in selection.entries {
         let line = find::read(file, offset, offset + length)?;
-        if let Ok(Line::Entry(entry)) = decode_line(&line) {
+        if let Ok(LogLine::Entry(entry)) = decode_line(&line) {
             walk.adopt(offset, &entry);
         }
     }

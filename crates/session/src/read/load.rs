@@ -8,17 +8,17 @@ use uuid::Uuid;
 use windlass_protocol::MessageId;
 
 use super::file::LineReader;
-use super::walk::Walk;
-use super::{LoadError, Loaded, Upto, find, foreign};
-use crate::format::{Line, decode_line};
+use super::walk::LogWalk;
+use super::{LoadError, LoadedLog, Upto, find, foreign};
+use crate::format::{LogLine, decode_line};
 
 /// Reads a log. Only a file that cannot be read, and an entry that is not in it, are errors.
-pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
+pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(read)?;
     let end = match end(&file, upto).map_err(read)? {
-        End::At(end) => end,
-        End::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: path.to_owned(), entry }),
+        ReadEnd::At(end) => end,
+        ReadEnd::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: path.to_owned(), entry }),
     };
     let leaf = match upto {
         Upto::Entry(entry) => Some(entry),
@@ -29,7 +29,7 @@ pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
 
 /// Reads a log for a session that goes on from there. What stands behind stays in the file, so that none of its numbers is
 /// given again.
-pub fn load_back(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
+pub fn load_back(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     let mut loaded = load(path, upto)?;
     if loaded.is_cut {
         let left_out = File::open(path).and_then(|file| pass_over(file, &mut loaded));
@@ -39,15 +39,15 @@ pub fn load_back(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
 }
 
 /// Notes the numbers of what is left out, and what it took.
-fn pass_over(file: File, loaded: &mut Loaded) -> io::Result<()> {
+fn pass_over(file: File, loaded: &mut LoadedLog) -> io::Result<()> {
     let mut lines = LineReader::new(file, loaded.length, u64::MAX)?;
     while let Some(raw) = lines.next()? {
         match raw.bytes.map(decode_line) {
-            Some(Ok(Line::Own(own))) => {
+            Some(Ok(LogLine::Own(own))) => {
                 loaded.tail.seq = loaded.tail.seq.max(own.seq);
                 loaded.spent_left_out.extend(own.spent().cloned());
             }
-            Some(Ok(Line::Entry(entry))) => {
+            Some(Ok(LogLine::Entry(entry))) => {
                 loaded.last_left_out = loaded.last_left_out.max(entry.number().unwrap_or_default());
             }
             _ => {}
@@ -57,27 +57,27 @@ fn pass_over(file: File, loaded: &mut Loaded) -> io::Result<()> {
 }
 
 /// Where reading stops.
-pub(crate) enum End {
+pub(crate) enum ReadEnd {
     At(u64),
     NoSuchEntry(Uuid),
 }
 
 /// Where reading stops that goes up to there.
-pub(crate) fn end(file: &File, upto: Upto) -> io::Result<End> {
+pub(crate) fn end(file: &File, upto: Upto) -> io::Result<ReadEnd> {
     let length = file.metadata()?.len();
     Ok(match upto {
-        Upto::End => End::At(length),
-        Upto::Offset(offset) if offset >= length => End::At(length),
-        Upto::Offset(offset) => End::At(find::last_line_end(file, offset)?),
+        Upto::End => ReadEnd::At(length),
+        Upto::Offset(offset) if offset >= length => ReadEnd::At(length),
+        Upto::Offset(offset) => ReadEnd::At(find::last_line_end(file, offset)?),
         Upto::Entry(uuid) => match find::last_entry(file, length, uuid)? {
-            Some(found) => End::At(found.end),
-            None => End::NoSuchEntry(uuid),
+            Some(found) => ReadEnd::At(found.end),
+            None => ReadEnd::NoSuchEntry(uuid),
         },
     })
 }
 
-fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
-    let mut walk = Walk::default();
+fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> {
+    let mut walk = LogWalk::default();
     walk.leaf = leaf;
     let is_cut = end < file.metadata()?.len();
     let mut records = Vec::new();
@@ -101,8 +101,8 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
     records.extend(walk.ready().map(|told| told.record));
     let since_facts = end - facts_end.unwrap_or(0);
     let last_left_out = MessageId::default();
-    let Walk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
-    Ok(Loaded {
+    let LogWalk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
+    Ok(LoadedLog {
         header,
         records,
         tail,

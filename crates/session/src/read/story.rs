@@ -6,15 +6,15 @@ use std::io;
 use std::path::Path;
 
 use super::file::{LineReader, RawLine};
-use super::walk::Walk;
+use super::walk::LogWalk;
 use super::{Damage, foreign};
-use crate::format::{Header, Line, Mark, Told, decode_line};
+use crate::format::{Header, LogLine, LoggedRecord, SessionMark, decode_line};
 
 /// What a log tells, in order; see [`story`].
 #[derive(Debug)]
-pub struct Story {
+pub struct LogStory {
     reader: LineReader,
-    walk: Walk,
+    walk: LogWalk,
     ready: VecDeque<Scene>,
     /// How much of the damage was told.
     told: usize,
@@ -32,26 +32,26 @@ pub enum Scene {
         header: Box<Header>,
     },
     /// Something about the session itself.
-    Marked(Mark),
+    Marked(SessionMark),
     /// Something that happened.
-    Told(Told),
+    Told(LoggedRecord),
     /// Something that cannot be used.
     Damaged(Damage),
 }
 
 /// Everything a log tells, in order. Only one line is in memory at a time, and what belongs to it.
-pub fn story(path: &Path) -> io::Result<Story> {
+pub fn story(path: &Path) -> io::Result<LogStory> {
     let file = File::open(path)?;
     let end = file.metadata()?.len();
-    let mut walk = Walk::default();
+    let mut walk = LogWalk::default();
     let from = foreign::adopt(&file, end, &mut walk)?;
     let reader = LineReader::new(file, from, end)?;
-    let mut story = Story { reader, walk, ready: VecDeque::new(), told: 0, is_done: false };
+    let mut story = LogStory { reader, walk, ready: VecDeque::new(), told: 0, is_done: false };
     story.take_ready();
     Ok(story)
 }
 
-impl Story {
+impl LogStory {
     fn take_ready(&mut self) {
         let damage = self.walk.damage.iter().skip(self.told).cloned();
         self.ready.extend(damage.map(Scene::Damaged));
@@ -60,7 +60,7 @@ impl Story {
     }
 }
 
-impl Iterator for Story {
+impl Iterator for LogStory {
     type Item = io::Result<Scene>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -91,7 +91,7 @@ impl Iterator for Story {
 /// What a line tells that is no record.
 fn scene(raw: RawLine<'_>) -> Option<Scene> {
     let is_meant = |line: &[u8]| OTHERS.iter().any(|beginning| line.starts_with(beginning));
-    let Ok(Line::Own(line)) = decode_line(raw.bytes.filter(|bytes| is_meant(bytes))?) else { return None };
+    let Ok(LogLine::Own(line)) = decode_line(raw.bytes.filter(|bytes| is_meant(bytes))?) else { return None };
     match line.opened() {
         Some(header) => Some(Scene::Opened { offset: raw.offset, header: Box::new(header.clone()) }),
         None => line.mark().cloned().map(Scene::Marked),

@@ -6,11 +6,12 @@ use uuid::Uuid;
 use windlass_protocol::Record;
 
 use super::file::RawLine;
-use super::find::FoundFacts;
+use super::find::SnapshotLine;
 use super::foreign::Adopter;
-use super::{Damage, Torn};
+use super::{Damage, TornEnd};
 use crate::format::{
-    Assembler, At, Entry, Flaw, Header, Line, Mark, Own, OwnLine, Piece, Tail, Told, decode_line, link, piece,
+    EntryPart, Flaw, Header, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler,
+    SessionMark, Tail, decode_line, entry_part, link,
 };
 
 /// More damage than this is not told one by one.
@@ -18,15 +19,15 @@ const DAMAGE_MAX: usize = 1000;
 
 /// The state of going through a log.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
-    assembler: Assembler,
+pub(crate) struct LogWalk {
+    assembler: RecordAssembler,
     adopter: Adopter,
     /// Records of a file that is not ours.
-    adopted: Vec<Told>,
+    adopted: Vec<LoggedRecord>,
     pub(crate) tail: Tail,
     pub(crate) header: Option<Header>,
     pub(crate) damage: Vec<Damage>,
-    pub(crate) torn: Option<Torn>,
+    pub(crate) torn: Option<TornEnd>,
     pub(crate) ends_open: bool,
     /// Whether another program wrote any of it.
     pub(crate) foreign: bool,
@@ -36,7 +37,7 @@ pub(crate) struct Walk {
     seen: HashSet<(Uuid, u32)>,
 }
 
-impl Walk {
+impl LogWalk {
     /// Takes the next line.
     pub(crate) fn line(&mut self, raw: RawLine<'_>) {
         self.torn = None;
@@ -51,9 +52,9 @@ impl Walk {
     }
 
     /// Takes an entry of a file that is not ours, in the order of the conversation.
-    pub(crate) fn adopt(&mut self, offset: u64, entry: &Entry) {
+    pub(crate) fn adopt(&mut self, offset: u64, entry: &LogEntry) {
         self.foreign = true;
-        let records: Vec<Record> = match piece(entry) {
+        let records: Vec<Record> = match entry_part(entry) {
             None => self.adopter.convert(entry),
             Some(piece) => {
                 if let Err(flaw) = piece.and_then(|piece| self.assembler.piece(offset, piece)) {
@@ -62,10 +63,10 @@ impl Walk {
                 self.assembler.ready().map(|told| self.adopter.renumber(told.record)).collect()
             }
         };
-        let at = At { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
+        let at = LogTime { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
         for record in records {
             self.link(entry.uuid, &record);
-            self.adopted.push(Told { offset, at, record });
+            self.adopted.push(LoggedRecord { offset, at, record });
         }
     }
 
@@ -75,7 +76,7 @@ impl Walk {
     }
 
     /// Records that are complete, in order.
-    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Told> + use<'_> {
+    pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
         self.adopted.drain(..).chain(self.assembler.ready())
     }
 
@@ -97,29 +98,29 @@ impl Walk {
     }
 
     fn flawed(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
-        self.torn = Some(Torn { offset: raw.offset, length: raw.length });
+        self.torn = Some(TornEnd { offset: raw.offset, length: raw.length });
         self.damaged(raw.offset, flaw);
     }
 
     /// Takes the line that everything before it can be forgotten for.
-    pub(crate) fn restated(&mut self, facts: FoundFacts) {
+    pub(crate) fn restated(&mut self, facts: SnapshotLine) {
         self.ends_open = !facts.is_ended;
         self.decoded(facts.place.offset, facts.line, 0);
     }
 
-    fn decoded(&mut self, offset: u64, line: Line, sum: u32) {
+    fn decoded(&mut self, offset: u64, line: LogLine, sum: u32) {
         match line {
-            Line::Own(own) => {
+            LogLine::Own(own) => {
                 if self.is_new(Uuid::from_u128(own.seq.into()), own.sum.unwrap_or(sum), offset) {
                     self.own(offset, own);
                 }
             }
-            Line::Entry(entry) => {
+            LogLine::Entry(entry) => {
                 if !entry.is_aside && self.is_new(entry.uuid, sum, offset) {
                     self.entry(offset, &entry);
                 }
             }
-            Line::Other(_) | Line::Blank => {}
+            LogLine::Other(_) | LogLine::Blank => {}
         }
     }
 
@@ -139,14 +140,14 @@ impl Walk {
         self.tail.seq = self.tail.seq.max(line.seq);
         let chain = &mut self.tail.chain;
         match &line.own {
-            Own::Opened(header) => self.header = Some((**header).clone()),
-            Own::Mark(Mark::Rewound { to }) => chain.go_on_from(*to),
-            Own::Facts { facts, header, chain: restated } => {
+            OwnLineBody::Opened(header) => self.header = Some((**header).clone()),
+            OwnLineBody::Mark(SessionMark::Rewound { to }) => chain.go_on_from(*to),
+            OwnLineBody::Facts { facts, header, chain: restated } => {
                 self.header = Some((**header).clone());
                 chain.clone_from(restated);
                 self.adopter.saw(facts.last_message);
             }
-            Own::Record(record) => match &**record {
+            OwnLineBody::Record(record) => match &**record {
                 Record::Requested(requested) => {
                     chain.requested();
                     self.adopter.saw_request(requested.request);
@@ -154,24 +155,24 @@ impl Walk {
                 Record::Retracted(messages) => chain.retracted(messages),
                 _ => {}
             },
-            Own::Mark(_) | Own::Heard { .. } => {}
+            OwnLineBody::Mark(_) | OwnLineBody::Heard { .. } => {}
         }
         if let Err((offset, flaw)) = self.assembler.own(offset, line) {
             self.damaged(offset, &flaw);
         }
     }
 
-    fn entry(&mut self, offset: u64, entry: &Entry) {
-        let piece = match piece(entry) {
+    fn entry(&mut self, offset: u64, entry: &LogEntry) {
+        let piece = match entry_part(entry) {
             Some(Ok(piece)) => piece,
             Some(Err(flaw)) => return self.damaged(offset, &flaw),
             None => return self.foreign_entry(offset, entry),
         };
-        if let Piece::Whole(record) = &piece {
+        if let EntryPart::Whole(record) = &piece {
             self.adopter.saw_record(record);
         }
         match (&piece, link(&piece)) {
-            (Piece::Summary(message), _) => {
+            (EntryPart::Summary(message), _) => {
                 self.adopter.saw(message.id);
                 self.tail.chain.go_on_from(Some(entry.uuid));
             }
@@ -182,8 +183,8 @@ impl Walk {
             _ => {}
         }
         match &piece {
-            Piece::Rest(said) => self.tail.chain.heard_prompt(said, 0),
-            Piece::Whole(Record::Said(said)) => self.tail.chain.heard_prompt(said, said.context),
+            EntryPart::Rest(said) => self.tail.chain.heard_prompt(said, 0),
+            EntryPart::Whole(Record::Said(said)) => self.tail.chain.heard_prompt(said, said.context),
             _ => {}
         }
         if let Err(flaw) = self.assembler.piece(offset, piece) {
@@ -191,7 +192,7 @@ impl Walk {
         }
     }
 
-    fn foreign_entry(&mut self, offset: u64, entry: &Entry) {
+    fn foreign_entry(&mut self, offset: u64, entry: &LogEntry) {
         self.foreign = true;
         for record in self.adopter.convert(entry) {
             self.link(entry.uuid, &record);
@@ -203,7 +204,7 @@ impl Walk {
         if let Record::Said(said) = record {
             self.tail.chain.heard_prompt(said, said.context);
         }
-        match link(&Piece::Whole(record.clone())) {
+        match link(&EntryPart::Whole(record.clone())) {
             Some((id, link)) => self.tail.chain.add(id, uuid, link),
             None => self.tail.chain.go_on_from(Some(uuid)),
         }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::disk::simulated::{Fault, SimulatedDisk};
-use crate::disk::{Disk, Opening};
+use crate::disk::tests::simulated_disk::{DiskFault, SimulatedDisk};
+use crate::disk::{Disk, OpenMode};
 use rustix::io::Errno;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ struct Bench {
 
 fn bench() -> Bench {
     let disk = SimulatedDisk::default();
-    let file = disk.open(Path::new("s.jsonl"), Opening::New).unwrap();
+    let file = disk.open(Path::new("s.jsonl"), OpenMode::New).unwrap();
     let commits = Arc::new(Commits::new(PathBuf::from("s.jsonl")));
     let group = GroupCommit::new(Arc::clone(&commits));
     Bench { disk, file, commits, group }
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     fn fail_next(&self, error: Errno) {
-        self.disk.fail(self.disk.operations(), Fault::Fails(error));
+        self.disk.fail(self.disk.operations(), DiskFault::Fails(error));
     }
 
     fn wait_for_syncs(&self, count: u64) {
@@ -161,7 +161,7 @@ fn whoever_asks_is_told_when_it_is_on_the_disk() {
         told.blocking_recv().unwrap().unwrap();
     }
     assert_eq!(bench.unsynced(), 0);
-    bench.disk.fail(bench.disk.operations() + 1, Fault::Fails(Errno::IO));
+    bench.disk.fail(bench.disk.operations() + 1, DiskFault::Fails(Errno::IO));
     let told = bench.commits.ask(bench.write()).unwrap();
     assert!(told.blocking_recv().unwrap().unwrap_err().0.contains("cannot sync the session log"));
     assert_eq!(bench.commits.take_untold(), None, "who asked was told");
@@ -217,7 +217,7 @@ fn a_failed_sync_is_not_made_good_by_a_later_one() {
 #[test]
 fn a_failure_in_the_background_is_told_once() {
     let mut bench = bench();
-    bench.disk.fail(bench.disk.operations() + 1, Fault::Fails(Errno::IO));
+    bench.disk.fail(bench.disk.operations() + 1, DiskFault::Fails(Errno::IO));
     bench.write_soon();
     bench.wait_for_syncs(1);
     drop(bench.group);

@@ -10,7 +10,7 @@ use super::labels::Labels;
 use super::tape::Tape;
 use super::torn::TornPiece;
 use crate::disk::LogFile;
-use crate::{At, Encoder, Loaded, Mark, SessionPaths};
+use crate::{Encoder, LoadedLog, LogTime, SessionMark, SessionPaths};
 
 /// A buffer that grew larger for once, for facts, is not kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
@@ -21,7 +21,7 @@ pub(super) struct Pen {
     /// Whether the file says that this process opened the session.
     opened: bool,
     /// Lines that go in front of the next append.
-    pub(super) marks: Vec<(Mark, At)>,
+    pub(super) marks: Vec<(SessionMark, LogTime)>,
     /// How much was written since everything that counts was restated.
     since_facts: u64,
     labels: Labels,
@@ -45,11 +45,11 @@ impl Pen {
     }
 
     /// Takes over what a reader found.
-    pub(super) fn resume(&mut self, loaded: &Loaded, paths: &SessionPaths) {
+    pub(super) fn resume(&mut self, loaded: &LoadedLog, paths: &SessionPaths) {
         self.since_facts = loaded.since_facts;
         if loaded.is_cut {
-            let at = At { at_ms: 0, wall_ms: crate::time::now_ms() };
-            self.marks.push((Mark::Rewound { to: loaded.tail.parent() }, at));
+            let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
+            self.marks.push((SessionMark::Rewound { to: loaded.tail.parent() }, at));
         }
         self.torn = loaded.torn.map(|torn| TornPiece::new(paths, torn));
         // If there is no room for it now, there may be when something is written.
@@ -95,7 +95,7 @@ impl Pen {
             self.encoder = next;
             self.opened = true;
             self.marks.clear();
-            let restates = records.iter().any(|record| matches!(record, Record::Facts(_)));
+            let restates = records.iter().any(|record| matches!(record, Record::Snapshot(_)));
             self.since_facts = if restates { 0 } else { self.since_facts + buffer.len() as u64 };
         } else {
             self.encoder = self.encoder.clone().after_failure(&next);

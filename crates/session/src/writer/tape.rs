@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, LogFile, Opening, Refused, uninterrupted};
+use crate::disk::{Disk, FileRefusal, LogFile, OpenMode, uninterrupted};
 
 /// As much is read at each end of what others wrote.
 const WINDOW: u64 = 64 * 1024;
@@ -13,14 +13,14 @@ const WINDOW: u64 = 64 * 1024;
 pub(super) struct Tape {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    opening: Opening,
+    opening: OpenMode,
     file: Option<Arc<dyn LogFile>>,
     /// From where to where the last append went. If the file does not end there, somebody else wrote, or an append failed.
     last: Option<(u64, u64)>,
 }
 
 /// The end of the file, just before an append.
-pub(super) struct Place {
+pub(super) struct FileEnd {
     len: u64,
     /// Whether the file ends with a line that nobody finished.
     in_a_line: bool,
@@ -28,7 +28,7 @@ pub(super) struct Place {
     pub(super) news: Vec<u8>,
 }
 
-impl Place {
+impl FileEnd {
     /// As if the file ended with a line that nobody finished.
     pub(super) fn apart(self) -> Self {
         Self { in_a_line: self.len > 0, ..self }
@@ -36,14 +36,14 @@ impl Place {
 }
 
 impl Tape {
-    pub(super) fn new(disk: Arc<dyn Disk>, path: &Path, opening: Opening) -> Self {
+    pub(super) fn new(disk: Arc<dyn Disk>, path: &Path, opening: OpenMode) -> Self {
         Self { disk, path: path.to_owned(), opening, file: None, last: None }
     }
 
     /// Opens the file, if it is not open, and makes sure that it is still the one that others find under its name.
     ///
     /// A file that was removed or cut is given up with an error; the next call makes it anew, or goes on behind what is left.
-    pub(super) fn open(&mut self) -> io::Result<Place> {
+    pub(super) fn open(&mut self) -> io::Result<FileEnd> {
         let file = match self.file.clone() {
             Some(file) => file,
             None => uninterrupted(|| self.disk.open(&self.path, self.opening))?,
@@ -54,8 +54,8 @@ impl Tape {
         if !look.named || is_cut {
             self.file = None;
             self.last = None;
-            self.opening = Opening::Any;
-            return Err(Refused::Removed.into());
+            self.opening = OpenMode::Any;
+            return Err(FileRefusal::Removed.into());
         }
         Ok(self.place(&*file, look.len))
     }
@@ -64,21 +64,21 @@ impl Tape {
         self.file.is_some()
     }
 
-    fn place(&self, file: &dyn LogFile, len: u64) -> Place {
+    fn place(&self, file: &dyn LogFile, len: u64) -> FileEnd {
         if self.last.map_or(0, |(_, end)| end) == len {
-            return Place { len, in_a_line: false, news: Vec::new() };
+            return FileEnd { len, in_a_line: false, news: Vec::new() };
         }
         // What was written at the same time as the last append may stand in front of it.
         let from = self.last.map_or(0, |(begin, _)| begin.min(len));
         let news = both_ends(file, from, len).unwrap_or_default();
         // When in doubt it is in a line: an empty line does no harm.
         let in_a_line = len > 0 && news.last() != Some(&b'\n');
-        Place { len, in_a_line, news }
+        FileEnd { len, in_a_line, news }
     }
 
     /// Appends in one write. `bytes` begins with a line feed, which is left out where the file ends with a whole line.
-    pub(super) fn append(&mut self, place: &Place, bytes: &[u8]) -> io::Result<Arc<dyn LogFile>> {
-        let file = self.file.clone().ok_or(Refused::Removed)?;
+    pub(super) fn append(&mut self, place: &FileEnd, bytes: &[u8]) -> io::Result<Arc<dyn LogFile>> {
+        let file = self.file.clone().ok_or(FileRefusal::Removed)?;
         let bytes = if place.in_a_line { bytes } else { bytes.get(1..).unwrap_or_default() };
         self.last = None;
         write_all(&*file, bytes)?;

@@ -1,11 +1,11 @@
 use super::*;
-use crate::disk::simulated::{Fault, SimulatedDisk};
+use crate::disk::tests::simulated_disk::{DiskFault, SimulatedDisk};
 use rustix::io::Errno;
 use std::path::Path;
 use uuid::Uuid;
 use windlass_protocol::{
-    Block, CallId, CallKind, CompactTrigger, Compaction, Event, Facts, Input, Intended, Message, MessageId,
-    Origin, Repair, Said, SessionSeed, TimerId,
+    Block, CallId, CallIntent, CallKind, CompactTrigger, Compaction, Event, Input, Message, MessageId,
+    Origin, Repair, SessionSeed, SessionSnapshot, TimerId, UserEntry,
 };
 
 mod appends;
@@ -40,11 +40,11 @@ fn batch(n: u64) -> Vec<Record> {
     let heard = Input::at(n, Event::Timer(TimerId(u32::try_from(n).unwrap())));
     let text = Block::text(&format!("batch {n} {}", "x".repeat(usize::try_from(n * 37 % 400).unwrap())));
     let said = Message::user(MessageId(n), Origin::Prompt, vec![text]);
-    vec![Record::Heard(Box::new(heard)), Record::Said(Said::plain(Arc::new(said))), intended(n, &[])]
+    vec![Record::Heard(Box::new(heard)), Record::Said(UserEntry::plain(Arc::new(said))), intended(n, &[])]
 }
 
 fn intended(n: u64, changes: &[&str]) -> Record {
-    Record::Intended(Intended {
+    Record::Intended(CallIntent {
         call: CallId(u32::try_from(n).unwrap()),
         tool_use_id: format!("toolu_{n}").into(),
         tool: "Bash".into(),
@@ -56,7 +56,11 @@ fn intended(n: u64, changes: &[&str]) -> Record {
 
 /// Everything that counts: the batches so far.
 fn facts(batches: &[u64]) -> Record {
-    Record::Facts(Box::new(Facts { doubtful: batches.to_vec(), cwd: "/project".into(), ..Facts::default() }))
+    Record::Snapshot(Box::new(SessionSnapshot {
+        doubtful: batches.to_vec(),
+        cwd: "/project".into(),
+        ..SessionSnapshot::default()
+    }))
 }
 
 /// Which batches a reader finds, restated or as they were appended, in order.
@@ -64,7 +68,7 @@ fn batches(records: &[Record]) -> Vec<u64> {
     let mut found = Vec::new();
     for record in records {
         match record {
-            Record::Facts(facts) => found.clone_from(&facts.doubtful),
+            Record::Snapshot(facts) => found.clone_from(&facts.doubtful),
             Record::Intended(intended) => found.push(intended.input_hash),
             _ => {}
         }
@@ -80,7 +84,7 @@ impl Reader {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn load(&self, bytes: &[u8]) -> Loaded {
+    fn load(&self, bytes: &[u8]) -> LoadedLog {
         let paths = paths(self.0.path());
         std::fs::write(paths.file(), bytes).unwrap();
         crate::load(paths.file(), crate::Upto::End).unwrap()
@@ -88,14 +92,14 @@ impl Reader {
 }
 
 /// What a reader makes of these bytes.
-fn load(bytes: &[u8]) -> Loaded {
+fn load(bytes: &[u8]) -> LoadedLog {
     Reader::new().load(bytes)
 }
 
-fn now(appended: Appended) -> Result<(), LogError> {
+fn now(appended: AppendProgress) -> Result<(), LogError> {
     match appended {
-        Appended::Now(done) => done,
-        Appended::Later(_) => panic!("there is no runtime"),
+        AppendProgress::Now(done) => done,
+        AppendProgress::Later(_) => panic!("there is no runtime"),
     }
 }
 

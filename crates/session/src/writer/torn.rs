@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::disk;
-use crate::{SessionPaths, Torn};
+use crate::{SessionPaths, TornEnd};
 
 /// A piece of a log, and the file it goes to.
 pub(super) struct TornPiece {
     log: PathBuf,
-    torn: Torn,
+    torn: TornEnd,
     copy: PathBuf,
 }
 
 impl TornPiece {
-    pub(super) fn new(paths: &SessionPaths, torn: Torn) -> Self {
+    pub(super) fn new(paths: &SessionPaths, torn: TornEnd) -> Self {
         Self { log: paths.file().to_owned(), torn, copy: paths.torn(torn.offset) }
     }
 

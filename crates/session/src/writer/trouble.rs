@@ -6,7 +6,7 @@ use std::path::Path;
 
 use windlass_ports::LogError;
 
-use crate::disk::Refused;
+use crate::disk::FileRefusal;
 
 /// The log itself could not be written.
 pub(crate) fn of_log(path: &Path, error: &io::Error) -> LogError {
@@ -43,7 +43,7 @@ pub(crate) fn given_up(path: &Path) -> LogError {
 }
 
 fn explain(error: &io::Error) -> String {
-    if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>()) {
+    if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<FileRefusal>()) {
         return format!("{refused}. {}", after_refusal(*refused));
     }
     let (what, then) = match error.kind() {
@@ -83,13 +83,13 @@ fn explain(error: &io::Error) -> String {
     format!("{what} ({error}). {then}")
 }
 
-fn after_refusal(refused: Refused) -> &'static str {
+fn after_refusal(refused: FileRefusal) -> &'static str {
     match refused {
-        Refused::Link => "Replace the link with a real file or directory",
-        Refused::Owner(_) => "Run windlass as that user, or continue in a copy (--fork-session)",
-        Refused::Kind => "Move it away",
-        Refused::Taken => "Resume that session, or choose another id",
-        Refused::Removed => "Send the prompt again; windlass writes what it still has of the session",
+        FileRefusal::Link => "Replace the link with a real file or directory",
+        FileRefusal::Owner(_) => "Run windlass as that user, or continue in a copy (--fork-session)",
+        FileRefusal::Kind => "Move it away",
+        FileRefusal::Taken => "Resume that session, or choose another id",
+        FileRefusal::Removed => "Send the prompt again; windlass writes what it still has of the session",
     }
 }
 
@@ -120,10 +120,10 @@ mod tests {
         check(Errno::NOTDIR, &["where its directory should be", "WINDLASS_HOME"]);
         check(io::ErrorKind::WriteZero, &["accepts no more", "Free some space"]);
         check(Errno::STALE, &["Solve that"]);
-        check(Refused::Link, &["symbolic link", "real file"]);
-        check(Refused::Owner(7), &["uid 7", "as that user"]);
-        check(Refused::Kind, &["not a regular file", "Move it away"]);
-        check(Refused::Taken, &["already exists", "another id"]);
-        check(Refused::Removed, &["removed, replaced or shortened", "prompt again"]);
+        check(FileRefusal::Link, &["symbolic link", "real file"]);
+        check(FileRefusal::Owner(7), &["uid 7", "as that user"]);
+        check(FileRefusal::Kind, &["not a regular file", "Move it away"]);
+        check(FileRefusal::Taken, &["already exists", "another id"]);
+        check(FileRefusal::Removed, &["removed, replaced or shortened", "prompt again"]);
     }
 }

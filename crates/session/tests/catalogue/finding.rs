@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_session::{Catalogue, FindError, Scope, Wanted};
+use windlass_session::{Catalogue, FindError, ListScope, SessionFilter};
 
 use crate::support::{World, id, numbers, user};
 
@@ -80,7 +80,7 @@ fn an_id_that_lies_in_two_other_projects_is_not_guessed() {
     let query = id(1).to_string();
     assert_eq!(found(&world.catalogue(), &here, &query), "one of [1, 1]");
     assert_eq!(world.catalogue().find(&there, &query).unwrap().summary.as_deref(), Some("a"));
-    assert_eq!(numbers(&world.catalogue().list(Scope::Everywhere)), [1]);
+    assert_eq!(numbers(&world.catalogue().list(ListScope::Everywhere)), [1]);
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn the_latest_session_of_the_directory_is_continued() {
         let newest: Vec<_> = catalogue.newest(cwd, wanted).into_iter().collect();
         assert_eq!(numbers(&newest), expected);
     };
-    check(&here, Wanted::Interactive, &[2]);
-    check(&here, Wanted::Any, &[4]);
-    check(&there, Wanted::Any, &[7]);
-    check(&world.project("nowhere"), Wanted::Any, &[]);
-    check(&world.path("missing"), Wanted::Any, &[]);
+    check(&here, SessionFilter::Interactive, &[2]);
+    check(&here, SessionFilter::Any, &[4]);
+    check(&there, SessionFilter::Any, &[7]);
+    check(&world.project("nowhere"), SessionFilter::Any, &[]);
+    check(&world.path("missing"), SessionFilter::Any, &[]);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windlass_session::Scope;
+use windlass_session::ListScope;
 
 use crate::support::{World, id, numbers};
 
@@ -30,7 +30,7 @@ fn ten_thousand_sessions_are_listed_fast() {
     }
     let timed = |what: &str| {
         let start = Instant::now();
-        let listed = world.catalogue().list(Scope::Everywhere);
+        let listed = world.catalogue().list(ListScope::Everywhere);
         println!("{what}: {} sessions in {:?}", listed.len(), start.elapsed());
         assert!(start.elapsed() < GENEROUS);
         assert_eq!(listed.len() as u128, SESSIONS);
@@ -39,7 +39,7 @@ fn ten_thousand_sessions_are_listed_fast() {
     timed("first");
     timed("second");
     let start = Instant::now();
-    world.catalogue().newest(Path::new("/nowhere/project7"), windlass_session::Wanted::Any).unwrap();
+    world.catalogue().newest(Path::new("/nowhere/project7"), windlass_session::SessionFilter::Any).unwrap();
     println!("newest: {:?}", start.elapsed());
 }
 

@@ -111,7 +111,7 @@ fn a_home_that_was_moved_takes_its_sessions_back_where_it_is_now() {
     session(&world, 1);
     remove(&world.layout(), &world.list(Path::new(CWD))[0]).unwrap();
     std::fs::rename(world.path("home"), world.path("moved")).unwrap();
-    let moved = windlass_session::Layout::new(world.path("moved"));
+    let moved = windlass_session::SessionLayout::new(world.path("moved"));
     assert!(restore(&moved, &id(1).to_string()).unwrap().starts_with(world.path("moved")));
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windlass_session::{GitProgram, Identity, Repository, Wanted};
+use windlass_session::{GitProgram, Identity, Repository, SessionFilter};
 
 use crate::support::{World, git, git_program, numbers, repository, user};
 
@@ -15,7 +15,7 @@ fn line(identity: &Identity) -> Value {
 #[track_caller]
 fn check(world: &World, cwd: &Path, listed: &[u128]) {
     assert_eq!(numbers(&world.list(cwd)), listed);
-    let newest: Vec<_> = world.catalogue().newest(cwd, Wanted::Any).into_iter().collect();
+    let newest: Vec<_> = world.catalogue().newest(cwd, SessionFilter::Any).into_iter().collect();
     assert_eq!(numbers(&newest), listed.iter().take(1).copied().collect::<Vec<_>>());
 }
 
@@ -95,7 +95,7 @@ fn work_trees_of_a_repository_share_their_sessions() {
     world.said(&tree, 2, "in the other");
     check(&world, &tree, &[2, 1]);
     // Its own come first, even if they are older.
-    let newest = world.catalogue().newest(&main, Wanted::Any);
+    let newest = world.catalogue().newest(&main, SessionFilter::Any);
     assert_eq!(numbers(&newest.into_iter().collect::<Vec<_>>()), [1]);
     let linked = Repository::discover(&tree).unwrap();
     assert_eq!(linked.branch().as_deref(), Some("topic"));

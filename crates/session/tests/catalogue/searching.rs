@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windlass_session::{Hit, Scope, Who, search};
+use windlass_session::{ListScope, SearchHit, Who, search};
 
 use crate::support::{World, numbers, user};
 
@@ -16,9 +16,9 @@ fn entry(kind: &str, uuid: &str, content: &Value) -> Value {
 
 /// Who said the words in which session, and the line around them.
 fn found(world: &World, words: &str) -> Vec<(u128, Who, String)> {
-    let sessions = world.catalogue().list(Scope::Everywhere);
+    let sessions = world.catalogue().list(ListScope::Everywhere);
     let mut hits = Vec::new();
-    let unreadable = search(&sessions, words, &mut |hit: Hit<'_>| {
+    let unreadable = search(&sessions, words, &mut |hit: SearchHit<'_>| {
         let session = numbers(std::slice::from_ref(hit.session))[0];
         hits.push((session, hit.who, format!("{}[{}]{}", hit.before, hit.words, hit.behind)));
         ControlFlow::Continue(())
@@ -109,7 +109,7 @@ fn a_search_ends_when_enough_was_found() {
     for number in 1..=5 {
         world.said(Path::new(CWD), number, "needle");
     }
-    let sessions = world.catalogue().list(Scope::Everywhere);
+    let sessions = world.catalogue().list(ListScope::Everywhere);
     let mut count = 0;
     search(&sessions, "needle", &mut |_| {
         count += 1;
@@ -122,7 +122,7 @@ fn a_search_ends_when_enough_was_found() {
 fn a_session_that_cannot_be_read_is_named() {
     let world = World::new();
     let path = world.said(Path::new(CWD), 1, "needle");
-    let sessions = world.catalogue().list(Scope::Everywhere);
+    let sessions = world.catalogue().list(ListScope::Everywhere);
     std::fs::remove_file(&path).unwrap();
     assert_eq!(search(&sessions, "needle", &mut |_| ControlFlow::Continue(())), [path]);
 }

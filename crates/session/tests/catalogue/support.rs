@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
-use windlass_session::{Catalogue, GitProgram, Layout, Scope, SessionInfo};
+use windlass_session::{Catalogue, GitProgram, ListScope, SessionInfo, SessionLayout};
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
@@ -26,8 +26,8 @@ impl World {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    pub(crate) fn layout(&self) -> Layout {
-        Layout::new(self.path("home"))
+    pub(crate) fn layout(&self) -> SessionLayout {
+        SessionLayout::new(self.path("home"))
     }
 
     pub(crate) fn catalogue(&self) -> Catalogue {
@@ -59,7 +59,7 @@ impl World {
     }
 
     pub(crate) fn list(&self, cwd: &Path) -> Vec<SessionInfo> {
-        self.catalogue().list(Scope::Project(cwd))
+        self.catalogue().list(ListScope::Project(cwd))
     }
 }
 

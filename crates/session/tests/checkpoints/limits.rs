@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use windlass_session::Point;
+use windlass_session::RewindPoint;
 
 use crate::world::World;
 
@@ -17,7 +17,7 @@ fn a_file_of_fifty_megabytes_comes_back() {
     world.runs("truncate -s 10M large; echo more >> large", &["large"]);
     world.rewinds(point);
     assert!(fs::read(world.path("large")).unwrap() == content);
-    world.rewinds(Point::Undo);
+    world.rewinds(RewindPoint::Undo);
     assert_eq!(fs::metadata(world.path("large")).unwrap().len(), (10 << 20) + 5);
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use proptest::prelude::*;
-use windlass_session::Point;
+use windlass_session::RewindPoint;
 
 use crate::world::World;
 
@@ -101,7 +101,7 @@ proptest! {
                 Step::Undo => {
                     if let Some(model) = before_rewind.take() {
                         let present = files(&world);
-                        let plan = world.plans(Point::Undo);
+                        let plan = world.plans(RewindPoint::Undo);
                         let changes = plan.changes.len();
                         world.checkpoints.apply(&plan).unwrap();
                         prop_assert_eq!(files(&world), model);

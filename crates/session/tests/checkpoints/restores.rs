@@ -9,11 +9,11 @@ use std::process::Command;
 
 use windlass_protocol::SessionKey;
 use windlass_protocol::{CallKind, MessageId};
-use windlass_session::{Action, Checkpoints, Point, RewindError, copy_checkpoints};
+use windlass_session::{Action, Checkpoints, RewindError, RewindPoint, copy_checkpoints};
 
 use crate::world::{KEY, World, paths};
 
-fn actions(world: &World, to: Point) -> Vec<(String, Action)> {
+fn actions(world: &World, to: RewindPoint) -> Vec<(String, Action)> {
     let name = |path: &Path| path.strip_prefix(&world.project).unwrap().to_string_lossy().into_owned();
     world.plans(to).changes.iter().map(|change| (name(&change.path), change.action)).collect()
 }
@@ -72,9 +72,9 @@ fn files_made_deleted_moved_and_with_another_mode() {
     );
     world.rewinds(point);
     assert_eq!(world.tree(), before);
-    world.rewinds(Point::Undo);
+    world.rewinds(RewindPoint::Undo);
     assert_eq!(world.tree(), after);
-    world.rewinds(Point::Undo);
+    world.rewinds(RewindPoint::Undo);
     assert_eq!(world.tree(), before, "undoing the undo");
 }
 
@@ -162,7 +162,7 @@ fn changes_by_others_are_told_and_kept_for_an_undo() {
         ["during", "after", "ours", "theirs"].map(|name| world.read(name)),
         ["old", "old", "old", "user"]
     );
-    world.rewinds(Point::Undo);
+    world.rewinds(RewindPoint::Undo);
     assert_eq!(["during", "after", "ours"].map(|name| world.read(name)), ["2", "user", "1"]);
 }
 
@@ -280,10 +280,10 @@ fn points_are_found_by_id_and_number() {
     assert_eq!(points[0].text, "first");
     assert_eq!(points[1].text.chars().count(), 200);
     assert_eq!(points[1].uuid, KEY.message_uuid(MessageId(2)).to_string());
-    assert_eq!(actions(&world, Point::Number(MessageId(2))).len(), 1);
-    let unknown = world.checkpoints.plan(Point::Number(MessageId(9))).unwrap_err();
+    assert_eq!(actions(&world, RewindPoint::Number(MessageId(2))).len(), 1);
+    let unknown = world.checkpoints.plan(RewindPoint::Number(MessageId(9))).unwrap_err();
     assert!(matches!(unknown, RewindError::Unknown(_)), "{unknown}");
-    assert!(matches!(world.checkpoints.plan(Point::Undo), Err(RewindError::NothingToUndo)));
+    assert!(matches!(world.checkpoints.plan(RewindPoint::Undo), Err(RewindError::NothingToUndo)));
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn a_fork_can_go_back_on_its_own() {
     forked.apply(&forked.plan(point).unwrap()).unwrap();
     assert_eq!(world.read("a"), "old");
     assert!(
-        matches!(world.checkpoints.plan(Point::Undo), Err(RewindError::NothingToUndo)),
+        matches!(world.checkpoints.plan(RewindPoint::Undo), Err(RewindError::NothingToUndo)),
         "it has a journal of its own"
     );
 }

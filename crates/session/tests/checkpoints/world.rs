@@ -8,13 +8,14 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
-use windlass_ports::{Appended, SessionLog as _};
+use windlass_ports::{AppendProgress, SessionLog as _};
 use windlass_protocol::{
-    Answered, Block, CallId, CallKind, Durability, Intended, Message, MessageId, Origin, RawValue, Record,
-    RequestId, Said, SessionKey, SessionSeed,
+    AnswerBlock, Block, CallId, CallIntent, CallKind, Durability, Message, MessageId, Origin, RawValue,
+    Record, RequestId, SessionKey, SessionSeed, UserEntry,
 };
 use windlass_session::{
-    Checkpoints, Header, Keeper, LogOptions, LogWriter, Point, RewindPlan, Rewound, SessionPaths, Upto, load,
+    Checkpoints, Header, LogOptions, LogWriter, PreImageTaker, RewindPlan, RewindPoint, RewindResult,
+    SessionPaths, Upto, load,
 };
 
 pub(crate) const KEY: SessionSeed = SessionSeed(7);
@@ -37,8 +38,8 @@ pub(crate) struct World {
 fn open(home: &Path) -> (Arc<Checkpoints>, Mutex<LogWriter>) {
     let paths = paths(home);
     let checkpoints = Arc::new(Checkpoints::new(&paths, SessionKey::from(KEY)));
-    let keeper: Arc<dyn Keeper> = Arc::<Checkpoints>::clone(&checkpoints);
-    let options = LogOptions { keeper: Some(keeper), ..LogOptions::default() };
+    let keeper: Arc<dyn PreImageTaker> = Arc::<Checkpoints>::clone(&checkpoints);
+    let options = LogOptions { pre_images: Some(keeper), ..LogOptions::default() };
     let header = Arc::new(Header::new(KEY, home, 0));
     let log = match load(paths.file(), Upto::End) {
         Ok(loaded) => LogWriter::resume(&paths, header, &loaded, options).unwrap(),
@@ -85,21 +86,21 @@ impl World {
     }
 
     /// Records are written, as in a run.
-    pub(crate) fn heed(&self, records: &[Record]) {
+    pub(crate) fn take_note(&self, records: &[Record]) {
         let durability = if self.sync { Durability::Synced } else { Durability::Written };
         match self.log.lock().unwrap().append(records, durability) {
-            Appended::Now(done) => done.unwrap(),
-            Appended::Later(_) => panic!("there is no runtime"),
+            AppendProgress::Now(done) => done.unwrap(),
+            AppendProgress::Later(_) => panic!("there is no runtime"),
         }
     }
 
     /// Somebody says something.
-    pub(crate) fn says(&mut self, text: &str) -> Point {
+    pub(crate) fn says(&mut self, text: &str) -> RewindPoint {
         self.messages += 1;
         let id = MessageId(self.messages);
         let message = Message::user(id, Origin::Prompt, vec![Block::text(text)]);
-        self.heed(&[Record::Said(Said::plain(Arc::new(message)))]);
-        Point::Prompt(KEY.message_uuid(id))
+        self.take_note(&[Record::Said(UserEntry::plain(Arc::new(message)))]);
+        RewindPoint::Prompt(KEY.message_uuid(id))
     }
 
     /// A call begins; its id is returned.
@@ -107,7 +108,7 @@ impl World {
         self.calls += 1;
         let id: Arc<str> = format!("toolu_{}", self.calls).into();
         let input = RawValue::from_string(serde_json::json!({ "command": about }).to_string()).unwrap();
-        let asked = Answered {
+        let asked = AnswerBlock {
             id: MessageId(1_000_000 + u64::from(self.calls)),
             request: RequestId(1),
             message_id: "msg".into(),
@@ -118,7 +119,7 @@ impl World {
             usage: None,
             aborted: false,
         };
-        let intended = Intended {
+        let intended = CallIntent {
             call: CallId(self.calls),
             tool_use_id: Arc::clone(&id),
             tool: if kind == CallKind::Execute { "Bash".into() } else { "Edit".into() },
@@ -126,16 +127,16 @@ impl World {
             input_hash: 0,
             changes: changes.to_vec(),
         };
-        self.heed(&[Record::Answered(asked)]);
-        self.heed(&[Record::Intended(intended)]);
+        self.take_note(&[Record::Answered(asked)]);
+        self.take_note(&[Record::Intended(intended)]);
         id
     }
 
     pub(crate) fn ends(&self, id: &Arc<str>) {
         let finished =
             Record::Finished { call: CallId(self.calls), tool_use_id: Arc::clone(id), is_error: false };
-        assert!(self.checkpoints.works_on(std::slice::from_ref(&finished)));
-        self.heed(&[finished]);
+        assert!(self.checkpoints.touches_disk(std::slice::from_ref(&finished)));
+        self.take_note(&[finished]);
     }
 
     /// A call that edits one file.
@@ -156,19 +157,19 @@ impl World {
         self.ends(&id);
     }
 
-    pub(crate) fn plans(&self, to: Point) -> RewindPlan {
+    pub(crate) fn plans(&self, to: RewindPoint) -> RewindPlan {
         self.checkpoints.plan(to).unwrap()
     }
 
     /// Goes back; a plan made afterwards has nothing left to do.
-    pub(crate) fn rewinds(&self, to: Point) -> Rewound {
+    pub(crate) fn rewinds(&self, to: RewindPoint) -> RewindResult {
         let plan = self.plans(to);
         let before = self.tree();
         let dry = self.checkpoints.plan(to).unwrap();
         assert_eq!(self.tree(), before, "planning changes nothing");
         assert_eq!(dry.changes.len(), plan.changes.len());
         let rewound = self.checkpoints.apply(&plan).unwrap();
-        if rewound.failed.is_empty() && to != Point::Undo {
+        if rewound.failed.is_empty() && to != RewindPoint::Undo {
             let left: Vec<_> = self.plans(to).changes.into_iter().map(|change| change.path).collect();
             assert_eq!(left, Vec::<PathBuf>::new(), "nothing is left to do");
         }

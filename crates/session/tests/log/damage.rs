@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use windlass_protocol::{Block, Event, Input, Interrupt, Message, MessageId, Origin, Record, Said};
-use windlass_session::{Torn, Upto, lines, load, records};
+use windlass_protocol::{Block, Event, Input, Interrupt, Message, MessageId, Origin, Record, UserEntry};
+use windlass_session::{TornEnd, Upto, lines, load, records};
 
 use crate::strategies::log;
 use crate::support::{SessionFile, encode, load_bytes, show};
@@ -110,7 +110,7 @@ proptest! {
         // A line that only lacks its line feed is whole.
         let lacks_feed = cut < bytes.len() && bytes[cut] == b'\n' && whole_lines < cut;
         let torn = (whole_lines < cut && !lacks_feed)
-            .then_some(Torn { offset: whole_lines as u64, length: (cut - whole_lines) as u64 });
+            .then_some(TornEnd { offset: whole_lines as u64, length: (cut - whole_lines) as u64 });
         prop_assert_eq!(loaded.torn, torn);
         prop_assert_eq!(loaded.ends_open, whole_lines < cut);
         if !lacks_feed {
@@ -132,7 +132,7 @@ fn is_beginning(some: &[String], all: &[String]) -> bool {
 
 fn said(id: u64, text: &str) -> Record {
     let message = Message::user(MessageId(id), Origin::Prompt, vec![Block::text(text)]);
-    Record::Said(Said::plain(message.into()))
+    Record::Said(UserEntry::plain(message.into()))
 }
 
 fn heard() -> Record {
@@ -201,7 +201,7 @@ fn a_line_that_somebody_wrote_anew_is_taken_as_it_parses() {
 
 #[test]
 fn facts_that_are_damaged_are_passed_over() {
-    let facts = Record::Facts(Box::default());
+    let facts = Record::Snapshot(Box::default());
     let bytes =
         encode(&[vec![heard(), facts.clone()], vec![said(1, "one")], vec![facts], vec![said(2, "two")]]);
     let text = String::from_utf8(bytes).unwrap();

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{Block, CompactTrigger, Decision, MessageId, Origin, Record};
-use windlass_session::{Loaded, Upto, copy_log, load};
+use windlass_session::{LoadedLog, Upto, copy_log, load};
 
 use crate::golden::session;
 use crate::support::{SessionFile, encode, load_bytes};
@@ -63,7 +63,7 @@ fn result(uuid: u128, parent: u128, id: &str, text: &str) -> Value {
 }
 
 /// A word for each record: who speaks, the message's number and what is said.
-fn outline(loaded: &Loaded) -> String {
+fn outline(loaded: &LoadedLog) -> String {
     let mut words = String::new();
     let said = |blocks: &[Block]| match blocks {
         [block] => match block.as_tool_use() {
@@ -116,7 +116,7 @@ fn outline(loaded: &Loaded) -> String {
     words
 }
 
-fn check(entries: &[Value], expected: &[&str]) -> Loaded {
+fn check(entries: &[Value], expected: &[&str]) -> LoadedLog {
     let text: Vec<String> = entries.iter().map(Value::to_string).collect();
     let text = text.join("\n") + "\n";
     let loaded = load_bytes(text.as_bytes());
@@ -237,7 +237,7 @@ fn a_conversation_of_another_can_end_at_any_entry() {
         [user(1, 0, "one"), says(2, 1, "m1", "two"), with(user(3, 1, "a note"), "isMeta", json!(true))];
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let file = SessionFile::new(lines.concat().as_bytes());
-    let check = |loaded: &Loaded| assert_eq!(outline(loaded), "user 1: one\nnote 2: a note\n");
+    let check = |loaded: &LoadedLog| assert_eq!(outline(loaded), "user 1: one\nnote 2: a note\n");
     let entry = Upto::Entry(Uuid::from_u128(3));
     check(&load(&file.path, entry).unwrap());
     let target = file.beside("copy.jsonl");
@@ -300,7 +300,7 @@ fn a_fork_by_an_sdk_keeps_what_our_entries_say() {
     batches.push(compacted);
     let after = ["note 7: a has changed", "compacted 9: What happened so far, tail Some(7)"];
     let loaded = check(&forked_by_sdk(&encode(&batches)), &after);
-    assert!(loaded.records.iter().all(|record| !matches!(record, Record::Facts(_))));
+    assert!(loaded.records.iter().all(|record| !matches!(record, Record::Snapshot(_))));
 }
 
 #[test]

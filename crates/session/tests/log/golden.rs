@@ -12,7 +12,7 @@ fn heard(at_ms: u64, event: Event) -> Record {
 }
 
 fn answered(id: u64, block: Block) -> Record {
-    Record::Answered(Answered {
+    Record::Answered(AnswerBlock {
         id: MessageId(id),
         request: RequestId(1),
         message_id: "msg_1".into(),
@@ -45,7 +45,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
         Origin::Prompt,
         vec![Block::text("<env>date</env>"), Block::text("What is in a?")],
     );
-    let said = Said { message: prompt.into(), context: 1, prompts: Vec::new(), taken: 0 };
+    let said = UserEntry { message: prompt.into(), context: 1, prompts: Vec::new(), taken: 0 };
     let long = Block::text(&"long ".repeat(60));
     let spend = ModelSpend { cost_usd: Some(0.1), window_tokens: 200_000, ..ModelSpend::default() };
     let boundary = Message::user(MessageId(9), Origin::Boundary, vec![Block::text("What happened so far")]);
@@ -54,7 +54,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
         vec![
             heard(1, Event::Submit("What is in a?".into())),
             Record::Said(said),
-            Record::Requested(Requested {
+            Record::Requested(RequestEntry {
                 request: RequestId(1),
                 model: "small".into(),
                 attempt: 1,
@@ -72,7 +72,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
             answered(2, long),
         ],
         vec![heard(3, Event::Timer(TimerId(3))), answered(3, call("t1")), answered(4, call("t2"))],
-        vec![Record::Intended(Intended {
+        vec![Record::Intended(CallIntent {
             call: CallId(1),
             tool_use_id: "t1".into(),
             tool: "Read".into(),
@@ -81,14 +81,14 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
             changes: Vec::new(),
         })],
         vec![
-            heard(4, Event::Finished { call: CallId(1), outcome: ToolOutcome::text("one") }),
+            heard(4, Event::Finished { call: CallId(1), outcome: ToolOutput::text("one") }),
             Record::Finished { call: CallId(1), tool_use_id: "t1".into(), is_error: false },
             result(5, 3, "t1", "one"),
             result(6, 4, "t2", "two"),
-            Record::Said(Said::plain(note.into())),
+            Record::Said(UserEntry::plain(note.into())),
         ],
         vec![
-            Record::Spent(Spent { model: "small".into(), spend, by_fork: false, total_usd: 0.1 }),
+            Record::Spent(SpendEntry { model: "small".into(), spend, by_fork: false, total_usd: 0.1 }),
             Record::Decided(Decision::Compacted(Box::new(Compaction {
                 trigger: CompactTrigger::Auto,
                 boundary: boundary.into(),
@@ -100,7 +100,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
                 duration_ms: 5,
             }))),
             Record::Ended { terminal: Terminal::Completed, rest: Box::default() },
-            Record::Facts(Box::default()),
+            Record::Snapshot(Box::default()),
         ],
     ]
 }

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use windlass_protocol::{Block, Event, Facts, Input, Message, MessageId, Origin, Record, Said, TimerId};
+use windlass_protocol::{
+    Block, Event, Input, Message, MessageId, Origin, Record, SessionSnapshot, TimerId, UserEntry,
+};
 use windlass_session::{Tail, Upto, copy_log, load, records};
 
 use crate::support::{SESSION, SessionFile, encoder};
@@ -23,10 +25,13 @@ fn write_large(file: &SessionFile) -> u64 {
         let message = Message::user(MessageId(id), Origin::Prompt, vec![text.clone()]);
         let mut batch = vec![
             Record::Heard(Box::new(Input::at(id, Event::Timer(TimerId(1))))),
-            Record::Said(Said::plain(message.into())),
+            Record::Said(UserEntry::plain(message.into())),
         ];
         if since > BETWEEN_FACTS {
-            batch.push(Record::Facts(Box::new(Facts { last_message: MessageId(id), ..Facts::default() })));
+            batch.push(Record::Snapshot(Box::new(SessionSnapshot {
+                last_message: MessageId(id),
+                ..SessionSnapshot::default()
+            })));
             since = 0;
         }
         encoder.encode(&batch, &mut lines);
@@ -46,7 +51,7 @@ fn a_large_file_opens_by_its_end() {
     let began = Instant::now();
     let loaded = file.load();
     let opened = began.elapsed();
-    assert!(matches!(&loaded.records[0], Record::Facts(_)));
+    assert!(matches!(&loaded.records[0], Record::Snapshot(_)));
     assert!(loaded.since_facts <= BETWEEN_FACTS + 100_000, "{}", loaded.since_facts);
     assert_eq!(loaded.damage, []);
     assert!(opened < Duration::from_secs(10), "{opened:?}");

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use windlass_protocol::Record;
-use windlass_session::{Line, Tail, decode_line, records};
+use windlass_session::{LogLine, Tail, decode_line, records};
 
 use crate::strategies::log;
 use crate::support::{SessionFile, encode, encoder, load_bytes, show};
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn a_session_is_opened_from_the_last_facts_on(batches in log()) {
         let flat: Vec<&Record> = batches.iter().flatten().collect();
-        let from = flat.iter().rposition(|record| matches!(record, Record::Facts(_))).unwrap_or(0);
+        let from = flat.iter().rposition(|record| matches!(record, Record::Snapshot(_))).unwrap_or(0);
         let loaded = load_bytes(&encode(&batches));
         prop_assert_eq!(&loaded.damage[..], &[][..]);
         prop_assert_eq!(loaded.torn, None);
@@ -55,10 +55,10 @@ proptest! {
         let text = String::from_utf8(encode(&batches)).unwrap();
         for line in text.split_terminator('\n') {
             let decoded = decode_line(line.as_bytes()).unwrap();
-            prop_assert!(!matches!(decoded, Line::Blank));
+            prop_assert!(!matches!(decoded, LogLine::Blank));
             prop_assert!(!line.contains('\r'));
             let splits = |c| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
-            if matches!(decoded, Line::Entry(_)) {
+            if matches!(decoded, LogLine::Entry(_)) {
                 prop_assert!(!line.contains(splits), "{line}");
             }
         }

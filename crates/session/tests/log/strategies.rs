@@ -91,7 +91,7 @@ fn content_flat() -> BoxedStrategy<Vec<Block>> {
 }
 
 fn tool_use() -> BoxedStrategy<ToolUse> {
-    (name(), name(), raw()).prop_map(|(id, name, input)| ToolUse { id, name, input }).boxed()
+    (name(), name(), raw()).prop_map(|(id, name, input)| ToolUse { id, name, input: input.into() }).boxed()
 }
 
 fn origin() -> BoxedStrategy<Origin> {
@@ -260,10 +260,10 @@ fn file_seen() -> BoxedStrategy<FileSeen> {
         .boxed()
 }
 
-fn tool_outcome() -> BoxedStrategy<ToolOutcome> {
+fn tool_outcome() -> BoxedStrategy<ToolOutput> {
     let files = (vec(file_seen(), 0..2), of(path()), vec(path(), 0..2));
     (content(), any::<bool>(), structured(), files)
-        .prop_map(|(content, is_error, structured, (seen, cwd, readable))| ToolOutcome {
+        .prop_map(|(content, is_error, structured, (seen, cwd, readable))| ToolOutput {
             content,
             is_error,
             structured,
@@ -364,12 +364,12 @@ fn memory() -> BoxedStrategy<MemoryNote> {
     (path(), name()).prop_map(|(path, text)| MemoryNote { path, text }).boxed()
 }
 
-fn surroundings() -> BoxedStrategy<Box<Surroundings>> {
+fn surroundings() -> BoxedStrategy<Box<AmbientChanges>> {
     let change =
         (path(), any::<u64>(), text()).prop_map(|(path, hash, note)| FileChange { path, hash, note });
     (vec(change, 0..2), of(name()), of(name()), vec((path(), name()), 0..2))
         .prop_map(|(changed, tasks, background, shown)| {
-            Box::new(Surroundings { changed, tasks, background, shown })
+            Box::new(AmbientChanges { changed, tasks, background, shown })
         })
         .boxed()
 }
@@ -547,10 +547,10 @@ fn repair() -> BoxedStrategy<Repair> {
     .boxed()
 }
 
-fn rest() -> BoxedStrategy<Rest> {
+fn rest() -> BoxedStrategy<SessionMemory> {
     let compactions = (any::<(bool, u32, u32, u32, bool)>(), of(any::<u64>()), of(any::<u64>())).prop_map(
         |((compacted, turns_since, failures, no_progress, above_half), rewritten_at_tokens, decided_to)| {
-            CompactionFacts {
+            CompactionMemory {
                 compacted,
                 turns_since,
                 failures,
@@ -562,7 +562,7 @@ fn rest() -> BoxedStrategy<Rest> {
         },
     );
     let sent = of((any::<usize>(), name(), any::<bool>())
-        .prop_map(|(messages, model, thinking)| SentFacts { messages, model, thinking }));
+        .prop_map(|(messages, model, thinking)| SentRequest { messages, model, thinking }));
     let notes = (vec(memory(), 0..2), vec(path(), 0..2), of((name(), any::<u32>())));
     let files = (vec(path(), 0..2), vec((path(), any::<u64>()), 0..2));
     let time = of(any::<(u64, u64)>()
@@ -575,7 +575,7 @@ fn rest() -> BoxedStrategy<Rest> {
     (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, last)
         .prop_map(
             |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, last)| {
-                Rest {
+                SessionMemory {
                     compactions,
                     counted,
                     collapse_failures,
@@ -594,7 +594,7 @@ fn rest() -> BoxedStrategy<Rest> {
         .boxed()
 }
 
-fn facts() -> BoxedStrategy<Box<Facts>> {
+fn facts() -> BoxedStrategy<Box<SessionSnapshot>> {
     let messages = (vec(message(), 0..3), any::<u64>());
     let files = (path(), vec(file_seen(), 0..2), vec(path(), 0..2));
     let money = (proptest::collection::btree_map(name(), spend(), 0..2), any::<f64>());
@@ -609,7 +609,7 @@ fn facts() -> BoxedStrategy<Box<Facts>> {
                 rest,
             )| {
                 let spent: BTreeMap<_, _> = spent;
-                Box::new(Facts {
+                Box::new(SessionSnapshot {
                     messages,
                     last_message: MessageId(last),
                     cwd,
@@ -627,28 +627,30 @@ fn facts() -> BoxedStrategy<Box<Facts>> {
         .boxed()
 }
 
-fn said() -> BoxedStrategy<Said> {
+fn said() -> BoxedStrategy<UserEntry> {
     let sender = prop_oneof![
         2 => name(),
         1 => any::<u128>().prop_map(|id| uuid::Uuid::from_u128(id).to_string().into()),
     ];
     (message(), 0..4_usize, vec(sender, 0..3), 0..3_usize)
-        .prop_map(|(message, context, prompts, taken)| Said { message, context, prompts, taken })
+        .prop_map(|(message, context, prompts, taken)| UserEntry { message, context, prompts, taken })
         .boxed()
 }
 
-fn answered() -> BoxedStrategy<Answered> {
+fn answered() -> BoxedStrategy<AnswerBlock> {
     (any::<(u32, u32, u32, bool)>(), name(), name(), name(), block(), of(usage()))
-        .prop_map(|((id, request, index, aborted), message_id, model, answered_by, block, usage)| Answered {
-            id: MessageId(id.into()),
-            request: RequestId(request),
-            message_id,
-            model,
-            answered_by,
-            index,
-            block,
-            usage: usage.map(Box::new),
-            aborted,
+        .prop_map(|((id, request, index, aborted), message_id, model, answered_by, block, usage)| {
+            AnswerBlock {
+                id: MessageId(id.into()),
+                request: RequestId(request),
+                message_id,
+                model,
+                answered_by,
+                index,
+                block,
+                usage: usage.map(Box::new),
+                aborted,
+            }
         })
         .boxed()
 }
@@ -679,10 +681,15 @@ fn conversation() -> BoxedStrategy<Record> {
 
 fn other() -> BoxedStrategy<Record> {
     let requested = (any::<(u32, u32)>(), name(), vec((name(), any::<u64>()), 0..3)).prop_map(
-        |((request, attempt), model, parts)| Requested { request: RequestId(request), model, attempt, parts },
+        |((request, attempt), model, parts)| RequestEntry {
+            request: RequestId(request),
+            model,
+            attempt,
+            parts,
+        },
     );
     let intended = (any::<(u32, u64)>(), name(), name(), kind(), vec(path(), 0..3)).prop_map(
-        |((call, input_hash), tool_use_id, tool, kind, changes)| Intended {
+        |((call, input_hash), tool_use_id, tool, kind, changes)| CallIntent {
             call: CallId(call),
             tool_use_id,
             tool,
@@ -692,7 +699,7 @@ fn other() -> BoxedStrategy<Record> {
         },
     );
     let spent = (name(), spend(), any::<(bool, f64)>())
-        .prop_map(|(model, spend, (by_fork, total_usd))| Spent { model, spend, by_fork, total_usd });
+        .prop_map(|(model, spend, (by_fork, total_usd))| SpendEntry { model, spend, by_fork, total_usd });
     prop_oneof![
         prompt().prop_map(Record::Queued),
         Just(Record::Dequeued),
@@ -707,7 +714,7 @@ fn other() -> BoxedStrategy<Record> {
         spent.prop_map(Record::Spent),
         vec(repair(), 0..3).prop_map(Record::Repaired),
         (terminal(), rest()).prop_map(|(terminal, rest)| Record::Ended { terminal, rest: Box::new(rest) }),
-        facts().prop_map(Record::Facts),
+        facts().prop_map(Record::Snapshot),
     ]
     .boxed()
 }

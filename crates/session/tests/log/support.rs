@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use uuid::Uuid;
 use windlass_protocol::{Record, SessionSeed};
-use windlass_session::{Encoder, Header, Loaded, Tail, Upto, load};
+use windlass_session::{Encoder, Header, LoadedLog, Tail, Upto, load};
 
 pub(crate) const SESSION: Uuid = Uuid::from_u128(0x1111_2222_3333_4444_5555_6666_7777_8888);
 pub(crate) const SEED: SessionSeed = SessionSeed(7);
@@ -46,7 +46,7 @@ impl SessionFile {
         Self { path, _directory: directory }
     }
 
-    pub(crate) fn load(&self) -> Loaded {
+    pub(crate) fn load(&self) -> LoadedLog {
         load(&self.path, Upto::End).unwrap()
     }
 
@@ -55,7 +55,7 @@ impl SessionFile {
     }
 }
 
-pub(crate) fn load_bytes(bytes: &[u8]) -> Loaded {
+pub(crate) fn load_bytes(bytes: &[u8]) -> LoadedLog {
     SessionFile::new(bytes).load()
 }
 

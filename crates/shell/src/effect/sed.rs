@@ -2,7 +2,7 @@
 
 use super::bracket;
 use super::options::{Operands, READS, Tool};
-use super::{Context, Facts, literal, looks};
+use super::{Context, Facts, literal, looks, only_file};
 use crate::Word;
 use crate::{Effect, NamedPath};
 
@@ -39,7 +39,8 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let paths = context.paths(files.iter().copied(), false);
     let suffix = parsed.options.iter().find(|(name, _)| name == "i" || name == "in-place");
     let Some((_, suffix)) = suffix else {
-        return Some(looks(paths));
+        let shows = parsed.has("n quiet silent") && scripts.iter().all(|script| is_print(script));
+        return Some(Facts { shows: only_file(&paths).filter(|_| shows), ..looks(paths) });
     };
     let suffix = suffix.as_deref().unwrap_or_default();
     if suffix.contains(['*', '/', '\0']) || paths.is_empty() {
@@ -52,6 +53,18 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         );
     }
     Some(Facts { effect: Effect::ChangesFiles, reads: paths, writes, ..Facts::default() })
+}
+
+/// Whether a script only prints ranges of lines: `5p`, `5,10p`, `5,$p`, `5,+3p`, several with `;` between.
+fn is_print(script: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_end = |text: &str| text == "$" || is_number(text.strip_prefix('+').unwrap_or(text));
+    script.split(';').all(|part| {
+        part.trim().strip_suffix('p').is_some_and(|range| match range.split_once(',') {
+            Some((start, end)) => is_number(start) && is_end(end),
+            None => range == "$" || is_number(range),
+        })
+    })
 }
 
 /// Whether every command of a script is known to touch nothing but the lines that pass through.

@@ -474,6 +474,37 @@ const SAYINGS: &[Tool] = &[
     Tool { names: "umask", flags: "S", operands: Operands::None, is_harmless: false, ..SAYS },
 ];
 
+/// It may run a pager of somebody's choice.
+pub(super) const BAT: Tool = Tool {
+    names: "bat batcat",
+    flags: "AnpP",
+    valued: "lr",
+    long: "number plain",
+    long_attached: "color language line-range paging style",
+    ..CAREFUL
+};
+
+/// Programs that show what is in a file, and the options with which they show something else, or more than one file.
+const VIEWERS: &[(&str, &str)] = &[
+    ("cat", ""),
+    ("nl", ""),
+    ("head", ""),
+    ("tail", "f F follow retry"),
+    ("grep", "c count l files-with-matches L files-without-match q quiet silent r R recursive d directories"),
+    (
+        "rg",
+        "c count count-matches l files files-with-matches files-without-match q quiet r replace json type-list \
+         V pcre2-version",
+    ),
+];
+
+/// Whether what a program prints is what is in the files that it reads.
+pub(super) fn shows_content(tool: &Tool, parsed: &Parsed<'_>) -> bool {
+    let name = tool.names.split(' ').next().unwrap_or_default();
+    let viewer = VIEWERS.iter().find(|(viewer, _)| *viewer == name);
+    viewer.is_some_and(|(_, unless)| !parsed.has(unless) && !parsed.has("help version"))
+}
+
 const TABLES: [&[Tool]; 4] = [FILES, LISTS, SEARCHES, SAYINGS];
 
 static KNOWN: Sieve = {

@@ -36,6 +36,8 @@ const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mkno
 const WRITES_BUT_FIRST: &str = "chmod chown chgrp setfacl chattr";
 /// Programs that change the last operand.
 const WRITES_LAST: &str = "cp rsync scp uniq xxd";
+/// Programs that put the others into the last operand if that is a directory.
+const PUTS_INTO: &str = "cp rsync scp mv ln install";
 /// Programs whose first operand says what to look for, unless an option does.
 const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
 /// Programs that look at everything below a directory by letters among their options.
@@ -135,15 +137,20 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {
         _ if MAY_WRITE.may_have(base) && has(WRITES, base) => all(operands),
-        _ if has(WRITES_BUT_FIRST, base) => all(operands.get(1..).unwrap_or_default()),
-        "uniq" | "xxd" if operands.len() < 2 => Vec::new(),
-        _ if has(WRITES_LAST, base) => {
-            [all(&operands[operands.len().saturating_sub(1)..]), inside(operands, places)].concat()
+        _ if has(WRITES_BUT_FIRST, base) => {
+            all(operands.get(usize::from(!split.gives_mode())..).unwrap_or_default())
         }
+        "uniq" | "xxd" if operands.len() < 2 => Vec::new(),
+        _ if has(WRITES_LAST, base) => all(&operands[operands.len().saturating_sub(1)..]),
         "zip" => all(&operands[..operands.len().min(1)]),
-        "sed" | "perl" if split.has_letter("i") || split.has_long("in-place") => all(operands),
+        "sed" | "perl" if split.has_letter("i") || split.has_long("in-place") => {
+            [all(operands), backups(&split, places)].concat()
+        }
         _ => Vec::new(),
     };
+    if has(PUTS_INTO, base) {
+        command.writes.extend(inside(base, operands, places));
+    }
     command.writes.extend(outputs(base, &split, places));
     writers::add(&mut command, base, &arguments[1..], places);
     if base == "curl" && split.reads_settings() {
@@ -183,14 +190,33 @@ fn without_tail(operand: &Argument) -> Option<Argument> {
     (is_meant && !is_known).then(|| Argument { text: holder.to_owned(), ..operand.clone() })
 }
 
-/// What the operands in front would be called inside the last one.
-fn inside(operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
-    let Some((target, sources)) = operands.split_last() else { return Vec::new() };
+/// The copies that are kept of files which are changed in place: `-i.bak`.
+fn backups(split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
+    let suffix = split.options.iter().find_map(|option| match option.text.strip_prefix("--in-place=") {
+        Some(suffix) => Some(suffix),
+        None if option.text.starts_with("--") => None,
+        None => option.text.split_once('i').map(|(_, suffix)| suffix),
+    });
+    let Some(suffix) = suffix.filter(|suffix| !suffix.is_empty() && !suffix.contains(['*', '/'])) else {
+        return Vec::new();
+    };
+    let backup = |file: &&Argument| Argument { text: format!("{}{suffix}", file.text), ..(**file).clone() };
+    split.operands.iter().map(backup).flat_map(|file| path(&file, places)).collect()
+}
+
+/// What the operands in front would be called inside the last one. A link without a name of its own is made here.
+fn inside(base: &str, operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
+    let here = Argument { text: ".".to_owned(), ..Argument::default() };
+    let (target, sources) = match operands {
+        [_] if base == "ln" => (&here, operands),
+        [sources @ .., target] => (*target, sources),
+        [] => return Vec::new(),
+    };
     let mut paths = Vec::new();
     for source in sources.iter().take(64) {
         let Some(name) = source.text.trim_end_matches('/').rsplit('/').next() else { continue };
         let text = format!("{}/{name}", target.text.trim_end_matches('/'));
-        paths.extend(path(&Argument { text, is_pattern: source.is_pattern, ..(*target).clone() }, places));
+        paths.extend(path(&Argument { text, is_pattern: source.is_pattern, ..target.clone() }, places));
     }
     paths
 }
@@ -267,6 +293,11 @@ impl<'a> Split<'a> {
                 option.text.strip_prefix("--").unwrap_or_default().split('=').next().unwrap_or_default();
             long.len() >= 2 && name.starts_with(long)
         })
+    }
+
+    /// Whether an option says how files are changed, so that all operands are files: `chmod -x`.
+    fn gives_mode(&self) -> bool {
+        self.has_letter("rwxXstugo") || self.has_long("reference")
     }
 
     /// Whether a file may hold more options of `curl`.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, PermissionMode};
+use windlass_core::{Config, Effect};
+use windlass_permission::PermissionMode;
 use windlass_protocol::{
-    Block, CallFacts, CallId, CallKind, Facts, FileSeen, HookEvent, MessageId, PathFact, Question, ToolUse,
-    Update,
+    Block, CallFacts, CallId, CallKind, FileSeen, HookEvent, MessageId, PathFact, Question, SessionSnapshot,
+    ToolUse, Update,
 };
 
 /// Watches the calls of one session.
@@ -60,7 +61,7 @@ impl Calls {
     }
 
     /// The session knows this.
-    pub(super) fn rebase(&mut self, facts: &Facts) {
+    pub(super) fn rebase(&mut self, facts: &SessionSnapshot) {
         self.cwd.clone_from(&facts.cwd);
         self.files = facts.files.iter().map(|seen| (seen.path.clone(), seen.clone())).collect();
         self.readable = facts.readable.iter().cloned().collect();
@@ -85,7 +86,10 @@ impl Calls {
 
     pub(super) fn check_effect(&mut self, effect: &Effect, config: &Config) -> Verdict {
         match effect {
-            Effect::RunTool { call, tool_use, cwd, seen, .. } => {
+            Effect::RunTool { call, tool_use, cwd, facts, seen, .. } => {
+                if self.facts.get(call) != Some(&**facts) {
+                    return Err(format!("{call:?} runs by other facts than those of its input"));
+                }
                 self.check_context(*call, cwd, seen)?;
                 self.check_run_tool(*call, tool_use, config)
             }

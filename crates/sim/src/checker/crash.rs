@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::{Effect, Event, Recalled};
+use windlass_core::{Effect, Event, RecalledSession};
 use windlass_protocol::{
     Block, BlockKind, CallId, CallKind, Decision, Fate, MessageId, Record, Role, Transcript, Update,
 };
@@ -102,7 +102,7 @@ impl Witness {
     }
 
     /// Compares with what was recalled. The last append got as far as `tail`, and nothing that stood behind it happened.
-    pub(super) fn check(&mut self, recalled: &Recalled, tail: &[Record]) -> Verdict {
+    pub(super) fn check(&mut self, recalled: &RecalledSession, tail: &[Record]) -> Verdict {
         for record in tail {
             self.on_record(record);
         }
@@ -140,13 +140,13 @@ impl Witness {
                 }
             }
             Record::Requested(_) | Record::Ended { .. } => self.calls.clear(),
-            Record::Facts(_) => self.on_restated(),
+            Record::Snapshot(_) => self.on_restated(),
             record if changes(record) => self.shown.clear(),
             _ => (),
         }
     }
 
-    fn check_fates(&self, recalled: &Recalled) -> Verdict {
+    fn check_fates(&self, recalled: &RecalledSession) -> Verdict {
         for (tool_use, fate) in &recalled.open {
             let id = &tool_use.id;
             let expected = match self.calls.get(id) {
@@ -168,7 +168,7 @@ impl Witness {
         if let Some((id, _)) = lost {
             return Err(format!("{id} was started and is lost in a crash"));
         }
-        let doubtful = recalled.state.facts().map_or(0, |facts| facts.doubtful.len());
+        let doubtful = recalled.state.snapshot().map_or(0, |facts| facts.doubtful.len());
         let unknown = self.calls.values().any(|call| call.acts && !call.finished);
         if unknown && doubtful == 0 { Err("a call of unknown outcome is in no doubt".into()) } else { Ok(()) }
     }

@@ -178,11 +178,17 @@ impl Turns {
                 (taken.turns, config.turns_max.map_or(u32::MAX, |most| most.saturating_sub(1)))
             }
             Transition::CollapseDrainRetry => (1 + u32::from(self.before == Some(transition)), 1),
-            Transition::ReactiveCompactRetry => match self.last {
+            Transition::MediaStripRetry => match self.last {
                 Some(Last::Failed(FailureClass::Media | FailureClass::BadRequest)) => {
                     one_more(&mut taken.media, 2)
                 }
+                _ => (1, 0),
+            },
+            Transition::ThinkingStripRetry => match self.last {
                 Some(Last::Failed(FailureClass::Binding)) => one_more(&mut taken.thinking, 1),
+                _ => (1, 0),
+            },
+            Transition::ReactiveCompactRetry => match self.last {
                 Some(Last::Failed(FailureClass::Overflow)) => one_more(&mut taken.reactive, 1),
                 _ if is_window_full => one_more(&mut taken.reactive, 1),
                 _ => (1, 0),

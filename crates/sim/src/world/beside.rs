@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::Event;
 use windlass_protocol::{
-    Failure, FailureClass, FileChange, FileSeen, ForkId, HookAnswer, HookCall, HookEnding, HookEvent, HookId,
-    HookPermission, HookRun, LookId, MemoryNote, ModelSpend, Outcome, StoreId, Surroundings, Terminal, Usage,
+    AmbientChanges, Failure, FailureClass, FileChange, FileSeen, ForkId, HookAnswer, HookCall, HookEnding,
+    HookEvent, HookId, HookPermission, HookRun, LookId, MemoryNote, ModelSpend, Outcome, StoreId, Terminal,
+    Usage,
 };
 
 use super::World;
@@ -97,7 +98,7 @@ impl World {
 
     pub(super) fn looked(&mut self) -> Option<Event> {
         let (look, known, show) = self.beside.looks.pop()?;
-        let mut found = Surroundings::default();
+        let mut found = AmbientChanges::default();
         for file in known {
             if self.rng.one_in(3) {
                 let (hash, note) = (self.rng.below(4), "line 3 is different".into());

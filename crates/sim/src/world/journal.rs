@@ -67,9 +67,9 @@ impl Journal {
             luck,
         };
         if !state.messages().is_empty()
-            && let Some(facts) = state.facts()
+            && let Some(facts) = state.snapshot()
         {
-            journal.put(Record::Facts(Box::new(facts)));
+            journal.put(Record::Snapshot(Box::new(facts)));
         }
         journal
     }
@@ -185,9 +185,9 @@ impl Journal {
     /// Restates the facts where that is due, or happens to be done.
     pub(super) fn restate(&mut self, state: &State, rng: &mut Rng) -> Appended {
         let wanted = !self.failed && (self.stale || (self.luck.restates && rng.one_in(16)));
-        let Some(facts) = wanted.then(|| state.facts()).flatten() else { return Appended::Done };
+        let Some(facts) = wanted.then(|| state.snapshot()).flatten() else { return Appended::Done };
         self.stale = false;
-        self.append([Record::Facts(Box::new(facts))], rng)
+        self.append([Record::Snapshot(Box::new(facts))], rng)
     }
 
     /// Appends the records of one step, those that follow each other at once, until something goes wrong. Once the run is over, a

@@ -55,7 +55,7 @@ impl World {
 
     /// What was shown is not all there is: the checkers go on with what the session says.
     pub(super) fn rebase(&mut self) {
-        if let Some(facts) = self.state.facts() {
+        if let Some(facts) = self.state.snapshot() {
             self.checker.rebase(&facts);
         }
         self.steered = u32::try_from(self.steered_waiting()).unwrap_or(u32::MAX);

@@ -2,7 +2,7 @@
 
 use windlass_core::Event;
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallKind, FileSeen, PathFact, ToolOutcome, ToolProgress,
+    Admission, Answer, Block, CallFacts, CallId, CallKind, FileSeen, PathFact, ToolOutput, ToolProgress,
 };
 
 use super::World;
@@ -69,12 +69,12 @@ impl World {
         let call = self.running_call()?;
         self.checker.calls.running.remove(&call);
         if self.server.repeats_itself() && !self.rng.one_in(8) {
-            return Some(Event::Finished { call, outcome: ToolOutcome::text("the same") });
+            return Some(Event::Finished { call, outcome: ToolOutput::text("the same") });
         }
         let mut outcome = match self.rng.below(8) {
-            0..=1 => ToolOutcome::error("failed"),
-            2..=3 => ToolOutcome::text("fine"),
-            _ => ToolOutcome::text(long_text(&mut self.rng)),
+            0..=1 => ToolOutput::error("failed"),
+            2..=3 => ToolOutput::text("fine"),
+            _ => ToolOutput::text(long_text(&mut self.rng)),
         };
         if self.rng.one_in(5) {
             outcome.cwd = Some(format!("/project/{}", self.rng.below(3)).into());

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use windlass_protocol::ToolOutcome;
+use windlass_protocol::ToolOutput;
 
-use super::capture::Shown;
+use super::capture::ShownOutput;
 
 /// The structured form of a result.
 #[derive(Debug, Default, Serialize)]
@@ -33,7 +33,7 @@ pub(crate) struct BashOutput {
 
 /// A result in the making.
 #[derive(Default)]
-pub(crate) struct Answer {
+pub(crate) struct BashAnswer {
     pub(crate) failed: bool,
     /// Remarks in front of the output: what went wrong.
     pub(crate) before: Vec<String>,
@@ -44,9 +44,9 @@ pub(crate) struct Answer {
     pub(crate) background_file: Option<PathBuf>,
 }
 
-impl Answer {
+impl BashAnswer {
     /// With what the command printed.
-    pub(crate) fn show(&mut self, shown: Shown) {
+    pub(crate) fn show(&mut self, shown: ShownOutput) {
         shown.text.trim_end().clone_into(&mut self.output.stdout);
         if shown.cut && shown.file.is_some() {
             self.output.persisted_output_size = Some(shown.bytes);
@@ -54,7 +54,7 @@ impl Answer {
         }
     }
 
-    pub(crate) fn finish(mut self) -> ToolOutcome {
+    pub(crate) fn finish(mut self) -> ToolOutput {
         let remarks: Vec<&str> = self.before.iter().chain(&self.after).map(String::as_str).collect();
         self.output.stderr = remarks.join("\n");
         let mut parts: Vec<&str> = self.before.iter().map(String::as_str).collect();
@@ -62,9 +62,9 @@ impl Answer {
         parts.extend(self.after.iter().map(String::as_str));
         parts.retain(|part| !part.is_empty());
         let text = if parts.is_empty() { "(no output)".to_owned() } else { parts.join("\n") };
-        let outcome = if self.failed { ToolOutcome::error(&text) } else { ToolOutcome::text(&text) };
+        let outcome = if self.failed { ToolOutput::error(&text) } else { ToolOutput::text(&text) };
         let files = self.output.persisted_output_path.iter().chain(&self.background_file);
         let readable = files.filter_map(|path| path.canonicalize().ok()).collect();
-        ToolOutcome { readable, ..outcome.with_structured(&self.output) }
+        ToolOutput { readable, ..outcome.with_structured(&self.output) }
     }
 }

@@ -6,19 +6,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
-use windlass_protocol::ToolOutcome;
-use windlass_sandbox::{Exit, ShellJob, Status, child_environment, distrust};
-use windlass_shell::viewed_file;
+use windlass_protocol::{CallFacts, ToolOutput};
+use windlass_sandbox::{CommandStatus, Exit, ShellJob, child_environment, distrust};
 
-use super::answer::Answer;
-use super::capture::{Capture, Limits};
-use super::commands::{self, Surroundings};
-use super::place::{self, Rules, Start};
-use super::run::{Ending, Running};
+use super::answer::BashAnswer;
+use super::capture::{Capture, OutputLimits};
+use super::commands::named_now;
+use super::run::{CommandEnd, RunningCommand};
 use super::status::meaning;
 use super::view::seen_by_command;
-use super::{BashInput, BashSettings, Shell, one_line};
-use crate::paths::{decided, resolve};
+use super::working_directory::{self, DirectoryRules, StartDirectory};
+use super::{BashInput, BashSettings, CommandTool, one_line};
+use crate::paths::decided;
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
 struct Call<'a> {
@@ -26,11 +25,9 @@ struct Call<'a> {
     tasks: &'a Arc<Tasks>,
     input: &'a BashInput,
     cx: &'a ToolContext,
-    start: Start,
+    start: StartDirectory,
     /// Every command of the line only looks.
     is_read_only: bool,
-    /// The line may end in another directory than it started in.
-    may_move: bool,
     /// What the model must know beside what the command printed.
     notices: Vec<String>,
 }
@@ -50,48 +47,62 @@ const QUIET_GIT: [(&str, &str); 11] = [
     ("GIT_CONFIG_VALUE_3", "dirty"),
 ];
 
-pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> ToolOutcome {
-    let Shell { settings, tasks, .. } = shell;
-    let start = match place::start(&cx.cwd, &cx.roots) {
+pub(super) async fn run(shell: &CommandTool, input: BashInput, cx: ToolContext) -> ToolOutput {
+    let CommandTool { settings, tasks, .. } = shell;
+    let start = match working_directory::start(&cx.cwd, &cx.roots) {
         Ok(start) => start,
-        Err(error) => return ToolOutcome::error(&error),
+        Err(error) => return ToolOutput::error(&error),
     };
-    let root = cx.roots.first().unwrap_or(&cx.cwd);
-    let place = Surroundings { cwd: &start.cwd, root, hidden: &cx.hidden };
-    let commands = commands::shared(&input.command, place, shell.judges_by_words(&input));
-    let is_read_only = commands::only_looks(&commands);
-    let may_move = !is_read_only || commands::moves(&commands);
-    // The shell opens them itself, so this is the last moment at which they can be compared.
-    let looked_at = commands::looked_at(&commands).into_iter().filter(|_| is_read_only);
-    if let Err(error) = looked_at.map(|path| decided(path, &cx)).collect::<Result<Vec<_>, _>>() {
-        return ToolOutcome::error(&error);
+    if let Err(error) = still_decided(&input, &start, &cx) {
+        return ToolOutput::error(&error);
     }
+    let is_read_only = cx.facts.kind.is_read_only();
     let notices = start.notice.clone().into_iter().chain(shell.env_file_notice(is_read_only)).collect();
-    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, may_move, notices }.run().await
+    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, notices }.run().await
+}
+
+/// Whether the facts that permission was decided on are still those of what would run.
+fn still_decided(input: &BashInput, start: &StartDirectory, cx: &ToolContext) -> Result<(), String> {
+    let CallFacts { commands, run, kind, .. } = &*cx.facts;
+    if commands.as_ref().is_some_and(|commands| *commands.line != *input.command) {
+        return Err("Nothing was done: another command line than this one was allowed.".to_owned());
+    }
+    let Some(run) = run else { return Ok(()) };
+    if run.starts_in != start.cwd {
+        return Err(format!(
+            "Nothing was done: the working directory {} was removed after the call was allowed. Call the tool again.",
+            run.starts_in.display()
+        ));
+    }
+    if kind.is_read_only() {
+        // The shell opens them itself, so this is the last moment at which they can be compared.
+        named_now(&run.opens).into_iter().try_for_each(|path| decided(path, cx).map(drop))?;
+    }
+    Ok(())
 }
 
 impl Call<'_> {
-    async fn run(&self) -> ToolOutcome {
+    async fn run(&self) -> ToolOutput {
         if self.cx.confined && self.settings.sandbox.is_none() {
-            return ToolOutcome::error("Not run: this command needs a sandbox, and none is available.");
+            return ToolOutput::error("Not run: this command needs a sandbox, and none is available.");
         }
         let process = match self.settings.launcher.start(&self.job()) {
             Ok(process) => process,
-            Err(error) => return ToolOutcome::error(&format!("Cannot start the command: {error}.")),
+            Err(error) => return ToolOutput::error(&format!("Cannot start the command: {error}.")),
         };
-        let limits = Limits {
+        let limits = OutputLimits {
             inline_chars: self.settings.inline_chars_max,
             file_bytes: self.settings.saved_bytes_max,
             bytes: self.settings.output_bytes_max,
         };
-        let mut running = Running::new(process, Capture::new(limits, Arc::downgrade(self.tasks)));
+        let mut running = RunningCommand::new(process, Capture::new(limits, Arc::downgrade(self.tasks)));
         if self.input.run_in_background {
             return self.move_to_background(running, None).await;
         }
         let timeout = self.settings.timeout(self.input.timeout);
         match running.watch(timeout, self.cx).await {
-            Ending::Finished(exit) => self.finished(running, exit).await,
-            Ending::TimedOut if self.may_go_on() => self.move_to_background(running, Some(timeout)).await,
+            CommandEnd::Finished(exit) => self.finished(running, exit).await,
+            CommandEnd::TimedOut if self.may_go_on() => self.move_to_background(running, Some(timeout)).await,
             ending => self.stopped(running, ending, timeout).await,
         }
     }
@@ -118,7 +129,7 @@ impl Call<'_> {
             script: self.input.command.clone(),
             cwd: self.start.cwd.clone(),
             environment,
-            track_cwd: self.may_move,
+            track_cwd: self.may_move(),
             source,
             sandbox: self.settings.sandbox.clone().filter(|_| self.cx.confined),
         }
@@ -132,12 +143,17 @@ impl Call<'_> {
         !self.settings.background_disabled && !sleeps && !words.any(|word| word == "git")
     }
 
-    fn answer(&self) -> Answer {
-        Answer { before: self.notices.clone(), ..Answer::default() }
+    /// Whether the line may end in another directory than it started in: what stays where it is shares its place with others.
+    fn may_move(&self) -> bool {
+        !self.cx.facts.shared
     }
 
-    fn rules(&self) -> Rules<'_> {
-        Rules {
+    fn answer(&self) -> BashAnswer {
+        BashAnswer { before: self.notices.clone(), ..BashAnswer::default() }
+    }
+
+    fn rules(&self) -> DirectoryRules<'_> {
+        DirectoryRules {
             session: &self.cx.cwd,
             started: &self.start.cwd,
             roots: &self.cx.roots,
@@ -145,7 +161,7 @@ impl Call<'_> {
         }
     }
 
-    async fn finished(&self, running: Running, exit: Exit) -> ToolOutcome {
+    async fn finished(&self, running: RunningCommand, exit: Exit) -> ToolOutput {
         let mut capture = running.release(self.tasks.session_end());
         let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
@@ -154,7 +170,7 @@ impl Call<'_> {
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(if meaning.failed { capture.show_failed().await } else { capture.show().await });
-        let next = if self.may_move {
+        let next = if self.may_move() {
             self.rules().after(exit.cwd.as_deref(), &self.input.command)
         } else {
             self.rules().unmoved()
@@ -168,7 +184,7 @@ impl Call<'_> {
         let cut = answer.output.persisted_output_path.is_some();
         let mut outcome = answer.finish();
         outcome.cwd = next.cwd;
-        if exit.status == Status::Code(0) {
+        if exit.status == CommandStatus::Code(0) {
             let printed = if cut { None } else { capture.whole().map(<[u8]>::to_vec) };
             outcome.seen.extend(self.view(printed).await);
         }
@@ -177,32 +193,32 @@ impl Call<'_> {
 
     /// What the conversation learnt of a file by looking at it with a command.
     async fn view(&self, printed: Option<Vec<u8>>) -> Option<windlass_protocol::FileSeen> {
-        let path = resolve(&self.start.cwd.join(viewed_file(&self.input.command)?))?;
+        let path = self.cx.facts.run.as_ref()?.shows.clone()?;
         let look = move || seen_by_command(&path, printed.as_deref());
         tokio::task::spawn_blocking(look).await.ok()?
     }
 
-    async fn stopped(&self, running: Running, ending: Ending, timeout: Duration) -> ToolOutcome {
+    async fn stopped(&self, running: RunningCommand, ending: CommandEnd, timeout: Duration) -> ToolOutput {
         // Control returns at once; the supervisor does the rest.
         let (mut capture, _) = running.stop();
         let mut answer = self.answer();
         answer.failed = true;
         answer.output.interrupted = true;
         answer.before.push(match ending {
-            Ending::TimedOut => {
+            CommandEnd::TimedOut => {
                 answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
                 format!("Stopped: the command reached its timeout of {}.", in_words(timeout))
             }
-            Ending::Question(question) => format!(
+            CommandEnd::Question(question) => format!(
                 "Stopped: the command waits for input, and there is none: {question:?}. Run it so that it \
                  does not ask: with a flag such as -y or --no-input, or with the answer piped in."
             ),
-            Ending::Full => format!(
+            CommandEnd::Full => format!(
                 "Stopped: the command printed more than {} bytes. Send its output to a file or through a \
                  filter.",
                 self.settings.output_bytes_max
             ),
-            Ending::Cancelled | Ending::Finished(_) => {
+            CommandEnd::Cancelled | CommandEnd::Finished(_) => {
                 "Interrupted: the command was stopped before it ended.".to_owned()
             }
         });
@@ -213,7 +229,11 @@ impl Call<'_> {
     }
 
     /// Lets the command go on without anybody waiting; `timed_out` says after how long it was moved.
-    async fn move_to_background(&self, mut running: Running, timed_out: Option<Duration>) -> ToolOutcome {
+    async fn move_to_background(
+        &self,
+        mut running: RunningCommand,
+        timed_out: Option<Duration>,
+    ) -> ToolOutput {
         let entered = running.capture.save().await.and_then(|(number, path)| {
             let label = self.label();
             let signals = self.tasks.begin(number, label, path.clone());
@@ -224,7 +244,7 @@ impl Call<'_> {
             Ok(entered) => entered,
             Err(error) => {
                 drop(running.stop());
-                return ToolOutcome::error(&format!(
+                return ToolOutput::error(&format!(
                     "Stopped: the command cannot move to the background: {error}."
                 ));
             }
@@ -241,7 +261,7 @@ impl Call<'_> {
         }
         answer.after.push(in_background(&id, &path));
         answer.background_file = Some(path);
-        answer.output.background_cwd_hint = Rules::in_background(&self.input.command);
+        answer.output.background_cwd_hint = DirectoryRules::in_background(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
         answer.output.background_task_id = Some(id);
         tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals));
@@ -275,14 +295,14 @@ fn in_words(time: Duration) -> String {
 }
 
 /// Follows a command in the background until its end, which is noted in its file and in the table.
-async fn follow(mut running: Running, tasks: Weak<Tasks>, number: u64, signals: TaskSignals) {
+async fn follow(mut running: RunningCommand, tasks: Weak<Tasks>, number: u64, signals: TaskSignals) {
     let TaskSignals { stop, done } = signals;
     let _done = done.drop_guard();
     let ending = running.follow(&stop).await;
     let (capture, how) = match ending {
-        Ending::Finished(exit) => {
+        CommandEnd::Finished(exit) => {
             let how = match exit.status {
-                Status::Code(code) => format!("The command ended with exit code {code}."),
+                CommandStatus::Code(code) => format!("The command ended with exit code {code}."),
                 status => {
                     format!("The command ended. {}.", meaning("", status, "").words.unwrap_or_default())
                 }
@@ -295,7 +315,7 @@ async fn follow(mut running: Running, tasks: Weak<Tasks>, number: u64, signals: 
             let (capture, gone) = running.stop();
             gone.await;
             let how = match ending {
-                Ending::Full => "The command was stopped: it printed too much.",
+                CommandEnd::Full => "The command was stopped: it printed too much.",
                 _ => "The command was stopped.",
             };
             (capture, how.to_owned())

@@ -23,7 +23,7 @@ const SAID_BYTES_MAX: usize = 4_000;
 
 /// How much output is shown and kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct OutputLimits {
     /// Characters that are given back in full.
     pub(crate) inline_chars: usize,
     /// Bytes that are kept in a file; what comes after them is only counted.
@@ -34,16 +34,16 @@ pub(crate) struct Limits {
 
 /// What a command has printed so far.
 pub(crate) struct Capture {
-    limits: Limits,
+    limits: OutputLimits,
     tasks: Weak<Tasks>,
     total: u64,
     head: Vec<u8>,
     /// The last bytes; may hold up to twice as many as are shown.
     tail: Vec<u8>,
-    saved: Saved,
+    saved: OutputCopy,
 }
 
-enum Saved {
+enum OutputCopy {
     /// All of it is in `head`.
     NotYet,
     File(SavedFile),
@@ -90,7 +90,7 @@ pub(crate) enum Room {
 
 /// Output as it is given back.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownOutput {
     /// The text, or its two ends.
     pub(crate) text: String,
     /// Whether something was left out.
@@ -103,8 +103,8 @@ pub(crate) struct Shown {
 
 impl Capture {
     /// A file, should one be needed, is made by `tasks`.
-    pub(crate) fn new(limits: Limits, tasks: Weak<Tasks>) -> Self {
-        Self { limits, tasks, total: 0, head: Vec::new(), tail: Vec::new(), saved: Saved::NotYet }
+    pub(crate) fn new(limits: OutputLimits, tasks: Weak<Tasks>) -> Self {
+        Self { limits, tasks, total: 0, head: Vec::new(), tail: Vec::new(), saved: OutputCopy::NotYet }
     }
 
     /// Takes the next piece.
@@ -113,7 +113,7 @@ impl Capture {
             usize::try_from(self.limits.bytes - self.total.min(self.limits.bytes)).unwrap_or(usize::MAX);
         let kept = &piece[..piece.len().min(room)];
         self.total += kept.len() as u64;
-        if matches!(self.saved, Saved::NotYet) && self.head.len() + kept.len() > self.head_bytes_max() {
+        if matches!(self.saved, OutputCopy::NotYet) && self.head.len() + kept.len() > self.head_bytes_max() {
             // A failure is told when the output is shown.
             let _ = self.save().await;
         }
@@ -126,11 +126,11 @@ impl Capture {
 
     /// Puts a piece into the file, if there is one and it has room.
     async fn keep(&mut self, piece: &[u8]) {
-        let Saved::File(saved) = &mut self.saved else { return };
+        let OutputCopy::File(saved) = &mut self.saved else { return };
         let wanted = self.limits.file_bytes.saturating_sub(saved.bytes).min(piece.len() as u64);
         let room = if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.grant(wanted)) };
         if let Err(error) = saved.add(piece, room).await {
-            self.saved = Saved::Failed(error.to_string());
+            self.saved = OutputCopy::Failed(error.to_string());
         }
     }
 
@@ -149,21 +149,21 @@ impl Capture {
 
     /// From now on everything is in a file, too. Gives the number and the path of that file.
     pub(crate) async fn save(&mut self) -> Result<(u64, PathBuf), String> {
-        if let Saved::NotYet = self.saved {
+        if let OutputCopy::NotYet = self.saved {
             match self.start_file() {
                 Ok(saved) => {
-                    self.saved = Saved::File(saved);
+                    self.saved = OutputCopy::File(saved);
                     let head = std::mem::take(&mut self.head);
                     self.keep(&head).await;
                     self.head = head;
                 }
-                Err(error) => self.saved = Saved::Failed(error.to_string()),
+                Err(error) => self.saved = OutputCopy::Failed(error.to_string()),
             }
         }
         match &self.saved {
-            Saved::File(saved) => Ok((saved.number, saved.path.clone())),
-            Saved::Failed(error) => Err(error.clone()),
-            Saved::NotYet => Err("the file was not created".to_owned()),
+            OutputCopy::File(saved) => Ok((saved.number, saved.path.clone())),
+            OutputCopy::Failed(error) => Err(error.clone()),
+            OutputCopy::NotYet => Err("the file was not created".to_owned()),
         }
     }
 
@@ -175,16 +175,16 @@ impl Capture {
 
     /// Puts what was written where a reader finds it.
     pub(crate) async fn flush(&mut self) {
-        if let Saved::File(saved) = &mut self.saved
+        if let OutputCopy::File(saved) = &mut self.saved
             && let Err(error) = saved.file.flush().await
         {
-            self.saved = Saved::Failed(error.to_string());
+            self.saved = OutputCopy::Failed(error.to_string());
         }
     }
 
     /// Adds a line of ours to the file, for whoever reads it later.
     pub(crate) async fn close_file(mut self, line: &str) {
-        if let Saved::File(saved) = &mut self.saved {
+        if let OutputCopy::File(saved) = &mut self.saved {
             let at_start = self.tail.is_empty() || self.tail.ends_with(b"\n") || saved.cut;
             let start = if at_start { "" } else { "\n" };
             // The file is all there is; if it cannot be written, nobody can be told.
@@ -194,21 +194,21 @@ impl Capture {
     }
 
     /// The output as far as it goes: all of it when it is short, otherwise both ends and where the whole is.
-    pub(crate) async fn show(&mut self) -> Shown {
+    pub(crate) async fn show(&mut self) -> ShownOutput {
         self.show_up_to(self.limits.inline_chars).await
     }
 
     /// The same for a command that failed, of which less is shown.
-    pub(crate) async fn show_failed(&mut self) -> Shown {
+    pub(crate) async fn show_failed(&mut self) -> ShownOutput {
         self.show_up_to(self.limits.inline_chars.min(FAILED_CHARS_MAX)).await
     }
 
-    async fn show_up_to(&mut self, chars_max: usize) -> Shown {
+    async fn show_up_to(&mut self, chars_max: usize) -> ShownOutput {
         if self.is_complete_in_memory() {
             let text = String::from_utf8_lossy(&self.head);
             if text.len() <= chars_max || text.chars().count() <= chars_max {
                 let text = text.into_owned();
-                return Shown { text, cut: false, file: None, bytes: self.total };
+                return ShownOutput { text, cut: false, file: None, bytes: self.total };
             }
         }
         // Whether that went well is seen below.
@@ -217,12 +217,12 @@ impl Capture {
         self.show_ends(chars_max / 2)
     }
 
-    fn show_ends(&self, each_max: usize) -> Shown {
+    fn show_ends(&self, each_max: usize) -> ShownOutput {
         let each = EXCERPT_CHARS.min(each_max);
         let (head, tail) = (first_chars(&self.head, each), last_chars(&self.tail, each));
         let left_out = self.total.saturating_sub((head.len() + tail.len()) as u64);
         let (place, file, bytes) = match &self.saved {
-            Saved::File(saved) => {
+            OutputCopy::File(saved) => {
                 let path = saved.path.display();
                 let place = if saved.cut {
                     format!(
@@ -235,14 +235,14 @@ impl Capture {
                 };
                 (place, Some(saved.path.clone()), saved.bytes)
             }
-            Saved::Failed(error) => {
+            OutputCopy::Failed(error) => {
                 (format!("the rest is lost, because it cannot be saved: {error}"), None, self.total)
             }
-            Saved::NotYet => ("the rest is lost".to_owned(), None, self.total),
+            OutputCopy::NotYet => ("the rest is lost".to_owned(), None, self.total),
         };
         let note = format!("[… about {left_out} of {} bytes omitted; {place} …]", self.total);
         let text = format!("{}\n{note}\n{}", head.trim_end_matches('\n'), tail.trim_start_matches('\n'));
-        Shown { text, cut: true, file, bytes }
+        ShownOutput { text, cut: true, file, bytes }
     }
 
     /// All bytes, if they are few enough to be at hand.
@@ -314,7 +314,7 @@ mod tests {
         capture
     }
 
-    const SMALL: Limits = Limits { inline_chars: 100, file_bytes: 5_000, bytes: 10_000 };
+    const SMALL: OutputLimits = OutputLimits { inline_chars: 100, file_bytes: 5_000, bytes: 10_000 };
 
     #[tokio::test]
     async fn short_output_is_given_back_as_it_is() {
@@ -355,7 +355,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_failure_less_is_shown() {
-        let limits = Limits { inline_chars: 30_000, file_bytes: 100_000, bytes: 100_000 };
+        let limits = OutputLimits { inline_chars: 30_000, file_bytes: 100_000, bytes: 100_000 };
         let check = async |length: usize, cut: bool| {
             let tasks = Tasks::new(None);
             let mut capture = Capture::new(limits, Arc::downgrade(&tasks));

@@ -1,31 +1,29 @@
 //! What a command line is about: its two readings, with the paths in them looked up on disk.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
+use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
 use windlass_ports::Hidden;
 use windlass_protocol::{
-    CommandEffect, CommandFacts, FoundCommand, NamedPath, Naming, PathFact, PlainCommand, UNKNOWN_TEXT,
+    CallFacts, CallKind, CommandEffect, CommandFacts, FoundCommand, LineRun, NamedPath, PathFact, PathNaming,
+    PlainCommand, UNKNOWN_TEXT, WrittenPath,
 };
 use windlass_shell::{Analysis, Effect, Handed, Listed, NameEnd, Only, Place, Word, analyse};
 
-use super::{git_config, handed, moved};
-use crate::git_directory::{is_git_directory, is_guide_of_git};
-use crate::paths::{Lookup, clean, resolve};
-
-/// As many names a pattern may stand for; of more, nobody can say what they are.
-const NAMES_MAX: usize = 256;
-/// Entries of directories that patterns are compared with.
-const ENTRIES_MAX: usize = 5_000;
+use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
+use super::{changes, piped_names, relinked_paths};
+use crate::git_directory::{git_directories, is_guide_of_git};
+use crate::paths::{clean, resolve};
 
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// Where a line would run.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct LineContext<'a> {
     pub(crate) cwd: &'a Path,
     /// Where the session started.
     pub(crate) root: &'a Path,
@@ -33,40 +31,60 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) hidden: &'a Hidden,
 }
 
-/// What would run if a line were run in this place.
-fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
-    let Analysis { plain, found, unseen, hidden: unreadable } = analyse(line);
-    let Surroundings { cwd, root, hidden } = place;
+/// What a call would do that runs a line in this place.
+pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgement) -> CallFacts {
+    let Analysis { plain, found, unseen, hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let home = home.as_deref();
-    let mut look =
-        Look { cwd, root, home, hidden, entries: ENTRIES_MAX, is_unsure: false, lookup: Lookup::default() };
-    let plain = match plain {
+    let names = DiskNames::new();
+    let mut look = LineLookup { place, home: home.as_deref(), names, opens: Vec::new() };
+    let shows = plain.as_ref().ok().and_then(|commands| look.shown(line, commands));
+    let mut plain = match plain {
         Ok(commands) => Ok(look.all_plain(line, &commands)),
         Err(why) => Err(why.to_string()),
     };
     let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
-    let mut plain = plain;
-    moved::doubt(&mut plain, &mut found);
+    relinked_paths::doubt(&mut plain, &mut found);
     if knows_all(&plain) {
         // What one reading only knows to be unknown, the other names.
         for command in &mut found {
-            let is_known = |named: &NamedPath| named.naming != Naming::Unknown;
+            let is_known = |named: &NamedPath| named.naming != PathNaming::Unknown;
             command.reads.retain(is_known);
             command.writes.retain(is_known);
         }
     }
-    CommandFacts { line: line.into(), plain, found, unseen, hidden: unreadable }
+    if judged == LineJudgement::ByRules {
+        plain.iter_mut().flatten().for_each(|command| command.effect = CommandEffect::Unknown);
+    }
+    let opens = look.opens;
+    let facts = CommandFacts { line: line.into(), plain, found, unseen, hidden };
+    let is_read_only = only_looks(&facts);
+    CallFacts {
+        shared: is_read_only && !moves(&facts),
+        paths: if is_read_only { looked_at(&facts) } else { Vec::new() },
+        changes: if is_read_only { Vec::new() } else { changes::changes(&facts) },
+        git_directories: git_directories(changed(&facts)),
+        target: super::one_line(line),
+        commands: Some(Arc::new(facts)),
+        run: Some(Arc::new(LineRun { starts_in: place.cwd.to_owned(), opens, shows })),
+        ..CallFacts::new(if is_read_only { CallKind::Read } else { CallKind::Execute })
+    }
+}
+
+/// The files that these paths name now.
+pub(super) fn named_now(paths: &[WrittenPath]) -> Vec<PathFact> {
+    let mut names = DiskNames::new();
+    let found = paths.iter().flat_map(|path| names.find(path.clone())).collect::<Vec<_>>();
+    found.into_iter().filter(|(_, naming)| *naming == PathNaming::Exact).map(|(path, _)| path).collect()
 }
 
 /// Whether everything that a line reads and writes is named.
-fn knows_all(plain: &Result<Vec<PlainCommand>, String>) -> bool {
+pub(super) fn knows_all(plain: &Result<Vec<PlainCommand>, String>) -> bool {
     let is_known = |command: &PlainCommand| command.effect != CommandEffect::Unknown;
     plain.as_ref().is_ok_and(|commands| commands.iter().all(is_known))
 }
 
 /// Whether every command of a line only looks.
-pub(crate) fn only_looks(facts: &CommandFacts) -> bool {
+fn only_looks(facts: &CommandFacts) -> bool {
     let looks = |command: &PlainCommand| {
         command.effect == CommandEffect::Looks && command.writes.is_empty() && !command.network
     };
@@ -74,20 +92,20 @@ pub(crate) fn only_looks(facts: &CommandFacts) -> bool {
 }
 
 /// Whether a line that only looks also goes somewhere else.
-pub(crate) fn moves(facts: &CommandFacts) -> bool {
+fn moves(facts: &CommandFacts) -> bool {
     const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
     let mut names = facts.plain.iter().flatten().filter_map(|command| command.words.first());
     names.any(|name| MOVERS.contains(&name.as_str()))
 }
 
 /// The paths that a line which only looks looks at.
-pub(crate) fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
+fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
     let reads = facts.plain.iter().flatten().flat_map(|command| &command.reads);
-    reads.filter(|named| named.naming == Naming::Exact).map(|named| named.path.clone()).collect()
+    reads.filter(|named| named.naming == PathNaming::Exact).map(|named| named.path.clone()).collect()
 }
 
 /// The paths that a line changes, in either reading.
-pub(crate) fn changed(facts: &CommandFacts) -> impl Iterator<Item = &PathFact> {
+fn changed(facts: &CommandFacts) -> impl Iterator<Item = &PathFact> {
     let plain = facts.plain.iter().flatten().flat_map(|command| &command.writes);
     let found = facts.found.iter().flat_map(|command| &command.writes);
     plain.chain(found).map(|named| &named.path)
@@ -106,7 +124,7 @@ fn searched(root: &Path, patterns: &[String]) -> Vec<NamedPath> {
     let pattern = |text: &String| {
         let lexical = root.join("**").join(text);
         let path = PathFact { lexical, resolved: None, is_directory: false };
-        NamedPath { path, naming: Naming::Pattern, recursive: false, redirected: false }
+        NamedPath { path, naming: PathNaming::Pattern, recursive: false, redirected: false }
     };
     patterns.iter().map(pattern).collect()
 }
@@ -127,20 +145,15 @@ fn patterns(texts: &[String]) -> Option<GlobSet> {
     set.build().ok().filter(|set| !set.is_empty())
 }
 
-struct Look<'a> {
-    cwd: &'a Path,
-    root: &'a Path,
+struct LineLookup<'a> {
+    place: LineContext<'a>,
     home: Option<&'a Path>,
-    /// What may not be read.
-    hidden: &'a Hidden,
-    /// Entries that may still be compared with patterns.
-    entries: usize,
-    /// Whether a pattern may stand for other names than those it was found to stand for.
-    is_unsure: bool,
-    lookup: Lookup,
+    names: DiskNames,
+    /// What the commands of the strict reading look at.
+    opens: Vec<WrittenPath>,
 }
 
-impl Look<'_> {
+impl LineLookup<'_> {
     /// Git that would only look by itself may do more behind a command that makes or changes what it goes by.
     fn all_plain(&mut self, line: &str, commands: &[windlass_shell::PlainCommand]) -> Vec<PlainCommand> {
         let mut plain: Vec<PlainCommand> = commands.iter().map(|command| self.plain(line, command)).collect();
@@ -165,19 +178,31 @@ impl Look<'_> {
     fn may_guide_git(&self, named: &NamedPath) -> bool {
         let path = &named.path.lexical;
         let is_guide = path.file_name().is_none_or(is_guide_of_git);
-        named.naming != Naming::Exact
-            || self.cwd.starts_with(path)
-            || (is_guide && path.parent().is_none_or(|parent| self.cwd.starts_with(parent)))
+        named.naming != PathNaming::Exact
+            || self.place.cwd.starts_with(path)
+            || (is_guide && path.parent().is_none_or(|parent| self.place.cwd.starts_with(parent)))
     }
 
     /// Whether the repository here names a program that watches for changes: it is silenced only where a whole line looks.
     fn may_watch(&self) -> bool {
-        let git =
-            self.cwd.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
-        git.is_some_and(|git| git_config::names_watcher(&git))
+        dot_git_above(self.place.cwd).is_some_and(|git| names_watcher(&git))
+    }
+
+    /// The one file that a line shows which is one command and nothing else.
+    fn shown(&mut self, line: &str, commands: &[windlass_shell::PlainCommand]) -> Option<PathBuf> {
+        let [command] = commands else { return None };
+        let is_whole = line.get(command.source.clone()).is_some_and(|source| source.trim() == line.trim());
+        let is_bare = command.words.len() == command.whole.len()
+            && ![&command.reads, &command.writes].into_iter().flatten().any(|path| path.is_redirected);
+        let (path, _) = self.paths(command.shows.as_ref().filter(|_| is_whole && is_bare)?).pop()?;
+        path.resolved.filter(|_| !path.is_directory)
     }
 
     fn plain(&mut self, line: &str, command: &windlass_shell::PlainCommand) -> PlainCommand {
+        for read in command.reads.iter().filter(|read| !read.is_unknown()) {
+            let path = self.joined(read);
+            self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
+        }
         let lists = is_lister(command.words.first().map(|word| word.text.as_str()));
         // Nobody knows what comes behind its words, so only a star covers it.
         let more = command.gets_more.then(|| UNKNOWN_TEXT.to_string());
@@ -221,12 +246,12 @@ impl Look<'_> {
     fn is_start(&self, place: &Place, enters: bool) -> bool {
         let is_here = match place {
             Place::Start => true,
-            Place::Within(place) => self
-                .place(self.cwd, place)
-                .is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd)),
+            Place::Within(place) => self.place(self.place.cwd, place).is_some_and(|path| {
+                clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(self.place.cwd)
+            }),
             Place::Unknown => false,
         };
-        is_here && is_quiet_repository(self.cwd, self.root, enters)
+        is_here && is_quiet_repository(self.place.cwd, self.place.root, enters)
     }
 
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
@@ -270,7 +295,7 @@ impl Look<'_> {
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.recursive && path.path.is_directory) {
             if let Below::Hidden(hidden) = self.below(&path.path, None) {
-                let (path, naming) = self.exact(hidden);
+                let (path, naming) = self.names.exact(hidden);
                 inside.push(NamedPath { path, naming, recursive: false, redirected: false });
             }
         }
@@ -299,7 +324,7 @@ impl Look<'_> {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
             for (root, _) in self.paths(path) {
                 let Some(root) = root.resolved else { continue };
-                let list = handed::List { base: &base, text: &path.text, root: &root, handed };
+                let list = piped_names::NameList { base: &base, text: &path.text, root: &root, handed };
                 opened.extend(self.opened(&list));
             }
         }
@@ -307,12 +332,12 @@ impl Look<'_> {
         opened.into_iter().map(named).collect()
     }
 
-    fn opened(&mut self, list: &handed::List<'_>) -> Vec<(PathFact, Naming)> {
+    fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(PathFact, PathNaming)> {
         let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
             let lexical = list.root.join(UNKNOWN_TEXT.to_string());
-            return vec![(PathFact { lexical, resolved: None, is_directory: false }, Naming::Unknown)];
+            return vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)];
         };
-        names.into_iter().map(|name| self.exact(name)).collect()
+        names.into_iter().map(|name| self.names.exact(name)).collect()
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
@@ -320,11 +345,11 @@ impl Look<'_> {
         let mut mentioned = Vec::new();
         for path in list {
             let is_word = !path.text.contains(char::is_whitespace);
-            if !is_word && self.hidden.is_empty() {
+            if !is_word && self.place.hidden.is_empty() {
                 continue;
             }
             for mut named in self.named(std::slice::from_ref(path)) {
-                named.naming = Naming::Mentioned;
+                named.naming = PathNaming::Mentioned;
                 if is_word || self.is_hidden(&named.path) {
                     mentioned.push(named);
                 }
@@ -335,7 +360,7 @@ impl Look<'_> {
 
     fn is_hidden(&self, path: &PathFact) -> bool {
         let names = [Some(&path.lexical), path.resolved.as_ref()];
-        names.into_iter().flatten().any(|name| self.hidden.hides(name))
+        names.into_iter().flatten().any(|name| self.place.hidden.hides(name))
     }
 
     fn named(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
@@ -352,13 +377,13 @@ impl Look<'_> {
     /// What is below a directory that may not be read. If there is too much to look through, or if it cannot be looked into, nobody
     /// knows.
     fn below(&mut self, path: &PathFact, only: Option<&Only>) -> Below {
-        if self.hidden.is_empty() {
+        if self.place.hidden.is_empty() {
             return Below::Nothing;
         }
         let Some(root) = path.resolved.as_ref() else { return Below::Unknown };
         // What is not there, in a place that is, holds nothing; nor does a file.
         let is_missing = root.symlink_metadata().is_err();
-        let is_known = self.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
+        let is_known = self.place.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
         if is_missing && (is_known || is_named_like_file(root)) {
             return Below::Nothing;
         }
@@ -370,13 +395,15 @@ impl Look<'_> {
         }
         let meant = only.and_then(|only| patterns(&only.patterns));
         for entry in walk.build() {
-            let (Ok(entry), Some(left)) = (entry, self.entries.checked_sub(1)) else { return Below::Unknown };
-            self.entries = left;
+            let (Ok(entry), Some(left)) = (entry, self.names.entries.checked_sub(1)) else {
+                return Below::Unknown;
+            };
+            self.names.entries = left;
             let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
             let is_meant = !is_file
                 || !entry.file_name().is_ascii()
                 || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
-            if is_meant && self.hidden.hides(entry.path()) {
+            if is_meant && self.place.hidden.hides(entry.path()) {
                 return Below::Hidden(entry.into_path());
             }
         }
@@ -384,36 +411,30 @@ impl Look<'_> {
     }
 
     /// What a path that a command names is, or may be.
-    fn paths(&mut self, named: &windlass_shell::NamedPath) -> Vec<(PathFact, Naming)> {
-        let unknown = |path: PathBuf| {
-            vec![(PathFact { lexical: path, resolved: None, is_directory: false }, Naming::Unknown)]
-        };
-        let base = self.base(&named.from);
-        let joined = base.as_deref().and_then(|base| self.place(base, &named.text));
-        match joined {
-            // A path in a place nobody knows may still be absolute.
-            None if named.text.starts_with('/') && !named.is_unknown() => {
-                vec![self.exact(named.text.clone().into())]
+    fn paths(&mut self, named: &windlass_shell::NamedPath) -> Vec<(PathFact, PathNaming)> {
+        match self.joined(named) {
+            Some(path) if !named.is_unknown() => {
+                self.names.find(WrittenPath { path, is_pattern: named.is_pattern })
             }
-            None => unknown(self.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text))),
-            Some(path) if named.is_unknown() => unknown(path),
-            Some(path) if named.is_pattern => self.expand(path),
-            Some(path) => vec![self.exact(path)],
+            joined => {
+                let unknown = || self.place.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text));
+                let lexical = joined.unwrap_or_else(unknown);
+                vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)]
+            }
         }
     }
 
-    /// The shell hands its words to the kernel as they are, so `..` means the parent of what was reached.
-    fn exact(&mut self, path: PathBuf) -> (PathFact, Naming) {
-        let fact = self.lookup.fact(path);
-        // What leads nobody knows where may be anything.
-        let naming = if fact.resolved.is_some() { Naming::Exact } else { Naming::Unknown };
-        (fact, naming)
+    /// The path from the root on. One in a place nobody knows may still be absolute.
+    fn joined(&self, named: &windlass_shell::NamedPath) -> Option<PathBuf> {
+        let is_absolute = named.text.starts_with('/') && !named.is_unknown();
+        let base = if is_absolute { Some(PathBuf::from("/")) } else { self.base(&named.from) };
+        self.place(&base?, &named.text)
     }
 
     fn base(&self, from: &Place) -> Option<PathBuf> {
         match from {
-            Place::Start => Some(self.cwd.to_owned()),
-            Place::Within(place) => self.place(self.cwd, place),
+            Place::Start => Some(self.place.cwd.to_owned()),
+            Place::Within(place) => self.place(self.place.cwd, place),
             Place::Unknown => None,
         }
     }
@@ -428,62 +449,6 @@ impl Look<'_> {
             None if text.starts_with("\\\\") => None,
             None => Some(base.join(text)),
         }
-    }
-
-    /// The pattern itself, and what it stands for now; if that is nothing, it stands for itself.
-    fn expand(&mut self, pattern: PathBuf) -> Vec<(PathFact, Naming)> {
-        self.is_unsure = false;
-        let mut reached = vec![PathBuf::from("/")];
-        for component in pattern.components() {
-            let part = match component {
-                Component::Normal(name) => name.to_string_lossy().into_owned(),
-                Component::ParentDir => "..".to_owned(),
-                Component::RootDir | Component::CurDir | Component::Prefix(_) => continue,
-            };
-            reached = self.matching(&reached, &part);
-        }
-        let is_unsure = self.is_unsure || self.entries == 0 || reached.len() > NAMES_MAX;
-        let naming = if is_unsure { Naming::Unknown } else { Naming::Pattern };
-        let lexical = clean(pattern.clone());
-        let mut all = vec![(PathFact { lexical, resolved: None, is_directory: false }, naming)];
-        if reached.is_empty() {
-            all.push(self.exact(pattern));
-        } else {
-            all.extend(reached.into_iter().take(NAMES_MAX).map(|path| self.exact(path)));
-        }
-        all
-    }
-
-    /// What one part of a pattern matches in these directories.
-    fn matching(&mut self, directories: &[PathBuf], part: &str) -> Vec<PathBuf> {
-        if !part.contains(['*', '?', '[']) {
-            return directories.iter().map(|directory| directory.join(part)).collect();
-        }
-        let Ok(glob) = GlobBuilder::new(part).literal_separator(true).build() else {
-            self.is_unsure = true;
-            return Vec::new();
-        };
-        let matcher = glob.compile_matcher();
-        directories.iter().flat_map(|directory| self.matching_in(directory, &matcher, part)).collect()
-    }
-
-    fn matching_in(&mut self, directory: &Path, matcher: &GlobMatcher, part: &str) -> Vec<PathBuf> {
-        let hidden = part.starts_with('.');
-        // Whether a letter of several bytes is one to bash depends on the locale.
-        let counts_letters = part.contains(['?', '[']);
-        let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-        let mut found = Vec::new();
-        for entry in entries.flatten() {
-            let Some(left) = self.entries.checked_sub(1) else { break };
-            self.entries = left;
-            let name = entry.file_name();
-            self.is_unsure |= counts_letters && !name.is_ascii();
-            if name.as_encoded_bytes().starts_with(b".") == hidden && matcher.is_match(&name) {
-                found.push(entry.path());
-            }
-        }
-        found.sort();
-        found
     }
 }
 
@@ -500,8 +465,8 @@ fn is_quiet_repository(directory: &Path, root: &Path, enters: bool) -> bool {
     for above in directory.ancestors() {
         let git = above.join(".git");
         if git.symlink_metadata().is_ok() {
-            let is_quiet = !git_config::names_program(&git);
-            return root.starts_with(above) && is_quiet && !(enters && git_config::may_hold_others(&git));
+            let is_quiet = !names_program(&git);
+            return root.starts_with(above) && is_quiet && !(enters && may_hold_others(&git));
         }
         // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
         if is_git_directory(above) {
@@ -525,18 +490,8 @@ fn word(word: &Word) -> String {
 
 /// Whether a line is judged by its words, or only by rules about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum LineJudgement {
     ByWords,
     /// Something beside the words decides what happens.
     ByRules,
-}
-
-/// The facts, shared.
-pub(crate) fn shared(line: &str, place: Surroundings<'_>, judged: Judged) -> Arc<CommandFacts> {
-    let mut facts = command_facts(line, place);
-    if judged == Judged::ByRules {
-        let commands = facts.plain.iter_mut().flatten();
-        commands.for_each(|command| command.effect = CommandEffect::Unknown);
-    }
-    Arc::new(facts)
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use windlass_ports::{BoxFuture, ToolContext};
 use windlass_protocol::ToolProgress;
-use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, Process, Tree};
+use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, ProcessTree, ShellProcess};
 
 use super::capture::{Capture, Room};
 use super::prompt::is_prompt;
@@ -20,10 +20,10 @@ const QUESTION_TIME: Duration = Duration::from_secs(3);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// A command that was started, and what it has printed.
-pub(crate) struct Running {
+pub(crate) struct RunningCommand {
     output: OutputPipe,
     exit: ExitReceiver,
-    tree: Tree,
+    tree: ProcessTree,
     pub(crate) capture: Capture,
     buffer: Vec<u8>,
     output_ended: bool,
@@ -38,7 +38,7 @@ enum Event {
 
 /// Why watching a command stopped.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CommandEnd {
     Finished(Exit),
     TimedOut,
     Cancelled,
@@ -48,9 +48,9 @@ pub(crate) enum Ending {
     Full,
 }
 
-impl Running {
-    pub(crate) fn new(process: Process, capture: Capture) -> Self {
-        let Process { output, exit, tree } = process;
+impl RunningCommand {
+    pub(crate) fn new(process: ShellProcess, capture: Capture) -> Self {
+        let ShellProcess { output, exit, tree } = process;
         let buffer = vec![0; BUFFER_BYTES];
         Self { output, exit, tree, capture, buffer, output_ended: false, ended: None }
     }
@@ -80,7 +80,7 @@ impl Running {
     }
 
     /// Watches in the foreground, telling how it is getting on.
-    pub(crate) async fn watch(&mut self, timeout: Duration, cx: &ToolContext) -> Ending {
+    pub(crate) async fn watch(&mut self, timeout: Duration, cx: &ToolContext) -> CommandEnd {
         let started = Instant::now();
         let deadline = started + timeout;
         let mut question: Option<(String, Instant)> = None;
@@ -90,15 +90,15 @@ impl Running {
             let due = progress.due();
             tokio::select! {
                 biased;
-                () = cx.cancel.cancelled() => return Ending::Cancelled,
-                () = sleep_until(deadline) => return Ending::TimedOut,
+                () = cx.cancel.cancelled() => return CommandEnd::Cancelled,
+                () = sleep_until(deadline) => return CommandEnd::TimedOut,
                 () = progress.sent() => {}
                 () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
                 event = self.next() => match event {
-                    Event::Finished(exit) => return Ending::Finished(exit),
+                    Event::Finished(exit) => return CommandEnd::Finished(exit),
                     Event::Output(count) => {
                         if self.keep(count).await == Room::Full {
-                            return Ending::Full;
+                            return CommandEnd::Full;
                         }
                         let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
                         question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
@@ -106,23 +106,23 @@ impl Running {
                     }
                 },
                 () = at(unanswered), if unanswered.is_some() => {
-                    return Ending::Question(question.map(|(line, _)| line).unwrap_or_default());
+                    return CommandEnd::Question(question.map(|(line, _)| line).unwrap_or_default());
                 }
             }
         }
     }
 
     /// Watches without anybody looking, until it ends or is told to stop.
-    pub(crate) async fn follow(&mut self, stop: &CancellationToken) -> Ending {
+    pub(crate) async fn follow(&mut self, stop: &CancellationToken) -> CommandEnd {
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ending::Cancelled,
+                () = stop.cancelled() => return CommandEnd::Cancelled,
                 event = self.next() => match event {
-                    Event::Finished(exit) => return Ending::Finished(exit),
+                    Event::Finished(exit) => return CommandEnd::Finished(exit),
                     Event::Output(count) => {
                         if self.keep(count).await == Room::Full {
-                            return Ending::Full;
+                            return CommandEnd::Full;
                         }
                         self.capture.flush().await;
                     }
@@ -153,7 +153,7 @@ impl Running {
 }
 
 /// Reads and throws away until nobody is left to print.
-async fn drain(mut output: OutputPipe, mut buffer: Vec<u8>, tree: &Tree) {
+async fn drain(mut output: OutputPipe, mut buffer: Vec<u8>, tree: &ProcessTree) {
     while let Ok(1..) = output.read(&mut buffer).await {}
     tree.gone().await;
 }

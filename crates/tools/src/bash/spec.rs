@@ -73,7 +73,7 @@ mod tests {
     use std::path::Path;
 
     use windlass_ports::AnyTool;
-    use windlass_sandbox::{Launcher, Policy, Sandbox};
+    use windlass_sandbox::{Launcher, Sandbox, SandboxPolicy};
 
     use super::*;
     use crate::{Bash, Tasks};
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_text_about_the_sandbox_is_what_the_sandbox_says_of_itself() {
-        let policy = Policy::new(vec!["/work".into()], Path::new("/home/me"));
+        let policy = SandboxPolicy::new(vec!["/work".into()], Path::new("/home/me"));
         let Ok(sandbox) = Sandbox::prepare(&policy) else { return };
         let limits = sandbox.limits();
         let (description, _) = spec(|settings| settings.sandbox = Some(sandbox));

@@ -1,10 +1,10 @@
 //! What the end of a command means: success, failure, or an answer that happens to be a non-zero code.
 
-use windlass_sandbox::Status;
+use windlass_sandbox::CommandStatus;
 
 /// How a command's end is to be taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Meaning {
+pub(crate) struct ExitMeaning {
     pub(crate) failed: bool,
     /// What the status says, in words; nothing for a plain success.
     pub(crate) words: Option<String>,
@@ -13,25 +13,25 @@ pub(crate) struct Meaning {
 }
 
 /// What the end of `command` means; `said` is the end of what it printed.
-pub(crate) fn meaning(command: &str, status: Status, said: &str) -> Meaning {
-    let failed = |words: String| Meaning { failed: true, words: Some(words), interpretation: None };
+pub(crate) fn meaning(command: &str, status: CommandStatus, said: &str) -> ExitMeaning {
+    let failed = |words: String| ExitMeaning { failed: true, words: Some(words), interpretation: None };
     match status {
-        Status::Code(0) => Meaning { failed: false, words: None, interpretation: None },
-        Status::Code(code) => match (code, answer_of(command)) {
-            (1, Some(answer)) => Meaning {
+        CommandStatus::Code(0) => ExitMeaning { failed: false, words: None, interpretation: None },
+        CommandStatus::Code(code) => match (code, answer_of(command)) {
+            (1, Some(answer)) => ExitMeaning {
                 failed: false,
                 words: Some(format!("Exit code 1: {answer}")),
                 interpretation: Some(answer),
             },
             _ => failed(format!("Exit code {code}{}", behind_code(code, said))),
         },
-        Status::Signal(signal) => {
+        CommandStatus::Signal(signal) => {
             failed(format!("Ended by signal {signal}{}", in_parentheses(signal_name(signal))))
         }
-        Status::NotStarted(errno) => {
+        CommandStatus::NotStarted(errno) => {
             failed(format!("Cannot start bash: {}", std::io::Error::from_raw_os_error(errno)))
         }
-        Status::Lost => failed(
+        CommandStatus::Lost => failed(
             "The process that supervised the command was killed, so its exit status is unknown. All its \
              processes have been ended."
                 .to_owned(),
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn codes_and_signals_in_words() {
-        let check = |command: &str, status: Status, failed: bool, words: &str| {
+        let check = |command: &str, status: CommandStatus, failed: bool, words: &str| {
             let meaning = meaning(command, status, "bash: line 1: mkae: command not found\n");
             assert_eq!(
                 (meaning.failed, meaning.words.unwrap_or_default().as_str()),
@@ -170,20 +170,25 @@ mod tests {
                 "{command}"
             );
         };
-        check("make", Status::Code(0), false, "");
-        check("make", Status::Code(2), true, "Exit code 2");
-        check("mkae", Status::Code(127), true, "Exit code 127 (command not found)");
-        check("a", Status::Code(139), true, "Exit code 139 (SIGSEGV: invalid memory access)");
-        check("a", Status::Signal(15), true, "Ended by signal 15 (SIGTERM)");
-        check("grep x f", Status::Code(1), false, "Exit code 1: nothing matched");
-        check("grep x f", Status::Code(2), true, "Exit code 2");
-        check("a", Status::NotStarted(2), true, "Cannot start bash: No such file or directory (os error 2)");
+        check("make", CommandStatus::Code(0), false, "");
+        check("make", CommandStatus::Code(2), true, "Exit code 2");
+        check("mkae", CommandStatus::Code(127), true, "Exit code 127 (command not found)");
+        check("a", CommandStatus::Code(139), true, "Exit code 139 (SIGSEGV: invalid memory access)");
+        check("a", CommandStatus::Signal(15), true, "Ended by signal 15 (SIGTERM)");
+        check("grep x f", CommandStatus::Code(1), false, "Exit code 1: nothing matched");
+        check("grep x f", CommandStatus::Code(2), true, "Exit code 2");
+        check(
+            "a",
+            CommandStatus::NotStarted(2),
+            true,
+            "Cannot start bash: No such file or directory (os error 2)",
+        );
     }
 
     #[test]
     fn a_special_code_is_explained_only_if_the_output_agrees() {
         let check = |code: i32, said: &str, expected: &str| {
-            let words = meaning("x", Status::Code(code), said).words.unwrap();
+            let words = meaning("x", CommandStatus::Code(code), said).words.unwrap();
             assert_eq!(words, format!("Exit code {code}{expected}"), "{said}");
         };
         check(127, "bash: line 1: x: command not found", " (command not found)");
@@ -197,7 +202,7 @@ mod tests {
     #[test]
     fn exit_code_one_may_be_an_answer() {
         let check = |command: &str, is_answer: bool| {
-            assert_eq!(!meaning(command, Status::Code(1), "").failed, is_answer, "{command}");
+            assert_eq!(!meaning(command, CommandStatus::Code(1), "").failed, is_answer, "{command}");
         };
         for name in ["grep a b", "rg a", "egrep a", "fgrep a", "find .", "diff a b", "test -f a", "[ -f a ]"]
         {

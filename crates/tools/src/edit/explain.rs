@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::counted::counted;
+use crate::plurals::counted;
 
 /// Places that are listed.
 const PLACES_MAX: usize = 8;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use crate::change::lacking;
-use crate::content::{Content, View};
-use crate::counted::counted;
-use crate::file::Subject;
+use crate::content::{EditableText, FileContent};
+use crate::file::TargetFile;
 use crate::patch::{Hunk, hunks_from};
+use crate::plurals::counted;
 
 /// Lines of context around a change in the report.
 const CONTEXT_LINES: usize = 3;
@@ -21,19 +21,24 @@ const LINE_BYTES_MAX: usize = 500;
 const WINDOW_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// A span of the text and what takes its place, with `\n` line ends.
-pub(crate) struct Change {
+pub(crate) struct TextChange {
     range: Range<usize>,
     new: String,
 }
 
 /// The changes for all places, each cut down to what really differs, so that line ends in the common part stay.
-pub(crate) fn plan(view: &View<'_>, places: &[Range<usize>], old: &str, new: &str) -> Vec<Change> {
+pub(crate) fn plan(
+    view: &EditableText<'_>,
+    places: &[Range<usize>],
+    old: &str,
+    new: &str,
+) -> Vec<TextChange> {
     debug_assert!(places.iter().all(|place| view.text()[place.clone()] == *old.as_bytes()));
     let (head, tail) = common_ends(old, new);
     let middle = &new[head..new.len() - tail];
     places
         .iter()
-        .map(|place| Change { range: place.start + head..place.end - tail, new: middle.to_owned() })
+        .map(|place| TextChange { range: place.start + head..place.end - tail, new: middle.to_owned() })
         .collect()
 }
 
@@ -48,21 +53,21 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
 }
 
 /// The changes as bytes of the file.
-pub(crate) struct Encoded {
+pub(crate) struct EncodedChanges {
     spans: Vec<(Range<usize>, Vec<u8>)>,
 }
 
 /// The error is for the model.
 pub(crate) fn encode(
-    view: &View<'_>,
-    changes: &[Change],
-    subject: &Subject,
-    content: &Content,
-) -> Result<Encoded, String> {
+    view: &EditableText<'_>,
+    changes: &[TextChange],
+    subject: &TargetFile,
+    content: &FileContent,
+) -> Result<EncodedChanges, String> {
     let ranges: Vec<_> = changes.iter().map(|change| change.range.clone()).collect();
     let Some(ranges) = view.body_ranges(&ranges) else {
         return Err(format!(
-            "Not changed: {} is {}, and the position in bytes is not certain. Change it with a command \
+            "Not changed: {} is {}, and the position in bytes is not certain. TextChange it with a command \
              through Bash.",
             subject.shown,
             content.encoding.name()
@@ -73,12 +78,12 @@ pub(crate) fn encode(
         let bytes = content.encoding.encode(&text);
         Ok((range, bytes.map_err(|error| lacking(&error, subject, content))?.into_owned()))
     });
-    Ok(Encoded { spans: spans.collect::<Result<_, String>>()? })
+    Ok(EncodedChanges { spans: spans.collect::<Result<_, String>>()? })
 }
 
-impl Encoded {
+impl EncodedChanges {
     /// The new content in pieces: what stays is borrowed from the old.
-    pub(crate) fn parts<'a>(&'a self, content: &'a Content) -> Vec<&'a [u8]> {
+    pub(crate) fn parts<'a>(&'a self, content: &'a FileContent) -> Vec<&'a [u8]> {
         let body = content.body();
         let mut parts = vec![content.encoding.bom()];
         let mut from = 0;
@@ -99,7 +104,7 @@ struct Window {
     old: Range<usize>,
 }
 
-fn window(text: &[u8], changes: &[Change]) -> Option<Window> {
+fn window(text: &[u8], changes: &[TextChange]) -> Option<Window> {
     let (first, last) = (changes.first()?, changes.last()?);
     let start = lines_back(text, first.range.start, CONTEXT_LINES);
     let end = lines_on(text, last.range.end, CONTEXT_LINES);
@@ -107,7 +112,11 @@ fn window(text: &[u8], changes: &[Change]) -> Option<Window> {
 }
 
 /// The text of a range after the changes, all of which lie inside it, in pieces.
-fn pieces<'a>(text: &'a [u8], range: &Range<usize>, changes: &'a [Change]) -> impl Iterator<Item = &'a [u8]> {
+fn pieces<'a>(
+    text: &'a [u8],
+    range: &Range<usize>,
+    changes: &'a [TextChange],
+) -> impl Iterator<Item = &'a [u8]> {
     let starts = std::iter::once(range.start).chain(changes.iter().map(|change| change.range.end));
     let ends = changes.iter().map(|change| change.range.start).chain([range.end]);
     let kept = starts.zip(ends).map(|(start, end)| &text[start..end]);
@@ -126,7 +135,7 @@ fn lines_on(text: &[u8], at: usize, count: usize) -> usize {
 }
 
 /// The hunks of the changes; none if they span too much text.
-pub(crate) fn patch(view: &View<'_>, changes: &[Change]) -> Vec<Hunk> {
+pub(crate) fn patch(view: &EditableText<'_>, changes: &[TextChange]) -> Vec<Hunk> {
     let text = view.text();
     let Some(window) = window(text, changes) else {
         return Vec::new();
@@ -140,7 +149,7 @@ pub(crate) fn patch(view: &View<'_>, changes: &[Change]) -> Vec<Hunk> {
 }
 
 /// What the model reads: the changed lines as they are now, with their numbers.
-pub(crate) fn report(view: &View<'_>, changes: &[Change], shown: &str) -> String {
+pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange], shown: &str) -> String {
     let count = changes.len();
     let mut text = match count {
         1 => format!("Edited {shown}. New text:\n"),
@@ -172,8 +181,8 @@ pub(crate) fn report(view: &View<'_>, changes: &[Change], shown: &str) -> String
 }
 
 /// How many of the first changes are so close to each other that the lines around them touch.
-fn together(text: &[u8], changes: &[Change]) -> usize {
-    let close = |pair: &&[Change]| {
+fn together(text: &[u8], changes: &[TextChange]) -> usize {
+    let close = |pair: &&[TextChange]| {
         lines_back(text, pair[1].range.start, CONTEXT_LINES)
             <= lines_on(text, pair[0].range.end, CONTEXT_LINES)
     };

@@ -8,9 +8,9 @@ use windlass_protocol::BlockKind;
 use windlass_protocol::FileSeen;
 
 use super::*;
-use crate::encoding::TextEncoding;
+use crate::fingerprint::seen_bytes;
 use crate::fixture::{Fixture, structured, text};
-use crate::seen::seen_bytes;
+use crate::text_encoding::TextEncoding;
 
 fn input(file: &str, old: &str, new: &str) -> EditInput {
     EditInput {

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_protocol::ToolOutcome;
+use windlass_protocol::ToolOutput;
 
 use super::OutputMode;
-use crate::counted::counted;
+use crate::plurals::counted;
 use crate::search_files::Enough;
 
 /// Text of one page.
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 
 /// The entries that are returned, out of all there are.
-pub(super) struct Page {
+pub(super) struct ResultPage {
     pub(super) lines: Vec<String>,
     /// Whether entries follow.
     pub(super) more: bool,
@@ -24,7 +24,7 @@ pub(super) struct Page {
     bytes: usize,
 }
 
-impl Page {
+impl ResultPage {
     pub(super) fn new(limit: u64, offset: u64) -> Self {
         Self { lines: Vec::new(), more: false, limit, offset, before: offset, bytes: 0 }
     }
@@ -66,9 +66,9 @@ impl Page {
 }
 
 /// Everything a search came to.
-pub(super) struct Found {
+pub(super) struct GrepMatches {
     pub(super) mode: OutputMode,
-    pub(super) page: Page,
+    pub(super) page: ResultPage,
     /// Files with a match, as far as the search went.
     pub(super) files: u64,
     pub(super) matches: u64,
@@ -99,8 +99,8 @@ struct GrepOutput<'a> {
     applied_offset: Option<u64>,
 }
 
-impl Found {
-    pub(super) fn new(mode: OutputMode, page: Page) -> Self {
+impl GrepMatches {
+    pub(super) fn new(mode: OutputMode, page: ResultPage) -> Self {
         Self {
             mode,
             page,
@@ -113,7 +113,7 @@ impl Found {
         }
     }
 
-    pub(super) fn answer(self, timeout: Duration) -> ToolOutcome {
+    pub(super) fn answer(self, timeout: Duration) -> ToolOutput {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();
         if self.mode == OutputMode::FilesWithMatches && !self.page.lines.is_empty() {
@@ -129,7 +129,7 @@ impl Found {
             text.push(format!("\nFound {occurrences} across {}.", counted(self.files, "file")));
         }
         text.extend(self.remarks(timeout));
-        ToolOutcome::text(&text.join("\n")).with_structured(&self.output(&body))
+        ToolOutput::text(&text.join("\n")).with_structured(&self.output(&body))
     }
 
     fn nothing(&self) -> &'static str {

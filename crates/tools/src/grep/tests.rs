@@ -29,7 +29,7 @@ impl Tree {
         self.dir.path().canonicalize().unwrap()
     }
 
-    async fn grep(&self, input: &Value) -> ToolOutcome {
+    async fn grep(&self, input: &Value) -> ToolOutput {
         let cx = ToolContext::detached(self.root());
         Grep::default().run(serde_json::from_value(input.clone()).unwrap(), cx).await
     }
@@ -39,11 +39,11 @@ impl Tree {
     }
 }
 
-fn text(outcome: &ToolOutcome) -> &str {
+fn text(outcome: &ToolOutput) -> &str {
     outcome.content[0].as_text().unwrap()
 }
 
-fn structured(outcome: &ToolOutcome) -> Value {
+fn structured(outcome: &ToolOutput) -> Value {
     serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap()
 }
 
@@ -294,7 +294,7 @@ async fn a_link_that_was_swapped_after_the_decision_is_not_followed() {
             serde_json::from_value(input).unwrap()
         };
         let mut cx = ToolContext::detached(tree.root());
-        cx.decided = Grep::default().facts(&input(), &examine).unwrap().paths;
+        cx.facts = Grep::default().facts(&input(), &examine).unwrap().into();
         let outcome = Grep::default().run(input(), cx.clone()).await;
         assert!(text(&outcome).ends_with("two"), "{}", text(&outcome));
         fs::remove_file(&link).unwrap();

@@ -8,14 +8,14 @@ use std::io::{self, BufReader};
 
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use windlass_protocol::{Block, FileSeen, ToolOutcome};
+use windlass_protocol::{Block, FileSeen, ToolOutput};
 
-use super::tokens::Tokens;
-use super::{Job, ReadLimits, Source, Wanted, bytes, unchanged};
+use super::tokens::TokenEstimate;
+use super::{Job, ReadLimits, ReadRange, Source, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::counted::counted;
-use crate::seen::SeenBuilder;
-use cell::{Cell, CellSeed, Images, Part};
+use crate::fingerprint::SeenBuilder;
+use crate::plurals::counted;
+use cell::{Cell, CellPart, CellSeed, Images};
 use short_strings::ShortStrings;
 
 const FILE_BYTES_MAX: u64 = 100_000_000;
@@ -48,7 +48,7 @@ struct CellOutput {
     execution_count: Option<u64>,
 }
 
-pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
+pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
     if job.source.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
@@ -91,7 +91,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
         Vec::new()
     };
     let file = NotebookFile { file_path: subject.file_path(), cells };
-    let outcome = ToolOutcome::blocks(rendering.finish(&subject.shown));
+    let outcome = ToolOutput::blocks(rendering.finish(&subject.shown));
     let outcome = outcome.with_structured(&NotebookOutput { kind: "notebook", file });
     Ok(if partial {
         outcome
@@ -192,11 +192,11 @@ impl<'de> Visitor<'de> for Cells<'_, '_> {
 
 /// The cells as blocks: text, with images in between.
 struct Rendering {
-    wanted: Wanted,
+    wanted: ReadRange,
     limits: ReadLimits,
     total: usize,
     shown: usize,
-    cost: Tokens,
+    cost: TokenEstimate,
     overflow: bool,
     cut: bool,
     blocks: Vec<Block>,
@@ -206,13 +206,13 @@ struct Rendering {
 }
 
 impl Rendering {
-    fn new(wanted: Wanted, limits: ReadLimits) -> Self {
+    fn new(wanted: ReadRange, limits: ReadLimits) -> Self {
         Self {
             wanted,
             limits,
             total: 0,
             shown: 0,
-            cost: Tokens::default(),
+            cost: TokenEstimate::default(),
             overflow: false,
             cut: false,
             blocks: Vec::new(),
@@ -234,8 +234,11 @@ impl Rendering {
 
     fn push(&mut self, cell: Cell) {
         let Cell { kind, source, id, execution_count, outputs } = cell;
-        let cost = self.cost.plus(Tokens::of(HEADING)).plus(Tokens::of(source.shown(SOURCE_BYTES_MAX).0));
-        let cost = outputs.parts.iter().fold(cost, |cost, part| cost.plus(Tokens::of(part.shown().0)));
+        let cost = self
+            .cost
+            .plus(TokenEstimate::of(HEADING))
+            .plus(TokenEstimate::of(source.shown(SOURCE_BYTES_MAX).0));
+        let cost = outputs.parts.iter().fold(cost, |cost, part| cost.plus(TokenEstimate::of(part.shown().0)));
         // A single cell is always shown, so that there is a way to go on.
         if self.shown > 0 && cost.exceed(self.limits.tokens_max) {
             self.overflow = true;
@@ -286,12 +289,12 @@ impl Rendering {
         }
     }
 
-    fn push_part(&mut self, part: Part) {
+    fn push_part(&mut self, part: CellPart) {
         self.push_text(part.shown());
         match part {
-            Part::Text(_) => {}
-            Part::Note(_, lost) => self.cut |= lost,
-            Part::Image(block) => {
+            CellPart::Text(_) => {}
+            CellPart::Note(_, lost) => self.cut |= lost,
+            CellPart::Image(block) => {
                 self.end_text();
                 self.blocks.push(block);
             }

@@ -7,14 +7,14 @@ pub(super) const LINE_BYTES_MAX: usize = 10_000;
 
 /// One line of a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TextLine {
     start: usize,
     end: usize,
     /// All bytes of the line, shown or not.
     pub(super) len: usize,
 }
 
-impl Line {
+impl TextLine {
     pub(super) fn is_cut(&self) -> bool {
         self.len > self.end - self.start
     }
@@ -22,14 +22,14 @@ impl Line {
 
 /// Takes bytes in pieces and keeps the lines that are wanted.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct TextPage {
     first: usize,
     /// One past the last wanted line.
     end: usize,
     bytes_max: usize,
     separator: u8,
     bytes: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<TextLine>,
     /// Complete lines so far.
     ended: usize,
     /// Bytes so far of the line that has not ended.
@@ -38,7 +38,7 @@ pub(super) struct Page {
     overflow: bool,
 }
 
-impl Page {
+impl TextPage {
     /// Lines from `first`, counted from 1, up to `count` of them and not much more than `bytes_max` bytes.
     pub(super) fn new(first: usize, count: Option<usize>, bytes_max: usize) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Page {
         self.ended += 1;
         if self.ended >= self.first && self.ended < self.end {
             let start = self.lines.last().map_or(0, |line| line.end);
-            let mut line = Line { start, end: self.bytes.len(), len: self.open };
+            let mut line = TextLine { start, end: self.bytes.len(), len: self.open };
             let has_cr = self.separator == b'\n' && self.bytes[start..].ends_with(b"\r");
             if has_cr && !line.is_cut() {
                 self.bytes.pop();
@@ -121,7 +121,7 @@ impl Page {
     }
 
     /// The lines kept, with their bytes.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (&Line, &[u8])> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (&TextLine, &[u8])> {
         self.lines.iter().map(|line| (line, &self.bytes[line.start..line.end]))
     }
 
@@ -147,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn page(content: &[u8], piece: usize, first: usize, count: Option<usize>) -> Page {
-        let mut page = Page::new(first, count, usize::MAX);
+    fn page(content: &[u8], piece: usize, first: usize, count: Option<usize>) -> TextPage {
+        let mut page = TextPage::new(first, count, usize::MAX);
         page.look_at(content);
         content.chunks(piece).for_each(|piece| page.feed(piece));
         page.finish();
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut page = Page::new(1, None, 100);
+        let mut page = TextPage::new(1, None, 100);
         for _ in 0..1000 {
             page.feed(b"0123456789\n");
         }
@@ -196,7 +196,7 @@ mod tests {
         assert!(page.bytes().len() <= 120 && page.has_overflow());
         assert_eq!(page.lines_total(), 1000);
 
-        let mut empty = Page::new(1, None, 100);
+        let mut empty = TextPage::new(1, None, 100);
         empty.feed(&[b'\n'; 5000]);
         assert_eq!((empty.lines().count(), empty.lines_total()), (34, 5000));
     }

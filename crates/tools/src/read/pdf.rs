@@ -17,12 +17,12 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use memchr::memmem;
 use serde::Serialize;
 use windlass_ports::CancellationToken;
-use windlass_protocol::ToolOutcome;
+use windlass_protocol::ToolOutput;
 
-use super::tokens::Tokens;
+use super::tokens::TokenEstimate;
 use super::{Job, bytes};
-use crate::counted::counted;
 use crate::file::CANCELLED;
+use crate::plurals::counted;
 
 const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// More pages than this are not shown unless they are asked for.
@@ -79,7 +79,7 @@ struct PdfFile {
     last_page: usize,
 }
 
-pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
+pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
     let size = job.source.size;
     let content = job.source.all(FILE_BYTES_MAX);
     let Some(content) = content.map_err(|error| job.fail(format_args!("cannot be read: {error}.")))? else {
@@ -101,7 +101,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
         first_page: range.first,
         last_page: last,
     };
-    Ok(ToolOutcome::text(&text).with_structured(&PdfOutput { kind: "pdf", file }))
+    Ok(ToolOutput::text(&text).with_structured(&PdfOutput { kind: "pdf", file }))
 }
 
 fn reason(error: LoadPdfError) -> &'static str {
@@ -133,7 +133,7 @@ fn range(job: &Job<'_>, total: usize) -> Result<PageRange, String> {
 fn show(job: &Job<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), String> {
     let total = pdf.pages().len();
     let mut text = String::new();
-    let mut cost = Tokens::default();
+    let mut cost = TokenEstimate::default();
     for number in range.first..=range.last {
         let page = &pdf.pages()[number - 1];
         let content = page::text(page, &job.cx.cancel).ok_or(CANCELLED)?;
@@ -142,7 +142,7 @@ fn show(job: &Job<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), S
         } else {
             &content
         };
-        cost = cost.plus(Tokens::of(content));
+        cost = cost.plus(TokenEstimate::of(content));
         // A single page is always shown, but cut.
         if number > range.first && cost.exceed(job.limits.tokens_max) {
             let _ = write!(
@@ -167,7 +167,7 @@ fn push_cut(text: &mut String, content: &str, tokens_max: usize) {
     // Two bytes are never more than one token.
     let short = &content[..content.floor_char_boundary(tokens_max.saturating_mul(2).max(1000))];
     text.push_str(short);
-    if short.len() < content.len() && Tokens::of(content).exceed(tokens_max) {
+    if short.len() < content.len() && TokenEstimate::of(content).exceed(tokens_max) {
         let _ = write!(text, "\n[cut: showing {} of {} bytes of this page]", short.len(), content.len());
     } else {
         text.push_str(&content[short.len()..]);

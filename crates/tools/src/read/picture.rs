@@ -17,12 +17,12 @@ use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
 use serde::Serialize;
 use windlass_ports::CancellationToken;
-use windlass_protocol::{Block, ToolOutcome};
+use windlass_protocol::{Block, ToolOutput};
 
 use super::{Job, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
-use compress::{BYTES_MAX, Compressed, compress};
-use decode::{Request, alone, decode};
+use compress::{BYTES_MAX, CompressedPicture, compress};
+use decode::{DecodeRequest, alone, decode};
 
 /// Larger files are not even tried.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -55,7 +55,7 @@ struct Dimensions {
     display_height: u32,
 }
 
-pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutcome, String> {
+pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
     let size = job.source.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
@@ -66,7 +66,7 @@ pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutcome,
     }
     let unreadable = |error: io::Error| format!("Cannot read {}: {error}.", job.subject.shown);
     let small = if size <= BYTES_MAX as u64 { job.source.all(BYTES_MAX).map_err(unreadable)? } else { None };
-    let target = Target { format, edge_px_max: job.limits.image_edge_px_max, cancel: &job.cx.cancel };
+    let target = PictureOptions { format, edge_px_max: job.limits.image_edge_px_max, cancel: &job.cx.cancel };
     let picture = match &small {
         Some(content) => Picture::prepare(content, &target),
         None => Picture::prepare_file(&job.source.file, size, &target),
@@ -80,11 +80,11 @@ pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutcome,
         original_size: size,
         dimensions: picture.dimensions,
     };
-    Ok(ToolOutcome::blocks(vec![block]).with_structured(&ImageOutput { kind: "image", file }))
+    Ok(ToolOutput::blocks(vec![block]).with_structured(&ImageOutput { kind: "image", file }))
 }
 
 /// What a picture is and what it is to become.
-pub(super) struct Target<'a> {
+pub(super) struct PictureOptions<'a> {
     pub(super) format: ImageFormat,
     pub(super) edge_px_max: u32,
     pub(super) cancel: &'a CancellationToken,
@@ -99,13 +99,13 @@ pub(super) struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// Of a file in memory, which is used as it is if it fits.
-    pub(super) fn prepare(content: &'a [u8], target: &Target<'_>) -> Result<Self, String> {
+    pub(super) fn prepare(content: &'a [u8], target: &PictureOptions<'_>) -> Result<Self, String> {
         let small = content.len() <= BYTES_MAX;
         Self::new(Cursor::new(content), content.len() as u64, small.then_some(content), target)
     }
 
     /// Of a file that is too large to be used as it is.
-    fn prepare_file(mut file: &File, size: u64, target: &Target<'_>) -> Result<Self, String> {
+    fn prepare_file(mut file: &File, size: u64, target: &PictureOptions<'_>) -> Result<Self, String> {
         file.rewind().map_err(|error| format!("it cannot be read ({error})"))?;
         // A file that grows meanwhile is damaged as far as this goes.
         Self::new(BufReader::new(file.take(FILE_BYTES_MAX)), size, None, target)
@@ -115,11 +115,11 @@ impl<'a> Picture<'a> {
         reader: impl BufRead + Seek,
         bytes: u64,
         content: Option<&'a [u8]>,
-        target: &Target<'_>,
+        target: &PictureOptions<'_>,
     ) -> Result<Self, String> {
         let _alone = alone();
-        let Target { format, edge_px_max, cancel } = *target;
-        let request = Request { format, edge_px_max, keep_if_fits: content.is_some(), bytes, cancel };
+        let PictureOptions { format, edge_px_max, cancel } = *target;
+        let request = DecodeRequest { format, edge_px_max, keep_if_fits: content.is_some(), bytes, cancel };
         let decoded = decode(reader, &request)?;
         let original = decoded.original;
         let (bytes, media_type, size) = match (decoded.pixels, content) {
@@ -127,7 +127,7 @@ impl<'a> Picture<'a> {
             (None, None) => return Err("it has no pixels".to_owned()),
             (Some(pixels), _) => {
                 let lossless = matches!(format, ImageFormat::Png | ImageFormat::Gif);
-                let Compressed { bytes, media_type, size } = compress(pixels, lossless)?;
+                let CompressedPicture { bytes, media_type, size } = compress(pixels, lossless)?;
                 (Cow::Owned(bytes), media_type, size)
             }
         };

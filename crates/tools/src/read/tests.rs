@@ -6,8 +6,8 @@ use windlass_ports::AnyTool;
 use windlass_protocol::BlockKind;
 
 use super::*;
+use crate::fingerprint::{seen_bytes, seen_file};
 use crate::fixture::{Fixture, structured, text};
-use crate::seen::{seen_bytes, seen_file};
 
 fn input(file: &str) -> ReadInput {
     ReadInput { file_path: file.to_owned(), ..ReadInput::default() }
@@ -22,7 +22,7 @@ fn small() -> ReadLimits {
 }
 
 /// What is known of the content, whatever was shown of it. That the file looked as it does now is checked on the way.
-fn known(outcome: &ToolOutcome) -> Vec<FileSeen> {
+fn known(outcome: &ToolOutput) -> Vec<FileSeen> {
     for seen in &outcome.seen {
         assert_eq!(seen.stamp, seen_file(&seen.path, true).unwrap().stamp);
     }

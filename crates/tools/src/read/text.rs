@@ -6,15 +6,15 @@ use std::io;
 
 use encoding_rs::{CoderResult, Decoder};
 use serde::Serialize;
-use windlass_protocol::{FileSeen, ToolOutcome};
+use windlass_protocol::{FileSeen, ToolOutput};
 
-use super::page::{LINE_BYTES_MAX, Page};
-use super::tokens::{BYTES_PER_TOKEN_MAX, Tokens};
+use super::page::{LINE_BYTES_MAX, TextPage};
+use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
 use super::{Job, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::counted::counted;
-use crate::encoding::TextEncoding;
-use crate::seen::SeenBuilder;
+use crate::fingerprint::SeenBuilder;
+use crate::plurals::counted;
+use crate::text_encoding::TextEncoding;
 
 /// Once the page is complete, this much is read to count lines and to know the content; then it stops.
 const SCAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -41,13 +41,13 @@ struct TextFile<'a> {
 
 /// What one pass over the file found.
 struct Scan {
-    page: Page,
+    page: TextPage,
     /// Missing if the file was too long to read to its end.
     seen: Option<FileSeen>,
     utf16: Option<TextEncoding>,
 }
 
-pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
+pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
     let scan = scan(&mut job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     if scan.page.bytes().contains(&0) {
         return Err(job.fail(format_args!(
@@ -70,7 +70,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
 
 fn scan(job: &mut Job<'_>) -> io::Result<Scan> {
     let bytes_max = job.limits.tokens_max.saturating_mul(BYTES_PER_TOKEN_MAX);
-    let mut page = Page::new(job.wanted.start, job.wanted.count, bytes_max);
+    let mut page = TextPage::new(job.wanted.start, job.wanted.count, bytes_max);
     let bom = TextEncoding::from_bom(job.source.start());
     let mut skip = bom.map_or(0, |encoding| encoding.bom().len());
     let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16 { .. }));
@@ -151,7 +151,7 @@ struct Shown {
     overflow: bool,
 }
 
-fn show(page: &Page, encoding: TextEncoding, job: &Job<'_>) -> Shown {
+fn show(page: &TextPage, encoding: TextEncoding, job: &Job<'_>) -> Shown {
     let size = page.bytes().len();
     let mut shown = Shown {
         numbered: String::with_capacity(size + size / 4 + 256),
@@ -160,7 +160,7 @@ fn show(page: &Page, encoding: TextEncoding, job: &Job<'_>) -> Shown {
         cut: 0,
         overflow: page.has_overflow(),
     };
-    let mut cost = Tokens::default();
+    let mut cost = TokenEstimate::default();
     for (number, (line, bytes)) in (job.wanted.start..).zip(page.lines()) {
         let text = decode_line(encoding, bytes, line.is_cut());
         let before = shown.numbered.len();
@@ -175,7 +175,7 @@ fn show(page: &Page, encoding: TextEncoding, job: &Job<'_>) -> Shown {
             );
         }
         shown.numbered.push('\n');
-        cost = cost.plus(Tokens::of(&shown.numbered[before..]));
+        cost = cost.plus(TokenEstimate::of(&shown.numbered[before..]));
         // A single line is always shown, so that there is a way to go on.
         if shown.lines > 0 && cost.exceed(job.limits.tokens_max) {
             shown.numbered.truncate(before);
@@ -215,7 +215,7 @@ fn too_much(job: &Job<'_>, shown: &Shown) -> String {
     ))
 }
 
-fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> ToolOutcome {
+fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> ToolOutput {
     let mut text = shown.numbered.clone();
     for notice in notices(job, &scan, shown, encoding) {
         if !text.is_empty() && !text.ends_with("\n\n") {
@@ -233,7 +233,7 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
         total_lines: total,
         truncated_by_token_cap: shown.overflow,
     };
-    let outcome = ToolOutcome::text(&text).with_structured(&TextOutput { kind: "text", file });
+    let outcome = ToolOutput::text(&text).with_structured(&TextOutput { kind: "text", file });
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,

@@ -12,11 +12,11 @@ pub(super) const BYTES_PER_TOKEN_MAX: usize = 4;
 
 /// Adds up what texts cost.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tokens {
+pub(super) struct TokenEstimate {
     units: usize,
 }
 
-impl Tokens {
+impl TokenEstimate {
     /// The cost of a text.
     pub(super) fn of(text: &str) -> Self {
         let characters = text.chars().count();
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn estimates() {
         let check = |text: &str, fits: usize| {
-            let cost = Tokens::of(text);
+            let cost = TokenEstimate::of(text);
             assert!(!cost.exceed(fits) && cost.exceed(fits - 1), "{text} is not {fits}");
         };
         check("abcdefg", 2);

@@ -15,13 +15,13 @@ use super::{SaveError, failed};
 use crate::open::stamp;
 
 /// The file that will be replaced.
-pub(super) struct Old {
+pub(super) struct ReplacedFile {
     stat: Stat,
     /// Open for its attributes, if it can be.
     file: Option<OwnedFd>,
 }
 
-impl Old {
+impl ReplacedFile {
     pub(super) fn open(directory: &OwnedFd, name: &OsStr, stat: Stat) -> Self {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Self { stat, file: rustix::fs::openat(directory, name, flags, Mode::empty()).ok() }
@@ -32,14 +32,14 @@ impl Old {
 /// the file system or the lack of `/proc` forbids that, it has a name of its own, which is removed unless it was
 /// published. After a kill such a name stays: who might still be writing it cannot be told with certainty, because a
 /// directory can be shared with processes that are not visible from here.
-pub(super) struct Draft<'a> {
+pub(super) struct NewFile<'a> {
     directory: &'a OwnedFd,
     file: File,
     /// A name that is to be removed in the end.
     name: Option<OsString>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> NewFile<'a> {
     /// `replaces` says that it will take the place of a file, whose mode it gets in the end.
     pub(super) fn create(directory: &'a OwnedFd, replaces: bool) -> Result<Self, SaveError> {
         // Until it has the mode of the old file, nobody else may read what might be private.
@@ -53,7 +53,7 @@ impl<'a> Draft<'a> {
         Ok(Self { directory, file: descriptor.into(), name: Some(name) })
     }
 
-    pub(super) fn fill(&mut self, parts: &[&[u8]], old: Option<&Old>) -> Result<(), SaveError> {
+    pub(super) fn fill(&mut self, parts: &[&[u8]], old: Option<&ReplacedFile>) -> Result<(), SaveError> {
         let step = |step| move |error| SaveError::Io { step, error };
         for part in parts {
             self.file.write_all(part).map_err(step("cannot write"))?;
@@ -70,7 +70,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Owner first: changing it clears special mode bits. Attributes last: they may say more than the mode.
-    fn take_over(&self, old: &Old) -> Result<(), SaveError> {
+    fn take_over(&self, old: &ReplacedFile) -> Result<(), SaveError> {
         drop_inherited_acl(&self.file);
         let stat = &old.stat;
         let own = rustix::fs::fstat(&self.file).map_err(failed("cannot look at the new file"))?;
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             let _ = rustix::fs::unlinkat(self.directory, name, AtFlags::empty());
@@ -235,7 +235,7 @@ mod tests {
         if create_nameless(&directory, Mode::RUSR).is_none() {
             return;
         }
-        let mut draft = Draft::create(&directory, /*replaces*/ false).unwrap();
+        let mut draft = NewFile::create(&directory, /*replaces*/ false).unwrap();
         draft.fill(&[b"new"], None).unwrap();
         assert_eq!(names(), 0, "a kill at this moment leaves nothing");
         draft.publish_new(OsStr::new("f")).unwrap();
@@ -244,9 +244,9 @@ mod tests {
         File::create(fixture.path("g")).unwrap();
         assert_eq!(mode("f"), mode("g"), "as any new file");
         std::fs::remove_file(fixture.path("g")).unwrap();
-        let again = Draft::create(&directory, /*replaces*/ false).unwrap().publish_new(OsStr::new("f"));
+        let again = NewFile::create(&directory, /*replaces*/ false).unwrap().publish_new(OsStr::new("f"));
         assert!(matches!(again, Err(SaveError::Raced)));
-        Draft::create(&directory, /*replaces*/ true).unwrap().replace(OsStr::new("f")).unwrap();
+        NewFile::create(&directory, /*replaces*/ true).unwrap().replace(OsStr::new("f")).unwrap();
         assert_eq!((names(), fixture.content("f")), (1, Vec::new()));
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn a_draft_with_a_name_is_published_or_removed() {
         let fixture = Fixture::new(&[]);
         let directory = OwnedFd::from(File::open(&fixture.root).unwrap());
-        let named = |name: &str| Draft {
+        let named = |name: &str| NewFile {
             directory: &directory,
             file: File::create(fixture.path(name)).unwrap(),
             name: Some(name.into()),

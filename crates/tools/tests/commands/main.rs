@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
-use windlass_ports::{AnyTool, ToolContext};
-use windlass_protocol::{RawValue, ToolOutcome};
+use windlass_ports::{AnyTool, ExamineContext, ToolContext};
+use windlass_protocol::{CallFacts, RawValue, ToolOutput};
 use windlass_sandbox::Launcher;
 use windlass_tools::{Bash, BashSettings, TaskStop, Tasks};
 
@@ -79,16 +79,30 @@ impl Session {
         ToolContext::detached(self.project())
     }
 
-    async fn bash(&self, input: Value) -> ToolOutcome {
+    async fn bash(&self, input: Value) -> ToolOutput {
         self.bash_in(input, self.context()).await
     }
 
-    async fn bash_in(&self, input: Value, cx: ToolContext) -> ToolOutcome {
+    async fn bash_in(&self, input: Value, cx: ToolContext) -> ToolOutput {
+        match self.facts(&input, &cx) {
+            Ok(facts) => self.bash_decided(input, ToolContext { facts, ..cx }).await,
+            Err(error) => ToolOutput::error(&error),
+        }
+    }
+
+    fn facts(&self, input: &Value, cx: &ToolContext) -> Result<Arc<CallFacts>, String> {
+        let tool = Bash::new(self.settings.clone(), Arc::clone(&self.tasks));
+        let examine = ExamineContext::new(cx.cwd.clone(), cx.roots.clone());
+        tool.examine(&raw(input), &examine).map(Arc::new)
+    }
+
+    /// Runs a call whose facts are in its context.
+    async fn bash_decided(&self, input: Value, cx: ToolContext) -> ToolOutput {
         let tool = Arc::new(Bash::new(self.settings.clone(), Arc::clone(&self.tasks)));
         AnyTool::run(tool, raw(&input), cx).await
     }
 
-    async fn stop(&self, input: Value) -> ToolOutcome {
+    async fn stop(&self, input: Value) -> ToolOutput {
         AnyTool::run(Arc::new(TaskStop::new(Arc::clone(&self.tasks))), raw(&input), self.context()).await
     }
 }
@@ -101,11 +115,11 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-fn text(outcome: &ToolOutcome) -> &str {
+fn text(outcome: &ToolOutput) -> &str {
     outcome.content[0].as_text().unwrap()
 }
 
-fn structured(outcome: &ToolOutcome) -> Value {
+fn structured(outcome: &ToolOutput) -> Value {
     serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libtest_mimic::Trial;
 use serde_json::json;
-use windlass_ports::{AnyTool, ExamineContext};
+use windlass_ports::{AnyTool, ExamineContext, ToolContext};
 use windlass_protocol::CallKind;
 use windlass_tools::Bash;
 
@@ -19,6 +19,7 @@ pub(super) fn trials() -> Vec<Trial> {
         trial("looking_with_git_enters_no_repository_inside", looking_at_repositories_inside),
         trial("looking_with_git_knows_an_index_that_is_split", looking_at_an_index),
         trial("looking_follows_no_link_that_was_swapped", looking_follows_no_link_that_was_swapped),
+        trial("nothing_runs_that_was_not_decided", nothing_runs_that_was_not_decided),
         trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
         trial("a_working_directory_that_is_gone_is_replaced", a_working_directory_that_is_gone),
@@ -203,17 +204,36 @@ fn looking_follows_no_link_that_was_swapped() {
         fs::write(project.join("mine"), "mine").unwrap();
         fs::write(project.join("theirs"), "theirs").unwrap();
         symlink("mine", project.join("link")).unwrap();
-        let input = json!({ "command": "cat mine link" });
-        let tool = Bash::new(session.settings.clone(), Arc::clone(&session.tasks));
-        let examine = ExamineContext::new(project.clone(), [project.clone()].into());
+        for command in ["cat mine link", "cat min* lin*"] {
+            let input = json!({ "command": command });
+            let mut cx = session.context();
+            cx.facts = session.facts(&input, &cx).unwrap();
+            assert_eq!(text(&session.bash_decided(input.clone(), cx.clone()).await), "minemine");
+            fs::remove_file(project.join("link")).unwrap();
+            symlink("theirs", project.join("link")).unwrap();
+            let outcome = session.bash_decided(input, cx).await;
+            let text = text(&outcome);
+            assert!(outcome.is_error && text.contains("link now leads to another file"), "{text}");
+            fs::remove_file(project.join("link")).unwrap();
+            symlink("mine", project.join("link")).unwrap();
+        }
+    });
+}
+
+fn nothing_runs_that_was_not_decided() {
+    block_on(async {
+        let session = Session::new();
         let mut cx = session.context();
-        cx.decided = tool.examine(&raw(&input), &examine).unwrap().paths;
-        assert_eq!(text(&session.bash_in(input.clone(), cx.clone()).await), "minemine");
-        fs::remove_file(project.join("link")).unwrap();
-        symlink("theirs", project.join("link")).unwrap();
-        let outcome = session.bash_in(input, cx).await;
-        let text = text(&outcome);
-        assert!(outcome.is_error && text.contains("link now leads to another file"), "{text}");
+        cx.facts = session.facts(&json!({ "command": "echo one" }), &cx).unwrap();
+        let outcome = session.bash_decided(json!({ "command": "echo two" }), cx.clone()).await;
+        assert!(outcome.is_error && text(&outcome).contains("another command line"), "{}", text(&outcome));
+        let (input, sub) = (json!({ "command": "cat f" }), session.project().join("sub"));
+        fs::create_dir(&sub).unwrap();
+        cx.cwd.clone_from(&sub);
+        cx.facts = session.facts(&input, &cx).unwrap();
+        fs::remove_dir(&sub).unwrap();
+        let outcome = session.bash_decided(input, cx).await;
+        assert!(outcome.is_error && text(&outcome).contains("was removed"), "{}", text(&outcome));
     });
 }
 
@@ -323,8 +343,9 @@ fn an_env_file_is_sourced() {
         for (command, expected) in
             [("echo only looking", "only looking"), (ECHO, &format!("{notice}<>")), (ECHO, "<>")]
         {
-            let input = raw(&json!({ "command": command }));
-            let outcome = AnyTool::run(Arc::clone(&tool), input, session.context()).await;
+            let (input, cx) = (json!({ "command": command }), session.context());
+            let cx = ToolContext { facts: session.facts(&input, &cx).unwrap(), ..cx };
+            let outcome = AnyTool::run(Arc::clone(&tool), raw(&input), cx).await;
             assert_eq!(text(&outcome), expected);
         }
         // What goes on in the background was asked for, whatever it does.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::Sheet;
+use super::{Sheet, end_html};
+use crate::activities::{Activity, time_saved, time_spent};
 use crate::figures::{counted, date, duration, money, number, percent, rough};
-use crate::story::{CallOutcome, Story};
-use crate::sums::{Doing, time_saved, time_spent};
-use crate::take::models;
+use crate::records::models;
+use crate::story::{CallOutcome, TracedSession};
 
 /// The drum of a windlass with its rope.
 const DRAWING: &str = "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\"><path d=\"M5 6v20M27 6v20M5 16H1m26 0h4\"/>\
@@ -26,8 +26,9 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
         let _ = writeln!(out, "<div><dt>{name}</dt><dd>{value}{more}</dd></div>");
     };
     end_fact(story, &mut fact);
-    work_fact(story, &mut fact);
-    let failed = story.calls.iter().filter(|call| call.failed()).count();
+    let active: u64 = story.runs.iter().map(|run| run.length_ms).sum();
+    fact("Active", &duration(active), &counted(story.runs.len() as u64, "run"));
+    let failed = story.calls.iter().filter(|call| call.has_failed()).count();
     let turns = story.requests.last().map_or(0, |request| request.turn);
     let retries = story.requests.iter().filter(|request| request.attempt > 1).count();
     let asked = counted(story.requests.len() as u64, "request");
@@ -41,13 +42,14 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     fact("Tokens", &format!("{} in", rough(read + new)), &format!("{cached} cached, {} out", rough(output)));
     cost_fact(sheet, &mut fact);
     let shown: Vec<String> = models(story).iter().map(|model| sheet.words.line(model, 40)).collect();
-    fact(if shown.len() == 1 { "Model" } else { "Models" }, &or_dash(shown.join(", ")), "");
+    let names = if shown.is_empty() { "\u{2013}".to_owned() } else { shown.join(", ") };
+    fact(if shown.len() == 1 { "Model" } else { "Models" }, &names, "");
     out.push_str("</dl>\n");
     where_time_went(story, out);
 }
 
 /// What the page is, when the session began, and how often it was resumed.
-fn kicker(story: &Story) -> String {
+fn kicker(story: &TracedSession) -> String {
     let run = story.runs.first().map(|run| run.wall_ms);
     let process = story.processes.first().map(|process| process.wall_ms);
     let began = [run, process].into_iter().flatten().find(|wall_ms| *wall_ms > 0);
@@ -61,11 +63,6 @@ fn kicker(story: &Story) -> String {
     said.collect::<Vec<_>>().join(" \u{b7} ")
 }
 
-fn work_fact(story: &Story, fact: &mut dyn FnMut(&str, &str, &str)) {
-    let active: u64 = story.runs.iter().map(|run| run.length_ms).sum();
-    fact("Active", &duration(active), &counted(story.runs.len() as u64, "run"));
-}
-
 fn cost_fact(sheet: &Sheet<'_>, fact: &mut dyn FnMut(&str, &str, &str)) {
     let unpriced: Vec<String> =
         sheet.story.unpriced.iter().map(|model| sheet.words.line(model, 40)).collect();
@@ -77,17 +74,15 @@ fn cost_fact(sheet: &Sheet<'_>, fact: &mut dyn FnMut(&str, &str, &str)) {
     fact("Cost", &sheet.story.total_usd.map_or("\u{2013}".to_owned(), money), &more);
 }
 
-fn end_fact(story: &Story, fact: &mut dyn FnMut(&str, &str, &str)) {
+fn end_fact(story: &TracedSession, fact: &mut dyn FnMut(&str, &str, &str)) {
     let Some(run) = story.runs.last() else { return fact("End", "\u{2013}", "") };
     let unknown = story.calls.iter().filter(|call| call.outcome == CallOutcome::Unknown).count();
-    let class = if run.end.is_success() { "good" } else { "bad" };
-    let sign = if run.end.is_success() { "" } else { "\u{2715} " };
     let unknown = if unknown == 0 {
         String::new()
     } else {
         format!("{}, outcome unknown", counted(unknown as u64, "call"))
     };
-    fact("End", &format!("<span class=\"{class}\">{sign}{}</span>", run.end.name()), &unknown);
+    fact("End", &end_html(run.end), &unknown);
 }
 
 fn with_some(text: String, n: usize, what: &str) -> String {
@@ -98,12 +93,8 @@ fn with_some(text: String, n: usize, what: &str) -> String {
     }
 }
 
-fn or_dash(text: String) -> String {
-    if text.is_empty() { "\u{2013}".to_owned() } else { text }
-}
-
 /// The tools that were called most.
-fn tools_by_use(story: &Story) -> Vec<(String, usize)> {
+fn tools_by_use(story: &TracedSession) -> Vec<(String, usize)> {
     let mut names: Vec<(String, usize)> = Vec::new();
     for call in &story.calls {
         match names.iter_mut().find(|(name, _)| **name == *call.name) {
@@ -117,7 +108,7 @@ fn tools_by_use(story: &Story) -> Vec<(String, usize)> {
 }
 
 /// Tokens read from the cache, other input, output.
-fn tokens(story: &Story) -> (u64, u64, u64) {
+fn tokens(story: &TracedSession) -> (u64, u64, u64) {
     story.requests.iter().map(|request| &request.usage).fold((0, 0, 0), |(read, new, output), usage| {
         let cached = usage.cache_read_input_tokens;
         (read + cached, new + (usage.input_total() - cached), output + usage.output_tokens)
@@ -131,27 +122,23 @@ pub(super) fn percent_of(part: u64, whole: u64) -> String {
     format!("{}\u{202f}%", (part * 100).checked_div(whole).unwrap_or_default())
 }
 
-fn where_time_went(story: &Story, out: &mut String) {
+fn where_time_went(story: &TracedSession, out: &mut String) {
     let sums = time_spent(story);
     let total: u64 = sums.iter().sum();
     if total == 0 {
         return;
     }
     out.push_str("<section class=\"went\" aria-labelledby=\"went\">\n<h2 id=\"went\">Where the time went</h2>\n<div class=\"split\" aria-hidden=\"true\">");
-    let spent = || Doing::ALL.into_iter().zip(sums).filter(|(_, ms)| *ms > 0);
-    for (doing, ms) in spent() {
-        let _ = write!(out, "<i class=\"{}\" style=\"width:{}%\"></i>", class(doing), percent(ms, total));
+    let spent = || Activity::ALL.into_iter().zip(sums).filter(|(_, ms)| *ms > 0);
+    for (activity, ms) in spent() {
+        let _ = write!(out, "<i class=\"{}\" style=\"width:{}%\"></i>", activity.class(), percent(ms, total));
     }
     out.push_str("</div>\n<ul class=\"key\">\n");
-    for (doing, ms) in spent() {
-        let _ = writeln!(
-            out,
-            "<li><i class=\"{}\"></i>{} <b>{}</b> <small>{}</small></li>",
-            class(doing),
-            doing.name(),
-            duration(ms),
-            percent_of(ms, total)
-        );
+    for (activity, ms) in spent() {
+        let (class, name) = (activity.class(), activity.name());
+        let (time, share) = (duration(ms), percent_of(ms, total));
+        let _ =
+            writeln!(out, "<li><i class=\"{class}\"></i>{name} <b>{time}</b> <small>{share}</small></li>");
     }
     out.push_str("</ul>\n");
     let saved = time_saved(story);
@@ -159,22 +146,9 @@ fn where_time_went(story: &Story, out: &mut String) {
         let _ = writeln!(
             out,
             "<p class=\"quiet\">Tools ran for {} in total; {} of it while the model answered or other tools ran.</p>",
-            duration(story.calls.iter().filter_map(crate::story::Call::took).sum()),
+            duration(story.calls.iter().filter_map(crate::story::TracedCall::took).sum()),
             duration(saved)
         );
     }
     out.push_str("</section>\n");
-}
-
-fn class(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Both => "d-both",
-        Doing::Streaming => "d-stream",
-        Doing::Tools => "d-tools",
-        Doing::Waiting => "d-wait",
-        Doing::Asking => "d-ask",
-        Doing::Compacting => "d-compact",
-        Doing::Pausing => "d-pause",
-        Doing::Else => "d-else",
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Sheet;
 use crate::figures::{number, offset};
-use crate::story::Short;
+use crate::story::MessageExcerpt;
 
 const TEXT_CHARS_MAX: usize = 320;
 
@@ -30,7 +30,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("</ol>\n</section>\n");
 }
 
-fn draw_message(sheet: &Sheet<'_>, message: &Short, out: &mut String) {
+fn draw_message(sheet: &Sheet<'_>, message: &MessageExcerpt, out: &mut String) {
     let text = sheet.words.paragraph(&message.text, TEXT_CHARS_MAX);
     let when = message.run.map_or_else(String::new, |run| format!("{}\u{b7}{}", run + 1, offset(message.at)));
     let (class, note) = match (message.retracted, message.failed) {

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use windlass_protocol::Usage;
+
 use super::Sheet;
 use super::head::percent_of;
 use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
-use crate::story::{MarkKind, Request, Story};
+use crate::story::{MarkKind, TracedRequest, TracedSession};
 
 /// More columns than this are not told apart on a screen; each then stands for the largest of several requests.
 const COLUMNS_MAX: usize = 600;
@@ -18,14 +20,17 @@ const GAP_FROM_PX: f64 = 6.0;
 const PARTS: [&str; 8] =
     ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
 
+/// What is stacked: its class, its name, its value in each column.
+type Stack = (String, String, Vec<f64>);
+
 /// One drawing: columns of stacked values.
-struct Plot<'a> {
-    class: &'a str,
-    title: String,
-    /// What is stacked, from below: its class, its name, its value in each column.
-    stacks: Vec<(String, String, Vec<f64>)>,
+struct Plot {
+    class: &'static str,
+    title: &'static str,
+    /// From below.
+    stacks: Vec<Stack>,
     top: f64,
-    label: &'a dyn Fn(f64) -> String,
+    label: fn(f64) -> String,
     /// A line over the columns, with a scale of its own.
     line: Option<Vec<f64>>,
     /// A level with its name, drawn if it fits.
@@ -59,13 +64,13 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
 
 /// The requests as columns.
 struct Columns<'a> {
-    story: &'a Story,
+    story: &'a TracedSession,
     /// The requests of each column: where they begin, and where the last one ends.
     edges: Vec<usize>,
 }
 
 impl<'a> Columns<'a> {
-    fn of(story: &'a Story) -> Self {
+    fn of(story: &'a TracedSession) -> Self {
         let (n, columns) = (story.requests.len(), story.requests.len().min(COLUMNS_MAX));
         Self { story, edges: (0..=columns).map(|column| column * n / columns.max(1)).collect() }
     }
@@ -91,12 +96,16 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn requests(&self, column: usize) -> &'a [Request] {
+    fn requests(&self, column: usize) -> &'a [TracedRequest] {
         &self.story.requests[self.edges[column]..self.edges[column + 1]]
     }
 
     /// A value of each column: that of the request for which `size` is largest.
-    fn largest(&self, size: &dyn Fn(&Request) -> f64, value: &dyn Fn(&Request) -> f64) -> Vec<f64> {
+    fn largest(
+        &self,
+        size: &dyn Fn(&TracedRequest) -> f64,
+        value: &dyn Fn(&TracedRequest) -> f64,
+    ) -> Vec<f64> {
         let of = |column| {
             let requests = self.requests(column).iter();
             requests.max_by(|a, b| size(a).total_cmp(&size(b))).map_or(0.0, value)
@@ -118,7 +127,7 @@ impl<'a> Columns<'a> {
 }
 
 /// The names of all parts, in the order of the first request that has them.
-pub(super) fn part_names(story: &Story) -> Vec<Arc<str>> {
+pub(super) fn part_names(story: &TracedSession) -> Vec<Arc<str>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for (name, _) in story.requests.iter().flat_map(|request| &request.parts) {
         if !names.contains(name) {
@@ -135,7 +144,7 @@ fn part_class(name: &str) -> String {
     place.map_or("p-else".to_owned(), |place| format!("p{place}"))
 }
 
-pub(super) fn part_of(request: &Request, name: &str) -> u64 {
+pub(super) fn part_of(request: &TracedRequest, name: &str) -> u64 {
     request.parts.iter().filter(|(part, _)| **part == *name).map(|(_, tokens)| tokens).sum()
 }
 
@@ -152,8 +161,8 @@ fn whole(value: f64) -> u64 {
     value.max(0.0).round() as u64
 }
 
-fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
-    let size = |request: &Request| real(request.context());
+fn context(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot {
+    let size = |request: &TracedRequest| real(request.context());
     let stacks: Vec<_> = sheet
         .parts
         .iter()
@@ -162,7 +171,7 @@ fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
             (part_class(name), sheet.words.line(name, 30), values)
         })
         .collect();
-    let most = columns.story.requests.iter().map(Request::context).max().unwrap_or_default();
+    let most = columns.story.requests.iter().map(TracedRequest::context).max().unwrap_or_default();
     let last = columns.story.requests.last();
     let window =
         last.and_then(|last| columns.story.windows.get(&last.model)).copied().filter(|window| *window > 0);
@@ -172,65 +181,44 @@ fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
         format!("window {}, at most {} used", rough(window), percent_of(most, window))
     });
     Plot {
-        class: "context",
-        title: "Context by part".to_owned(),
-        stacks,
         top: real(most.max(near.unwrap_or_default())) * 1.06,
-        label: &tokens_label,
-        line: None,
         level: near.map(|window| (real(window), format!("window {}", rough(window)))),
         note,
+        ..simple("context", "Context by part", stacks)
     }
 }
 
-fn tokens_in<'a>(columns: &Columns<'_>) -> Plot<'a> {
-    let size = |request: &Request| real(request.usage.input_total());
-    let values = |value: &dyn Fn(&Request) -> u64| columns.largest(&size, &|request| real(value(request)));
+fn tokens_in(columns: &Columns<'_>) -> Plot {
+    let size = |request: &TracedRequest| real(request.usage.input_total());
+    let stack = |class: &str, name: &str, value: &dyn Fn(&Usage) -> u64| {
+        let values = columns.largest(&size, &|request| real(value(&request.usage)));
+        (class.to_owned(), name.to_owned(), values)
+    };
     let stacks = vec![
-        (
-            "u-read".to_owned(),
-            "from the cache".to_owned(),
-            values(&|request| request.usage.cache_read_input_tokens),
-        ),
-        (
-            "u-write".to_owned(),
-            "written to the cache".to_owned(),
-            values(&|request| request.usage.cache_creation_input_tokens),
-        ),
-        ("u-fresh".to_owned(), "neither".to_owned(), values(&|request| request.usage.input_tokens)),
+        stack("u-read", "from the cache", &|usage| usage.cache_read_input_tokens),
+        stack("u-write", "written to the cache", &|usage| usage.cache_creation_input_tokens),
+        stack("u-fresh", "neither", &|usage| usage.input_tokens),
     ];
     simple("input", "Tokens in", stacks)
 }
 
-fn tokens_out<'a>(columns: &Columns<'_>) -> Plot<'a> {
-    let output = |request: &Request| real(request.usage.output_tokens);
-    simple(
-        "output",
-        "Tokens out",
-        vec![("u-out".to_owned(), String::new(), columns.largest(&output, &output))],
-    )
+fn tokens_out(columns: &Columns<'_>) -> Plot {
+    let output = |request: &TracedRequest| real(request.usage.output_tokens);
+    let stack = ("u-out".to_owned(), String::new(), columns.largest(&output, &output));
+    simple("output", "Tokens out", vec![stack])
 }
 
-fn simple<'a>(class: &'a str, title: &str, stacks: Vec<(String, String, Vec<f64>)>) -> Plot<'a> {
+fn simple(class: &'static str, title: &'static str, stacks: Vec<Stack>) -> Plot {
     let sums = (0..stacks.first().map_or(0, |stack| stack.2.len()))
         .map(|column| stacks.iter().map(|(_, _, values)| values[column]).sum::<f64>());
     let top = sums.fold(0.0, f64::max) * 1.06;
-    Plot {
-        class,
-        title: title.to_owned(),
-        stacks,
-        top,
-        label: &tokens_label,
-        line: None,
-        level: None,
-        note: String::new(),
-    }
+    Plot { class, title, stacks, top, label: tokens_label, line: None, level: None, note: String::new() }
 }
 
-fn cost<'a>(columns: &Columns<'_>) -> Plot<'a> {
-    let own = |request: &Request| request.cost_usd.unwrap_or_default();
-    let forks = |request: &Request| request.forks_usd;
-    let size = |request: &Request| own(request) + forks(request);
+fn cost(columns: &Columns<'_>) -> Plot {
+    let own = |request: &TracedRequest| request.cost_usd.unwrap_or_default();
+    let forks = |request: &TracedRequest| request.forks_usd;
+    let size = |request: &TracedRequest| own(request) + forks(request);
     let mut stacks = vec![("u-cost".to_owned(), "requests".to_owned(), columns.largest(&size, &own))];
     if columns.story.requests.iter().any(|request| request.forks_usd > 0.0) {
         stacks.push(("u-forks".to_owned(), "forks".to_owned(), columns.largest(&size, &forks)));
@@ -247,10 +235,10 @@ fn cost<'a>(columns: &Columns<'_>) -> Plot<'a> {
     } else {
         "price unknown".to_owned()
     };
-    Plot { label: &money, line: (total > 0.0).then_some(line), note, ..simple("cost", "Cost", stacks) }
+    Plot { label: money, line: (total > 0.0).then_some(line), note, ..simple("cost", "Cost", stacks) }
 }
 
-impl Plot<'_> {
+impl Plot {
     fn draw(&self, columns: &Columns<'_>, out: &mut String) {
         let _ = write!(out, "<figure class=\"plot {}\"><figcaption><b>{}</b>", self.class, self.title);
         for (class, name, _) in self.stacks.iter().rev().filter(|(_, name, _)| !name.is_empty()) {
@@ -274,12 +262,10 @@ impl Plot<'_> {
                 let x = real(at as u64) * WIDTH / real(n as u64);
                 let _ = write!(path, "M{} 0V100", short(x, 2));
             }
-            if !path.is_empty() {
-                let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
-            }
+            push_path(class, &path, out);
         }
         if let Some((level, _)) = &self.level {
-            let _ = write!(out, "<path class=\"level\" d=\"M0 {}H{WIDTH}\"/>", self.y(*level));
+            push_path("level", &format!("M0 {}H{WIDTH}", self.y(*level)), out);
         }
         self.over(columns, out);
         out.push_str("</svg></div></figure>\n");
@@ -299,12 +285,8 @@ impl Plot<'_> {
             (1..=2).map(|n| real(step * n)).filter(|value| *value <= self.top).collect()
         };
         for value in marks.iter().filter(|_| self.top > 0.0) {
-            let _ = write!(
-                out,
-                "<i class=\"y\" style=\"top:{}%\"><b>{}</b></i>",
-                self.y(*value),
-                (self.label)(*value)
-            );
+            let (top, label) = (self.y(*value), (self.label)(*value));
+            let _ = write!(out, "<i class=\"y\" style=\"top:{top}%\"><b>{label}</b></i>");
         }
         if let Some((level, name)) = &self.level {
             let _ = write!(out, "<i class=\"y level\" style=\"top:{}%\"><b>{name}</b></i>", self.y(*level));
@@ -318,22 +300,14 @@ impl Plot<'_> {
         for (class, _, values) in &self.stacks {
             let mut path = String::new();
             for (column, value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-                let (bottom, top) = (below[column], below[column] + value);
-                below[column] = top;
+                let bottom = self.y(below[column]);
+                below[column] += value;
+                let top = self.y(below[column]);
                 let x = real(column as u64) * each + gap / 2.0;
-                let _ = write!(
-                    path,
-                    "M{} {}H{}V{}H{}z",
-                    short(x, 2),
-                    self.y(bottom),
-                    short(x + each - gap, 2),
-                    self.y(top),
-                    short(x, 2)
-                );
+                let (left, right) = (short(x, 2), short(x + each - gap, 2));
+                let _ = write!(path, "M{left} {bottom}H{right}V{top}H{left}z");
             }
-            if !path.is_empty() {
-                let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
-            }
+            push_path(class, &path, out);
         }
     }
 
@@ -346,7 +320,14 @@ impl Plot<'_> {
             let (x, y) = ((real(column as u64) + 0.5) * each, 100.0 - 100.0 * value / most);
             let _ = write!(path, "{}{} {}", if column == 0 { 'M' } else { 'L' }, short(x, 2), short(y, 2));
         }
-        let _ = write!(out, "<path class=\"line\" d=\"{path}\"/>");
+        push_path("line", &path, out);
+    }
+}
+
+/// Appends a path, unless it is empty.
+fn push_path(class: &str, path: &str, out: &mut String) {
+    if !path.is_empty() {
+        let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
     }
 }
 
@@ -370,11 +351,8 @@ fn turns_axis(columns: &Columns<'_>, out: &mut String) {
 /// The context in numbers, for the largest request and the last.
 fn parts_table(sheet: &Sheet<'_>, out: &mut String) {
     let requests = &sheet.story.requests;
-    let (Some(largest), Some(last)) =
-        (requests.iter().max_by_key(|request| request.context()), requests.last())
-    else {
-        return;
-    };
+    let largest = requests.iter().max_by_key(|request| request.context());
+    let Some((largest, last)) = largest.zip(requests.last()) else { return };
     if sheet.parts.is_empty() || largest.context() == 0 {
         return;
     }
@@ -385,27 +363,18 @@ fn parts_table(sheet: &Sheet<'_>, out: &mut String) {
         largest.turn, last.turn
     );
     for name in &sheet.parts {
-        let cell = |request: &Request| {
+        let cell = |request: &TracedRequest| {
             let tokens = part_of(request, name);
-            format!(
-                "{} <small>{}\u{202f}%</small>",
-                number(tokens),
-                short(percent(tokens, request.context()).parse().unwrap_or_default(), 0)
-            )
+            let share = short(percent(tokens, request.context()).parse().unwrap_or_default(), 0);
+            format!("<td>{} <small>{share}\u{202f}%</small></td>", number(tokens))
         };
-        let shown = sheet.words.line(name, 30);
-        let _ = writeln!(
-            out,
-            "<tr><th scope=\"row\"><i class=\"{}\"></i>{shown}</th><td>{}</td><td>{}</td></tr>",
-            part_class(name),
-            cell(largest),
-            cell(last)
-        );
+        let (class, shown) = (part_class(name), sheet.words.line(name, 30));
+        let cells = cell(largest) + &cell(last);
+        let _ = writeln!(out, "<tr><th scope=\"row\"><i class=\"{class}\"></i>{shown}</th>{cells}</tr>");
     }
+    let (largest, last) = (number(largest.context()), number(last.context()));
     let _ = writeln!(
         out,
-        "<tr><th scope=\"row\">total</th><td>{}</td><td>{}</td></tr>\n</tbody></table></div></details>",
-        number(largest.context()),
-        number(last.context())
+        "<tr><th scope=\"row\">total</th><td>{largest}</td><td>{last}</td></tr>\n</tbody></table></div></details>"
     );
 }

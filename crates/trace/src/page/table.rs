@@ -7,23 +7,23 @@ use windlass_protocol::FailureClass;
 use super::series::part_of;
 use super::{Sheet, shown};
 use crate::figures::{duration, money, number, offset};
-use crate::story::{Call, CallOutcome, Mark, Request, RequestOutcome};
+use crate::story::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
 
 const COLUMNS: [&str; 11] =
     ["At", "What", "About", "Outcome", "Waited", "Took", "Context", "Cached", "New", "Out", "Cost"];
 
 /// Something of a run, for its place in the order of time.
-enum Item<'a> {
-    Request(usize, &'a Request),
-    Call(usize, &'a Call),
-    Mark(usize, &'a Mark),
+enum TableRow<'a> {
+    Request(usize, &'a TracedRequest),
+    Call(usize, &'a TracedCall),
+    Mark(usize, &'a TraceMark),
 }
 
-impl Item<'_> {
+impl TableRow<'_> {
     /// When it began, and marks before requests before calls of the same moment.
     fn place(&self) -> (usize, u64, u8) {
         match self {
-            Self::Mark(_, mark) => (mark.run, mark.from.unwrap_or(mark.at), 0),
+            Self::Mark(_, mark) => (mark.run, mark.began(), 0),
             Self::Request(_, request) => (request.run, request.sent, 1),
             Self::Call(_, call) => (call.run, call.asked, 2),
         }
@@ -33,14 +33,14 @@ impl Item<'_> {
 pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     let story = sheet.story;
     let requests =
-        shown(&story.requests, &sheet.shown.requests).map(|(at, request)| Item::Request(at, request));
-    let calls = shown(&story.calls, &sheet.shown.calls).map(|(at, call)| Item::Call(at, call));
-    let marks = shown(&story.marks, &sheet.shown.marks).map(|(at, mark)| Item::Mark(at, mark));
-    let mut items: Vec<Item<'_>> = requests.chain(calls).chain(marks).collect();
+        shown(&story.requests, &sheet.shown.requests).map(|(at, request)| TableRow::Request(at, request));
+    let calls = shown(&story.calls, &sheet.shown.calls).map(|(at, call)| TableRow::Call(at, call));
+    let marks = shown(&story.marks, &sheet.shown.marks).map(|(at, mark)| TableRow::Mark(at, mark));
+    let mut items: Vec<TableRow<'_>> = requests.chain(calls).chain(marks).collect();
     if items.is_empty() {
         return;
     }
-    items.sort_by_key(Item::place);
+    items.sort_by_key(TableRow::place);
     out.push_str("<section id=\"all\" aria-labelledby=\"all-h\">\n<h2 id=\"all-h\">Requests, calls and decisions</h2>\n");
     filters(sheet, out);
     out.push_str("<div class=\"wide\" role=\"region\" aria-label=\"Requests, calls and decisions\" tabindex=\"0\"><table id=\"rows\">\n<thead><tr>");
@@ -61,9 +61,9 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
             run = Some(of);
         }
         match item {
-            Item::Request(at, request) => request_row(sheet, *at, request, out),
-            Item::Call(at, call) => call_row(sheet, *at, call, out),
-            Item::Mark(at, mark) => mark_row(sheet, *at, mark, out),
+            TableRow::Request(at, request) => request_row(sheet, *at, request, out),
+            TableRow::Call(at, call) => call_row(sheet, *at, call, out),
+            TableRow::Mark(at, mark) => mark_row(sheet, *at, mark, out),
         }
     }
     out.push_str("</tbody>\n</table></div>\n</section>\n");
@@ -95,9 +95,9 @@ fn filters(sheet: &Sheet<'_>, out: &mut String) {
     );
 }
 
-/// The beginning of a row. `class` is its kind, with what else is said of it.
-fn row(id: &str, class: &str, at: u64, out: &mut String) {
-    let _ = write!(out, "<tr id=\"{id}\" class=\"{class}\"><td>{}</td>", offset(at));
+/// The beginning of a row. `class` is its kind, with what else is said of it; `data` is a further attribute.
+fn row(id: &str, class: &str, data: &str, at: u64, out: &mut String) {
+    let _ = write!(out, "<tr id=\"{id}\" class=\"{class}\"{data}><td>{}</td>", offset(at));
 }
 
 fn cells(cells: &[String], out: &mut String) {
@@ -115,16 +115,11 @@ fn class(kind: &str, bad: bool, long: bool) -> String {
     format!("{kind}{}{}", if bad { " bad" } else { "" }, if long { " long" } else { "" })
 }
 
-fn request_row(sheet: &Sheet<'_>, at: usize, request: &Request, out: &mut String) {
+fn request_row(sheet: &Sheet<'_>, at: usize, request: &TracedRequest, out: &mut String) {
     let long = request.took().is_some_and(|ms| ms > sheet.long.request_ms);
     let parts: Vec<String> = sheet.parts.iter().map(|name| part_of(request, name).to_string()).collect();
-    let class = class("q", request.failed(), long);
-    let _ = write!(
-        out,
-        "<tr id=\"q{at}\" class=\"{class}\" data-p=\"{}\"><td>{}</td>",
-        parts.join(","),
-        offset(request.sent)
-    );
+    let data = format!(" data-p=\"{}\"", parts.join(","));
+    row(&format!("q{at}"), &class("q", request.has_failed(), long), &data, request.sent, out);
     let attempt = if request.attempt > 1 { format!(", attempt {}", request.attempt) } else { String::new() };
     let usage = &request.usage;
     let cached = usage.cache_read_input_tokens;
@@ -146,7 +141,7 @@ fn request_row(sheet: &Sheet<'_>, at: usize, request: &Request, out: &mut String
     );
 }
 
-fn cost(request: &Request) -> String {
+fn cost(request: &TracedRequest) -> String {
     let own = request.cost_usd.map(money).unwrap_or_default();
     if request.forks_usd > 0.0 { format!("{own} + {} by forks", money(request.forks_usd)) } else { own }
 }
@@ -184,15 +179,15 @@ fn failure_name(class: FailureClass) -> &'static str {
     }
 }
 
-fn call_row(sheet: &Sheet<'_>, at: usize, call: &Call, out: &mut String) {
+fn call_row(sheet: &Sheet<'_>, at: usize, call: &TracedCall, out: &mut String) {
     let long = call.took().is_some_and(|ms| ms > sheet.long.call_ms);
-    row(&format!("c{at}"), &class("c", call.failed(), long), call.asked, out);
+    row(&format!("c{at}"), &class("c", call.has_failed(), long), "", call.asked, out);
     let asked = call
         .question
         .map(|(from, to)| format!(", waited {} for approval", duration(to.saturating_sub(from))));
     let sign = match call.outcome {
         CallOutcome::Unknown => "? ",
-        _ if call.failed() => "\u{2715} ",
+        _ if call.has_failed() => "\u{2715} ",
         _ => "",
     };
     let complaint = sheet.words.line(&call.complaint, 160);
@@ -209,11 +204,8 @@ fn call_row(sheet: &Sheet<'_>, at: usize, call: &Call, out: &mut String) {
     );
 }
 
-fn mark_row(sheet: &Sheet<'_>, at: usize, mark: &Mark, out: &mut String) {
-    row(&format!("m{at}"), "m", mark.from.unwrap_or(mark.at), out);
-    let took = mark.from.map(|from| mark.at.saturating_sub(from));
-    cells(
-        &[mark.name.clone(), sheet.words.line(&mark.about, 160), String::new(), String::new(), time(took)],
-        out,
-    );
+fn mark_row(sheet: &Sheet<'_>, at: usize, mark: &TraceMark, out: &mut String) {
+    row(&format!("m{at}"), "m", "", mark.began(), out);
+    let about = sheet.words.line(&mark.about, 160);
+    cells(&[mark.name.clone(), about, String::new(), String::new(), time(mark.took())], out);
 }

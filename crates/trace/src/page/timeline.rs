@@ -1,13 +1,14 @@
 //! The timeline: for each run a lane of the model, lanes of the engine, and as many lanes of tools as calls overlapped.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use windlass_protocol::CallKind;
 
-use super::{Sheet, shown};
+use super::{Sheet, end_html};
 use crate::figures::{counted, duration, money, percent, real, short, time_step};
 use crate::lanes::pack;
-use crate::story::{Call, CallOutcome, Mark, MarkKind, Request, Run, Story};
+use crate::story::{CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession};
 
 /// Runs beyond this many are closed at first, but for the last.
 const OPEN_RUNS_MAX: usize = 8;
@@ -49,7 +50,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("</section>\n");
 }
 
-fn legend(story: &Story, out: &mut String) {
+fn legend(story: &TracedSession, out: &mut String) {
     out.push_str("<ul class=\"key\">\n");
     let mut key = |class: &str, text: &str| {
         let _ = writeln!(out, "<li><i class=\"{class}\"></i>{text}</li>");
@@ -72,7 +73,8 @@ fn legend(story: &Story, out: &mut String) {
     if story.calls.iter().any(|call| call.question.is_some()) {
         key("d-ask", "waiting for approval");
     }
-    if story.calls.iter().any(Call::failed) || story.requests.iter().any(Request::failed) {
+    if story.calls.iter().any(TracedCall::has_failed) || story.requests.iter().any(TracedRequest::has_failed)
+    {
         key("s bad", "\u{2715} failed");
     }
     let mut kinds: Vec<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
@@ -80,13 +82,14 @@ fn legend(story: &Story, out: &mut String) {
     kinds.dedup();
     // A prompt is the beginning of its run and needs no letter.
     for kind in kinds.into_iter().filter(|kind| *kind != MarkKind::Prompt) {
-        let _ = writeln!(out, "<li><b class=\"letter\">{}</b>{}</li>", kind.letter(), kind.name());
+        let (letter, name) = kind.label();
+        let _ = writeln!(out, "<li><b class=\"letter\">{letter}</b>{name}</li>");
     }
     out.push_str("</ul>\n");
 }
 
 /// All runs in a row, with what lies between them.
-fn overview(story: &Story, out: &mut String) {
+fn overview(story: &TracedSession, out: &mut String) {
     if story.runs.len() < 2 {
         return;
     }
@@ -97,20 +100,15 @@ fn overview(story: &Story, out: &mut String) {
             let _ = write!(out, "<span class=\"{class}\">{sign} {}</span>", duration(gap));
         }
         let bad = if run.end.is_success() { "" } else { " class=\"bad\"" };
-        let _ = write!(
-            out,
-            "<a{bad} href=\"#run{n}\" style=\"flex-grow:{}\" title=\"run {n}: {}, {}\">{n}</a>",
-            run.length_ms.max(1),
-            duration(run.length_ms),
-            run.end.name(),
-            n = place + 1
-        );
+        let (n, grow) = (place + 1, run.length_ms.max(1));
+        let title = format!("run {n}: {}, {}", duration(run.length_ms), run.end.name());
+        let _ = write!(out, "<a{bad} href=\"#run{n}\" style=\"flex-grow:{grow}\" title=\"{title}\">{n}</a>");
     }
     out.push_str("</nav>\n");
 }
 
 /// How long nothing happened before a run, and whether another process went on.
-fn gap_before(story: &Story, place: usize) -> Option<(u64, bool)> {
+fn gap_before(story: &TracedSession, place: usize) -> Option<(u64, bool)> {
     let (run, before) = (&story.runs[place], &story.runs[place.checked_sub(1)?]);
     let gap = run.wall_ms.saturating_sub(before.wall_ms + before.length_ms);
     Some((gap, run.process != before.process))
@@ -131,55 +129,42 @@ fn seam(sheet: &Sheet<'_>, place: usize, out: &mut String) {
         .map(|text| sheet.words.line(text, 80))
         .collect();
     let by = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
-    let _ = writeln!(
-        out,
-        "<p class=\"seam\">\u{21bb} resumed by another process after {}{by}</p>",
-        duration(gap)
-    );
+    let gap = duration(gap);
+    let _ = writeln!(out, "<p class=\"seam\">\u{21bb} resumed by another process after {gap}{by}</p>");
 }
 
 /// One run with everything on its lanes.
 struct Lanes<'a> {
-    requests: Vec<(usize, &'a Request)>,
-    calls: Vec<(usize, &'a Call)>,
-    marks: Vec<(usize, &'a Mark)>,
+    requests: Vec<(usize, &'a TracedRequest)>,
+    calls: Vec<(usize, &'a TracedCall)>,
+    marks: Vec<(usize, &'a TraceMark)>,
+    /// Marks that stand on the lane of the model.
+    pauses: Vec<(usize, &'a TraceMark)>,
     calls_on: Vec<usize>,
     marks_on: Vec<usize>,
     length_ms: u64,
 }
 
 impl<'a> Lanes<'a> {
-    fn of(sheet: &'a Sheet<'_>, place: usize, run: &Run) -> Self {
-        let story = sheet.story;
-        let requests = within(&story.requests, place, |request| request.run);
-        let calls = within(&story.calls, place, |call| call.run);
-        let marks = within(&story.marks, place, |mark| mark.run);
-        let requests: Vec<_> = shown(&story.requests, &sheet.shown.requests)
-            .skip_while(|(at, _)| *at < requests.0)
-            .take_while(|(at, _)| *at < requests.1)
-            .collect();
-        let mut calls: Vec<_> = shown(&story.calls, &sheet.shown.calls)
-            .skip_while(|(at, _)| *at < calls.0)
-            .take_while(|(at, _)| *at < calls.1)
-            .collect();
-        let mut marks: Vec<_> = shown(&story.marks, &sheet.shown.marks)
-            .skip_while(|(at, _)| *at < marks.0)
-            .take_while(|(at, _)| *at < marks.1)
-            .filter(|(_, mark)| !matches!(mark.kind, MarkKind::Backoff | MarkKind::Prompt))
-            .collect();
+    fn of(sheet: &'a Sheet<'_>, place: usize, run: &TracedRun) -> Self {
+        let (story, shown) = (sheet.story, &sheet.shown);
+        let requests = shown_of_run(&story.requests, &shown.requests, requests_of(story, place));
+        let mut calls = shown_of_run(&story.calls, &shown.calls, calls_of(story, place));
+        let marks = shown_of_run(&story.marks, &shown.marks, within(&story.marks, place, |mark| mark.run));
+        // A prompt is the beginning of its run and needs no letter.
+        let marks = marks.into_iter().filter(|(_, mark)| mark.kind != MarkKind::Prompt);
+        let (pauses, mut marks): (Vec<_>, Vec<_>) =
+            marks.partition(|(_, mark)| mark.kind == MarkKind::Backoff);
         calls.sort_by_key(|(_, call)| call.asked);
-        let begins = |mark: &Mark| mark.from.unwrap_or(mark.at);
-        marks.sort_by_key(|(_, mark)| begins(mark));
+        marks.sort_by_key(|(_, mark)| mark.began());
         let length_ms = run.length_ms.max(1);
         let calls_on = pack(calls.iter().map(|(_, call)| (call.asked, call.over())), LANES_MAX);
         let letter_ms = length_ms / LETTER_SHARE;
         let marks_on =
-            pack(marks.iter().map(|(_, mark)| (begins(mark), mark.at.max(begins(mark) + letter_ms))), 3);
-        Self { requests, calls, marks, calls_on, marks_on, length_ms }
+            pack(marks.iter().map(|(_, mark)| (mark.began(), mark.at.max(mark.began() + letter_ms))), 3);
+        Self { requests, calls, marks, pauses, calls_on, marks_on, length_ms }
     }
-}
 
-impl Lanes<'_> {
     /// When the next call on the lane of each begins; the end of the run for the last.
     fn next_on_lane(&self) -> Vec<u64> {
         let mut begins = [self.length_ms; LANES_MAX];
@@ -191,12 +176,24 @@ impl Lanes<'_> {
     }
 }
 
-/// Where the things of a run begin and end in a list that is ordered by run.
-fn within<T>(list: &[T], run: usize, run_of: impl Fn(&T) -> usize) -> (usize, usize) {
-    (list.partition_point(|thing| run_of(thing) < run), list.partition_point(|thing| run_of(thing) <= run))
+/// Where the things of a run stand in a list that is ordered by run.
+fn within<T>(list: &[T], run: usize, run_of: impl Fn(&T) -> usize) -> Range<usize> {
+    list.partition_point(|thing| run_of(thing) < run)..list.partition_point(|thing| run_of(thing) <= run)
 }
 
-fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
+fn requests_of(story: &TracedSession, run: usize) -> Range<usize> {
+    within(&story.requests, run, |request| request.run)
+}
+
+fn calls_of(story: &TracedSession, run: usize) -> Range<usize> {
+    within(&story.calls, run, |call| call.run)
+}
+
+fn shown_of_run<'a, T>(list: &'a [T], is_shown: &[bool], run: Range<usize>) -> Vec<(usize, &'a T)> {
+    run.filter(|at| is_shown[*at]).map(|at| (at, &list[at])).collect()
+}
+
+fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let lanes = Lanes::of(sheet, place, run);
     let count = sheet.story.runs.len();
     let open = if count <= OPEN_RUNS_MAX || place + 1 == count { " open" } else { "" };
@@ -217,7 +214,7 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
     for (lane, name, _) in names.into_iter().filter(|(_, _, count)| *count > 0) {
         let _ = write!(out, "<span style=\"top:{}px\">{name}</span>", top(lane));
     }
-    let width = (turns_of(sheet.story, place) * TURN_PX).min(WIDTH_PX_MAX);
+    let width = (requests_of(sheet.story, place).len() * TURN_PX).min(WIDTH_PX_MAX);
     let _ = write!(
         out,
         "</div>\n<div class=\"scroll\" role=\"group\" aria-label=\"Timeline of run {}\"><div class=\"track\" data-ms=\"{}\" style=\"min-width:{width}px\">\n",
@@ -225,11 +222,8 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
         lanes.length_ms
     );
     ticks(lanes.length_ms, out);
-    let pauses = within(&sheet.story.marks, place, |mark| mark.run);
-    for (at, mark) in (pauses.0..).zip(&sheet.story.marks[pauses.0..pauses.1]) {
-        if mark.kind == MarkKind::Backoff && sheet.shown.marks[at] {
-            mark_bar(&lanes, (at, mark), top(0), out);
-        }
+    for (at, mark) in &lanes.pauses {
+        mark_bar(&lanes, (*at, mark), top(0), out);
     }
     for (at, request) in &lanes.requests {
         request_bar(&lanes, (*at, request), top(0), out);
@@ -244,28 +238,20 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
     out.push_str("</div></div>\n</div>\n</details>\n");
 }
 
-fn turns_of(story: &Story, run: usize) -> usize {
-    let (from, to) = within(&story.requests, run, |request| request.run);
-    to - from
-}
-
-fn summary(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
+fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let story = sheet.story;
-    let requests = within(&story.requests, place, |request| request.run);
-    let calls = within(&story.calls, place, |call| call.run);
-    let requests = &story.requests[requests.0..requests.1];
+    let requests = &story.requests[requests_of(story, place)];
     let turns = requests.last().map_or(0, |last| u64::from(last.turn - requests[0].turn) + 1);
     let cost = if run.cost_usd > 0.0 { format!(" \u{b7} {}", money(run.cost_usd)) } else { String::new() };
-    let (class, sign) = if run.end.is_success() { ("good", "") } else { ("bad", "\u{2715} ") };
     let _ = write!(
         out,
-        "<b>Run {}</b> <span class=\"prompt\" dir=\"auto\">{}</span> <span class=\"quiet\">{} \u{b7} {} \u{b7} {}{cost} \u{b7} <span class=\"{class}\">{sign}{}</span></span>",
+        "<b>Run {}</b> <span class=\"prompt\" dir=\"auto\">{}</span> <span class=\"quiet\">{} \u{b7} {} \u{b7} {}{cost} \u{b7} {}</span>",
         place + 1,
         sheet.words.line(&run.prompt, 100),
         counted(turns, "turn"),
-        counted((calls.1 - calls.0) as u64, "call"),
+        counted(calls_of(story, place).len() as u64, "call"),
         duration(run.length_ms),
-        run.end.name()
+        end_html(run.end)
     );
 }
 
@@ -273,12 +259,8 @@ fn ticks(length_ms: u64, out: &mut String) {
     let step = time_step(length_ms / 6);
     let mut at = 0;
     while at <= length_ms {
-        let _ = write!(
-            out,
-            "<i class=\"t\" style=\"left:{}%\">{}</i>",
-            percent(at, length_ms),
-            tick_label(at, step)
-        );
+        let (left, label) = (percent(at, length_ms), tick_label(at, step));
+        let _ = write!(out, "<i class=\"t\" style=\"left:{left}%\">{label}</i>");
         at += step;
     }
     out.push('\n');
@@ -296,31 +278,26 @@ fn tick_label(ms: u64, step: u64) -> String {
 
 /// Where a bar stands, in percent of the run.
 fn place_of(lanes: &Lanes<'_>, from: u64, to: u64, top_px: usize) -> String {
-    let (from, to) = (from.min(lanes.length_ms), to.min(lanes.length_ms));
-    format!(
-        "left:{}%;width:{}%;top:{top_px}px",
-        percent(from, lanes.length_ms),
-        percent(to.saturating_sub(from), lanes.length_ms)
-    )
+    let whole = lanes.length_ms;
+    let (from, to) = (from.min(whole), to.min(whole));
+    let (left, width) = (percent(from, whole), percent(to.saturating_sub(from), whole));
+    format!("left:{left}%;width:{width}%;top:{top_px}px")
 }
 
-fn request_bar(lanes: &Lanes<'_>, (at, request): (usize, &Request), top_px: usize, out: &mut String) {
+fn request_bar(lanes: &Lanes<'_>, (at, request): (usize, &TracedRequest), top_px: usize, out: &mut String) {
     let end = request.end.unwrap_or(lanes.length_ms);
     let waited = request.first.unwrap_or(end).saturating_sub(request.sent);
-    let (bad, sign) = if request.failed() { (" bad", "\u{2715} ") } else { ("", "") };
-    let _ = writeln!(
-        out,
-        "<a class=\"b q{bad}\" href=\"#q{at}\" style=\"{};--f:{}%\">{sign}{}</a>",
-        place_of(lanes, request.sent, end, top_px),
-        percent(waited, end.saturating_sub(request.sent)),
-        request.turn
-    );
+    let waited = percent(waited, end.saturating_sub(request.sent));
+    let (bad, sign) = if request.has_failed() { (" bad", "\u{2715} ") } else { ("", "") };
+    let style = format!("{};--f:{waited}%", place_of(lanes, request.sent, end, top_px));
+    let turn = request.turn;
+    let _ = writeln!(out, "<a class=\"b q{bad}\" href=\"#q{at}\" style=\"{style}\">{sign}{turn}</a>");
 }
 
 /// A call on its lane. `next` is when the next one on the same lane begins: a name may stand in the free space before it.
 fn call_bar(
     (sheet, lanes): (&Sheet<'_>, &Lanes<'_>),
-    (at, call): (usize, &Call),
+    (at, call): (usize, &TracedCall),
     next: u64,
     top_px: usize,
     out: &mut String,
@@ -334,7 +311,7 @@ fn call_bar(
     };
     let (bad, sign) = match call.outcome {
         CallOutcome::Unknown => (" bad odd", "? "),
-        _ if call.failed() => (" bad", "\u{2715} "),
+        _ if call.has_failed() => (" bad", "\u{2715} "),
         _ => ("", ""),
     };
     let label = format!("{sign}{}", sheet.words.line(&format!("{} {}", call.name, call.target), 40));
@@ -361,23 +338,13 @@ fn call_bar(
     );
 }
 
-fn mark_bar(lanes: &Lanes<'_>, (at, mark): (usize, &Mark), top_px: usize, out: &mut String) {
-    let letter = mark.kind.letter();
-    match mark.from.filter(|from| *from < mark.at) {
-        Some(from) => {
-            let _ = writeln!(
-                out,
-                "<a class=\"b w-{letter}\" href=\"#m{at}\" style=\"{}\"><b>{letter}</b> {}</a>",
-                place_of(lanes, from, mark.at, top_px),
-                mark.name
-            );
-        }
-        None => {
-            let _ = writeln!(
-                out,
-                "<a class=\"m w-{letter}\" href=\"#m{at}\" style=\"left:{}%;top:{top_px}px\">{letter}</a>",
-                percent(mark.at.min(lanes.length_ms), lanes.length_ms)
-            );
-        }
-    }
+fn mark_bar(lanes: &Lanes<'_>, (at, mark): (usize, &TraceMark), top_px: usize, out: &mut String) {
+    let (letter, _) = mark.kind.label();
+    let (shape, style, inside) = if let Some(from) = mark.from.filter(|from| *from < mark.at) {
+        ("b", place_of(lanes, from, mark.at, top_px), format!("<b>{letter}</b> {}", mark.name))
+    } else {
+        let left = percent(mark.at.min(lanes.length_ms), lanes.length_ms);
+        ("m", format!("left:{left}%;top:{top_px}px"), letter.to_string())
+    };
+    let _ = writeln!(out, "<a class=\"{shape} w-{letter}\" href=\"#m{at}\" style=\"{style}\">{inside}</a>");
 }

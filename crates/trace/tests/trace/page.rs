@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use windlass_protocol::{Answer, CallKind, Event, FailureClass, HookAnswer, StopReason, Terminal};
-use windlass_trace::{Opening, Trace, is_trace};
+use windlass_trace::{SessionProcess, Trace, is_trace};
 
 use crate::markup::read;
 use crate::page_of;
@@ -33,11 +33,15 @@ fn hostile_page(words: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
     let tape = hostile(words);
     let mut trace = Trace::default();
     let text = words.to_owned();
-    let opening =
-        |wall_ms| Opening { wall_ms, version: text.clone(), entrypoint: text.clone(), cwd: text.clone() };
-    trace.opened(opening(1));
+    let opening = |wall_ms| SessionProcess {
+        wall_ms,
+        version: text.clone(),
+        entrypoint: text.clone(),
+        cwd: text.clone(),
+    };
+    trace.on_opened(opening(1));
     tape.records.iter().for_each(|record| trace.take(record));
-    trace.opened(opening(tape.wall_ms + 1_000));
+    trace.on_opened(opening(tape.wall_ms + 1_000));
     let mut again = Tape::new();
     again.submit(words);
     again.records.iter().for_each(|record| trace.take(record));

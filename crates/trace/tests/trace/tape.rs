@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Answered, Block, CallFacts, CallId, CallKind, CallResult, CompactTrigger, Compaction,
-    Decision, Event, Failure, FailureClass, ForkId, HookAnswer, HookId, Input, Intended, Interrupt, Message,
-    MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record, RequestId, Requested, Rest, Role,
-    Said, Spent, StopReason, Terminal, TimerId, ToolOutcome, Usage,
+    Admission, Answer, AnswerBlock, Block, CallFacts, CallId, CallIntent, CallKind, CallResult,
+    CompactTrigger, Compaction, Decision, Event, Failure, FailureClass, ForkId, HookAnswer, HookId, Input,
+    Interrupt, Message, MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record, RequestEntry,
+    RequestId, Role, SessionMemory, SpendEntry, StopReason, Terminal, TimerId, ToolOutput, Usage, UserEntry,
 };
 
 pub(crate) const MODEL: &str = "claude-sonnet-5";
@@ -64,7 +64,7 @@ impl Tape {
 
     pub(crate) fn said(&mut self, origin: Origin, text: &str) -> &mut Self {
         let message = Message::user(self.message(), origin, vec![Block::text(text)]);
-        self.push(Record::Said(Said::plain(message.into())))
+        self.push(Record::Said(UserEntry::plain(message.into())))
     }
 
     /// A request goes out with these parts.
@@ -72,7 +72,7 @@ impl Tape {
         self.requests += 1;
         let request = RequestId(self.requests);
         let parts = parts.iter().map(|(name, tokens)| ((*name).into(), *tokens)).collect();
-        self.push(Record::Requested(Requested { request, model: MODEL.into(), attempt, parts }));
+        self.push(Record::Requested(RequestEntry { request, model: MODEL.into(), attempt, parts }));
         request
     }
 
@@ -89,7 +89,7 @@ impl Tape {
         self.model(ModelEvent::Block { index: 0, block: block.clone() });
         let id = self.message();
         let request = RequestId(self.requests);
-        self.push(Record::Answered(Answered {
+        self.push(Record::Answered(AnswerBlock {
             id,
             request,
             message_id: "m".into(),
@@ -128,7 +128,7 @@ impl Tape {
 
     pub(crate) fn intended(&mut self, call: CallId, name: &str, kind: CallKind) -> &mut Self {
         let tool_use_id = self.tool_use_id(call).into();
-        self.push(Record::Intended(Intended {
+        self.push(Record::Intended(CallIntent {
             call,
             tool_use_id,
             tool: name.into(),
@@ -139,7 +139,7 @@ impl Tape {
     }
 
     pub(crate) fn finished(&mut self, call: CallId, text: &str, is_error: bool) -> &mut Self {
-        let outcome = if is_error { ToolOutcome::error(text) } else { ToolOutcome::text(text) };
+        let outcome = if is_error { ToolOutput::error(text) } else { ToolOutput::text(text) };
         self.heard(Event::Finished { call, outcome });
         let tool_use_id = self.tool_use_id(call).into();
         self.push(Record::Finished { call, tool_use_id, is_error })
@@ -182,7 +182,7 @@ impl Tape {
         self.total_usd += usd.unwrap_or_default();
         let spend = ModelSpend { usage, cost_usd: usd, window_tokens: 200_000, output_tokens_max: 64_000 };
         let total_usd = self.total_usd;
-        self.push(Record::Spent(Spent { model: MODEL.into(), spend, by_fork, total_usd }))
+        self.push(Record::Spent(SpendEntry { model: MODEL.into(), spend, by_fork, total_usd }))
     }
 
     pub(crate) fn failed(&mut self, class: FailureClass, why: &str) -> &mut Self {
@@ -227,7 +227,7 @@ impl Tape {
     }
 
     pub(crate) fn end(&mut self, terminal: Terminal) -> &mut Self {
-        self.push(Record::Ended { terminal, rest: Box::new(Rest::default()) })
+        self.push(Record::Ended { terminal, rest: Box::new(SessionMemory::default()) })
     }
 }
 

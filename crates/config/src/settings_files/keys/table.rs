@@ -1,14 +1,14 @@
 //! The keys themselves, by topic.
 
-use super::Allowed::{ForeignOnly, Managed, NotForeign, OutsideRepositories};
-use super::Kind::{Any, Choice, Fields, Group, List, Map, Object, Share, Switch, Text, Whole};
-use super::Merging::{ManagedReplaces, Strict};
-use super::{Key, Merging, TEXTS};
+use super::KeyScope::{ForeignOnly, Managed, NotForeign, OutsideRepositories};
+use super::MergeRule::{ManagedReplaces, Strict};
+use super::ValueType::{Any, Choice, Fields, Group, List, Map, Object, Share, Switch, Text, Whole};
+use super::{Key, MergeRule, TEXTS};
 
 const MODES: &[&str] = &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 const DISABLE: &[&str] = &["disable"];
 const CREDENTIAL: &[&str] = &["deny", "mask"];
-const PORT: super::Kind = Whole(1, 65_535);
+const PORT: super::ValueType = Whole(1, 65_535);
 
 /// Every key that is known, in the order of the documentation.
 pub(crate) static KEYS: &[Key] = &[
@@ -19,7 +19,7 @@ pub(crate) static KEYS: &[Key] = &[
         .or("all")
         .merged(ManagedReplaces),
     Key::new("fallbackModel", TEXTS, "The models to try, in order, when the model is overloaded.")
-        .merged(Merging::Whole)
+        .merged(MergeRule::Whole)
         .waits(),
     Key::idle("modelOverrides", Map(&Text), "Provider-specific model ids.").waits(),
     Key::new(
@@ -99,7 +99,7 @@ pub(crate) static KEYS: &[Key] = &[
     Key::idle("autoMode.classifyAllShell", Switch, "Classify every command, even those that a rule allows."),
     // Hooks.
     Key::new("hooks", Map(&List(&Object)), "Hooks: for each event a list of matcher groups.")
-        .merged(Merging::AddUp)
+        .merged(MergeRule::AddUp)
         .waits(),
     Key::new("disableAllHooks", Switch, "Run no hooks. Managed hooks run unless this is a managed setting.")
         .waits(),

@@ -7,7 +7,7 @@ use windlass_protocol::{
     Block, Message, MessageId, ModelRequest, Origin, RawValue, Role, ToolSpec, Transcript,
 };
 
-use windlass_protocol::{ContextEdits, Delivery, Effort, TaskBudget, Thinking};
+use windlass_protocol::{ContextEdits, Delivery, Effort, RequestThinking, TaskBudget};
 
 use super::{BodyBuilder, Extras, RequestBody};
 
@@ -209,7 +209,7 @@ proptest! {
 fn the_prefix_does_not_depend_on_what_is_asked_besides() {
     let plain = request(vec![user("1")], &[0]);
     let asked = ModelRequest {
-        thinking: Thinking::Adaptive { display: None },
+        thinking: RequestThinking::Adaptive { display: None },
         effort: Some(Effort::Max),
         task_budget: Some(TaskBudget { total: 20_000, remaining: Some(7) }),
         edits: Some(ContextEdits { trigger_tokens: 1, keep_results: 2, clear_at_least_tokens: 3 }),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use windlass_ports::ModelClient;
 use windlass_protocol::{
-    ContextEdits, Delivery, Effort, FailureClass, ModelEvent, ModelRequest, TaskBudget, Thinking,
+    ContextEdits, Delivery, Effort, FailureClass, ModelEvent, ModelRequest, RequestThinking, TaskBudget,
 };
 
 use super::server::{Seen, Server, Step, good, send, whole};
@@ -99,7 +99,7 @@ fn in_one() -> Arc<ModelRequest> {
     with(|request| {
         request.delivery = Delivery::Whole;
         request.output_tokens_max = 64_000;
-        request.thinking = Thinking::Adaptive { display: None };
+        request.thinking = RequestThinking::Adaptive { display: None };
     })
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Answered, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Decision, Message, MessageId,
-    Origin, RawValueEq, Record, RequestId, Said, Usage,
+    AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Decision, Message,
+    MessageId, Origin, RawValueEq, Record, RequestId, Usage, UserEntry,
 };
 
-use crate::format::{Entry, EntryKind};
+use crate::format::{EntryKind, LogEntry};
 
 /// How the note begins that other programs leave when a person interrupts.
 const INTERRUPTION: &str = "[Request interrupted by user";
@@ -26,7 +26,7 @@ pub(crate) struct Adopter {
     /// The response that is being taken, and how many blocks of it there were.
     response: Option<(Arc<str>, u32)>,
     /// Calls that are not answered: who made them, and how.
-    calls: BTreeMap<Arc<str>, Call>,
+    calls: BTreeMap<Arc<str>, ForeignCall>,
     calls_made: u32,
     /// The compaction whose summary comes next.
     boundary: Option<(CompactTrigger, u64)>,
@@ -35,7 +35,7 @@ pub(crate) struct Adopter {
 }
 
 #[derive(Clone, Debug)]
-struct Call {
+struct ForeignCall {
     asked_by: MessageId,
     id: CallId,
     name: Arc<str>,
@@ -87,11 +87,11 @@ impl Adopter {
         let record = match record {
             Record::Said(said) => {
                 let message = self.renumber_message(&said.message);
-                Record::Said(Said { message, ..said })
+                Record::Said(UserEntry { message, ..said })
             }
             Record::Answered(answered) => {
                 let id = self.renumber_id(answered.id);
-                Record::Answered(Answered { id, ..answered })
+                Record::Answered(AnswerBlock { id, ..answered })
             }
             Record::Result(result) => {
                 let asked_by = self.renumbered.get(&result.asked_by).copied().unwrap_or(result.asked_by);
@@ -109,7 +109,7 @@ impl Adopter {
     }
 
     /// What an entry of another program says.
-    pub(crate) fn convert(&mut self, entry: &Entry) -> Vec<Record> {
+    pub(crate) fn convert(&mut self, entry: &LogEntry) -> Vec<Record> {
         if entry.is_boundary {
             self.boundary = Some(compaction(entry));
         }
@@ -124,7 +124,7 @@ impl Adopter {
         }
     }
 
-    fn user(&mut self, entry: &Entry, blocks: Vec<Block>) -> Vec<Record> {
+    fn user(&mut self, entry: &LogEntry, blocks: Vec<Block>) -> Vec<Record> {
         let (results, said): (Vec<Block>, Vec<Block>) =
             blocks.into_iter().partition(|block| matches!(block.kind(), BlockKind::ToolResult { .. }));
         let structured = entry.structured.as_ref().filter(|_| results.len() == 1);
@@ -145,7 +145,7 @@ impl Adopter {
         records.push(if entry.is_summary {
             self.compacted(message)
         } else {
-            Record::Said(Said::plain(message))
+            Record::Said(UserEntry::plain(message))
         });
         records
     }
@@ -163,7 +163,7 @@ impl Adopter {
                 let id = self.next_id();
                 let index = self.index(&message_id);
                 self.asked(id, &block);
-                Record::Answered(Answered {
+                Record::Answered(AnswerBlock {
                     id,
                     request: self.request,
                     message_id: message_id.clone(),
@@ -197,8 +197,8 @@ impl Adopter {
         let known = tool_use_id(&result).and_then(|id| self.calls.get(id).cloned());
         self.answered(&result);
         let id = self.next_id();
-        let call = known.unwrap_or(Call { asked_by: MessageId(0), id: CallId(0), name: "".into() });
-        let Call { asked_by, id: call, name } = call;
+        let call = known.unwrap_or(ForeignCall { asked_by: MessageId(0), id: CallId(0), name: "".into() });
+        let ForeignCall { asked_by, id: call, name } = call;
         Record::Result(CallResult { id, call, asked_by, name, result, structured })
     }
 
@@ -220,7 +220,7 @@ impl Adopter {
     fn asked(&mut self, asked_by: MessageId, block: &Block) {
         if let Some(tool_use) = block.as_tool_use() {
             self.calls_made = self.calls_made.saturating_add(1);
-            let call = Call { asked_by, id: CallId(self.calls_made), name: tool_use.name.clone() };
+            let call = ForeignCall { asked_by, id: CallId(self.calls_made), name: tool_use.name.clone() };
             self.calls.insert(tool_use.id.clone(), call);
         }
     }
@@ -262,7 +262,7 @@ fn blocks(content: Option<&RawValue>) -> Vec<Block> {
     list.into_iter().filter_map(|raw| Block::from_json(raw.get()).ok()).collect()
 }
 
-fn compaction(entry: &Entry) -> (CompactTrigger, u64) {
+fn compaction(entry: &LogEntry) -> (CompactTrigger, u64) {
     let json = entry.metadata.as_deref().and_then(|raw| serde_json::from_str::<CompactJson>(raw.get()).ok());
     let CompactJson { trigger, pre_tokens } = json.unwrap_or_default();
     (if trigger == "manual" { CompactTrigger::Manual } else { CompactTrigger::Auto }, pre_tokens)

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 use windlass_protocol::MessageId;
 
-use crate::format::{Entry, EntryKind};
+use crate::format::{EntryKind, LogEntry};
 
 /// What is kept of each entry while one is looking for the conversation.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Node {
 
 /// The entries of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct EntryIndex {
     nodes: Vec<Node>,
     by_uuid: HashMap<Uuid, usize>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Selection {
 
 /// What of a message tells where it belongs.
 #[derive(Deserialize)]
-struct Outline<'a> {
+struct MessageOutline<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -68,13 +68,13 @@ struct BlockOutline<'a> {
     tool_use_id: Option<&'a RawValue>,
 }
 
-impl Index {
+impl EntryIndex {
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
     /// Takes the next entry of the file.
-    pub(crate) fn add(&mut self, offset: u64, length: u64, entry: &Entry) {
+    pub(crate) fn add(&mut self, offset: u64, length: u64, entry: &LogEntry) {
         let mut node = Node {
             uuid: entry.uuid,
             parent: entry.parent,
@@ -188,7 +188,7 @@ impl Index {
     /// The path with the calls and results beside it: those of a response whose next entry follows only one of them.
     fn with_parallel_calls(&self, path: &[usize]) -> Vec<usize> {
         let on_path: HashSet<usize> = path.iter().copied().collect();
-        let beside = Beside::new(self, &on_path);
+        let beside = OffPathEntries::new(self, &on_path);
         let mut taken = on_path;
         let mut whole = Vec::with_capacity(path.len());
         for (index, place) in path.iter().enumerate() {
@@ -215,15 +215,15 @@ impl Index {
 }
 
 /// What is not on the path, by what ties it to a response.
-struct Beside<'a> {
-    index: &'a Index,
+struct OffPathEntries<'a> {
+    index: &'a EntryIndex,
     blocks: HashMap<&'a Arc<str>, Vec<usize>>,
     results_by_entry: HashMap<Uuid, Vec<usize>>,
     results_by_call: HashMap<&'a Arc<str>, Vec<usize>>,
 }
 
-impl<'a> Beside<'a> {
-    fn new(index: &'a Index, on_path: &HashSet<usize>) -> Self {
+impl<'a> OffPathEntries<'a> {
+    fn new(index: &'a EntryIndex, on_path: &HashSet<usize>) -> Self {
         let mut beside = Self {
             index,
             blocks: HashMap::new(),
@@ -265,9 +265,11 @@ impl<'a> Beside<'a> {
 
 impl Node {
     /// Takes from the message what ties the entry to others.
-    fn outline(&mut self, entry: &Entry) {
-        let message =
-            entry.message.as_deref().and_then(|raw| serde_json::from_str::<Outline<'_>>(raw.get()).ok());
+    fn outline(&mut self, entry: &LogEntry) {
+        let message = entry
+            .message
+            .as_deref()
+            .and_then(|raw| serde_json::from_str::<MessageOutline<'_>>(raw.get()).ok());
         let Some(message) = message else { return };
         if self.is_assistant {
             self.response = message.id.and_then(text).filter(|id| !id.is_empty());

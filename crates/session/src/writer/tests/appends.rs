@@ -11,7 +11,7 @@ fn nothing_is_made_before_something_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let paths = paths(&directory.path().join("projects/p"));
     let mut log = LogWriter::create(&paths, header(), options(SyncPolicy::Turn));
-    log.marker().mark(Mark::Rewound { to: None }, At { at_ms: 0, wall_ms: 0 });
+    log.marker().mark(SessionMark::Rewound { to: None }, LogTime { at_ms: 0, wall_ms: 0 });
     now(log.append(&[], Durability::Synced)).unwrap();
     assert!(!directory.path().join("projects").exists());
     append(&mut log, 1, Durability::Synced).unwrap();
@@ -71,7 +71,7 @@ async fn the_disk_is_waited_for_elsewhere() {
     let disk = SimulatedDisk::default();
     disk.slow_down(Duration::from_millis(50));
     let mut log = on(&disk, SyncPolicy::Turn);
-    let Appended::Later(mut done) = log.append(&batch(1), Durability::Synced) else {
+    let AppendProgress::Later(mut done) = log.append(&batch(1), Durability::Synced) else {
         panic!("it must not block")
     };
     assert!((&mut done).now_or_never().is_none());
@@ -147,6 +147,6 @@ fn a_removed_log_is_made_anew() {
     check(&disk, &|| {});
     let disk = SimulatedDisk::default();
     check(&disk, &|| {
-        disk.open(Path::new("s.jsonl"), Opening::New).unwrap().append(b"{\"type\":\"summary\"}\n").unwrap();
+        disk.open(Path::new("s.jsonl"), OpenMode::New).unwrap().append(b"{\"type\":\"summary\"}\n").unwrap();
     });
 }

@@ -44,7 +44,7 @@ fn after_much_was_written() {
     while !log.wants_facts() {
         megabytes += 1;
         let said = Message::user(MessageId(megabytes), Origin::Prompt, vec![Block::text(&text)]);
-        now(log.append(&[Record::Said(Said::plain(Arc::new(said)))], Durability::Written)).unwrap();
+        now(log.append(&[Record::Said(UserEntry::plain(Arc::new(said)))], Durability::Written)).unwrap();
     }
     assert_eq!(megabytes, 16);
     now(log.append(&[facts(&[])], Durability::Written)).unwrap();
@@ -56,13 +56,13 @@ fn after_a_failure_until_they_are_restated() {
     let disk = SimulatedDisk::default();
     let mut log = on(&disk, SyncPolicy::Turn);
     append(&mut log, 1, Durability::Synced).unwrap();
-    disk.fail(disk.operations() + 1, Fault::Fails(Errno::NOSPC));
+    disk.fail(disk.operations() + 1, DiskFault::Fails(Errno::NOSPC));
     let error = append(&mut log, 2, Durability::Synced).unwrap_err();
     assert!(error.0.contains("disk is full"), "{error}");
     append(&mut log, 3, Durability::Synced).unwrap();
     assert!(log.wants_facts());
     // Facts that did not reach the disk do not count.
-    disk.fail(disk.operations() + 2, Fault::Fails(Errno::IO));
+    disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
     let error = now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap_err();
     assert!(error.0.contains("cannot sync the session log"), "{error}");
     assert!(log.wants_facts());
@@ -78,7 +78,7 @@ fn after_a_failure_that_nobody_waited_for() {
         let disk = SimulatedDisk::default();
         let mut log = on(&disk, SyncPolicy::Turn);
         append(&mut log, 1, Durability::Synced).unwrap();
-        disk.fail(disk.operations() + 2, Fault::Fails(Errno::IO));
+        disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
         append(&mut log, 2, Durability::Written).unwrap();
         while !log.wants_facts() {
             std::thread::yield_now();

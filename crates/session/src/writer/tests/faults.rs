@@ -84,7 +84,7 @@ fn check_chain(bytes: &[u8], what: &str) {
 }
 
 /// Runs with these faults; tells how many operations it took.
-fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, Fault)]) -> u64 {
+fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, DiskFault)]) -> u64 {
     let what = format!("{policy:?} {faults:?}");
     let disk = SimulatedDisk::default();
     for &(operation, fault) in faults {
@@ -124,14 +124,14 @@ fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, Fault)]) -> u64 {
     operations
 }
 
-const FAULTS: [Fault; 7] = [
-    Fault::Fails(Errno::NOSPC),
-    Fault::Fails(Errno::IO),
-    Fault::Fails(Errno::INTR),
-    Fault::Short(1, Errno::NOSPC),
-    Fault::Short(400, Errno::IO),
-    Fault::Short(usize::MAX, Errno::NOSPC),
-    Fault::Short(30, Errno::INTR),
+const FAULTS: [DiskFault; 7] = [
+    DiskFault::Fails(Errno::NOSPC),
+    DiskFault::Fails(Errno::IO),
+    DiskFault::Fails(Errno::INTR),
+    DiskFault::Short(1, Errno::NOSPC),
+    DiskFault::Short(400, Errno::IO),
+    DiskFault::Short(usize::MAX, Errno::NOSPC),
+    DiskFault::Short(30, Errno::INTR),
 ];
 
 #[test]
@@ -154,7 +154,7 @@ fn two_in_a_row_may_fail() {
     for fault in FAULTS {
         for gap in 1..=3 {
             let mut operation = 0;
-            let second = Fault::Fails(Errno::IO);
+            let second = DiskFault::Fails(Errno::IO);
             while operation
                 < play(&reader, SyncPolicy::Turn, &[(operation, fault), (operation + gap, second)])
             {

@@ -10,12 +10,12 @@ struct Notes {
     takes: Duration,
 }
 
-impl Keeper for Notes {
-    fn works_on(&self, records: &[Record]) -> bool {
+impl PreImageTaker for Notes {
+    fn touches_disk(&self, records: &[Record]) -> bool {
         records.iter().any(|record| matches!(record, Record::Intended(call) if !call.changes.is_empty()))
     }
 
-    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()> {
+    fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()> {
         std::thread::sleep(self.takes);
         if self.fails.load(Ordering::Relaxed) {
             return Err(Errno::NOSPC.into());
@@ -28,7 +28,7 @@ impl Keeper for Notes {
 
 fn with(keeper: &Arc<Notes>) -> LogWriter {
     let disk = Arc::new(keeper.disk.clone());
-    let options = LogOptions { keeper: Some(Arc::<Notes>::clone(keeper)), ..LogOptions::default() };
+    let options = LogOptions { pre_images: Some(Arc::<Notes>::clone(keeper)), ..LogOptions::default() };
     LogWriter::create_on(disk, &paths(Path::new("/nowhere")), header(), options)
 }
 
@@ -59,7 +59,7 @@ fn a_call_whose_files_cannot_be_kept_is_not_intended() {
 async fn keeping_is_done_elsewhere() {
     let keeper = Arc::new(Notes { takes: Duration::from_millis(50), ..Notes::default() });
     let mut log = with(&keeper);
-    let Appended::Later(mut done) = log.append(&[intended(1, &["a"])], Durability::Written) else {
+    let AppendProgress::Later(mut done) = log.append(&[intended(1, &["a"])], Durability::Written) else {
         panic!("it must not block")
     };
     assert!((&mut done).now_or_never().is_none());

@@ -1,7 +1,7 @@
 //! The power goes at any moment: what was acknowledged as synced is there, whatever became of the rest.
 
 use super::*;
-use crate::disk::simulated::Contents;
+use crate::disk::tests::simulated_disk::Contents;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -123,7 +123,7 @@ fn what_a_failed_sync_lost_is_restated() {
         assert_eq!(now(log.append(&records, Durability::Synced)).is_ok(), works);
     };
     put(&mut log, batch(1), true);
-    disk.fail(disk.operations() + 2, Fault::Fails(Errno::IO));
+    disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
     put(&mut log, batch(2), false);
     assert!(log.wants_facts());
     put(&mut log, vec![facts(&[1, 2])], true);

@@ -27,7 +27,8 @@ fn check(upto: impl Fn(u64) -> Upto, kept: &[u64]) {
     let again = load(paths.file(), Upto::End).unwrap();
     assert_eq!((batches(&again.records), again.is_cut), (vec![1, 4], false), "{upto:?}");
     let scenes: Vec<Scene> = story(paths.file()).unwrap().map(Result::unwrap).collect();
-    let back = scenes.iter().filter(|scene| matches!(scene, Scene::Marked(Mark::Rewound { to: Some(_) })));
+    let back =
+        scenes.iter().filter(|scene| matches!(scene, Scene::Marked(SessionMark::Rewound { to: Some(_) })));
     assert_eq!(back.count(), 1, "{upto:?}");
     assert!(!scenes.iter().any(|scene| matches!(scene, Scene::Damaged(_))), "{upto:?} {scenes:?}");
 }

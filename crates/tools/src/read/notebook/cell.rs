@@ -11,7 +11,7 @@ use windlass_protocol::Block;
 
 use super::short_strings::{STRING_BYTES_MAX, cut_string};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::read::picture::{Picture, Target};
+use crate::read::picture::{Picture, PictureOptions};
 
 /// Shown of one output.
 const OUTPUT_BYTES_MAX: usize = 10_000;
@@ -76,14 +76,14 @@ impl Clip {
 }
 
 /// One piece of an output.
-pub(super) enum Part {
+pub(super) enum CellPart {
     Text(Clip),
     Image(Block),
     /// Said instead of something; whether that could have been shown.
     Note(String, bool),
 }
 
-impl Part {
+impl CellPart {
     /// The text within the limit, and what to say if that is not all.
     pub(super) fn shown(&self) -> (&str, Option<String>) {
         match self {
@@ -105,7 +105,7 @@ pub(super) struct Cell {
 
 #[derive(Default)]
 pub(super) struct Outputs {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<CellPart>,
     /// Outputs for which there was no room.
     pub(super) left_out: usize,
 }
@@ -124,9 +124,9 @@ impl<'a> Images<'a> {
         Self { edge_px_max, cancel, used: 0, full: false }
     }
 
-    fn part(&mut self, format: ImageFormat, mut base64: Clip) -> Part {
+    fn part(&mut self, format: ImageFormat, mut base64: Clip) -> CellPart {
         if !base64.is_whole() {
-            return Part::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
+            return CellPart::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
         }
         let block = if self.full {
             None
@@ -134,7 +134,7 @@ impl<'a> Images<'a> {
             base64.text.retain(|character| !character.is_ascii_whitespace());
             match self.prepare(format, &base64.text) {
                 Ok(block) => block,
-                Err(error) => return Part::Note(format!("[image not shown: {error}]"), false),
+                Err(error) => return CellPart::Note(format!("[image not shown: {error}]"), false),
             }
         };
         block.map_or_else(
@@ -142,16 +142,16 @@ impl<'a> Images<'a> {
                 self.full = true;
                 let note =
                     "[image not shown: too many images; ask for fewer cells with `offset` and `limit`]";
-                Part::Note(note.to_owned(), true)
+                CellPart::Note(note.to_owned(), true)
             },
-            Part::Image,
+            CellPart::Image,
         )
     }
 
     /// `None` if there is no room for it.
     fn prepare(&mut self, format: ImageFormat, base64: &str) -> Result<Option<Block>, String> {
         let content = STANDARD.decode(base64).map_err(|error| error.to_string())?;
-        let target = Target { format, edge_px_max: self.edge_px_max, cancel: self.cancel };
+        let target = PictureOptions { format, edge_px_max: self.edge_px_max, cancel: self.cancel };
         let picture = Picture::prepare(&content, &target)?;
         self.used += picture.bytes.len() * 4 / 3;
         Ok((self.used <= IMAGES_BYTES_MAX).then(|| picture.block()))
@@ -325,20 +325,20 @@ struct OutputSeed<'a, 'c> {
 }
 
 impl<'de> DeserializeSeed<'de> for OutputSeed<'_, '_> {
-    type Value = Vec<Part>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Part>, D::Error> {
+    type Value = Vec<CellPart>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<CellPart>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
-    type Value = Vec<Part>;
+    type Value = Vec<CellPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an output")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Part>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<CellPart>, A::Error> {
         let mut parts = Vec::new();
         let (mut name, mut value, mut trace) = (None, None, None);
         while let Some(key) = map.next_key::<String>()? {
@@ -368,8 +368,8 @@ impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
     }
 }
 
-fn plain(clip: Clip) -> Part {
-    Part::Text(clip.without_escapes())
+fn plain(clip: Clip) -> CellPart {
+    CellPart::Text(clip.without_escapes())
 }
 
 /// Reads the forms in which one thing is stored and picks the best.
@@ -378,20 +378,20 @@ struct DataSeed<'a, 'c> {
 }
 
 impl<'de> DeserializeSeed<'de> for DataSeed<'_, '_> {
-    type Value = Vec<Part>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Part>, D::Error> {
+    type Value = Vec<CellPart>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<CellPart>, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for DataSeed<'_, '_> {
-    type Value = Vec<Part>;
+    type Value = Vec<CellPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of media types")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Part>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<CellPart>, A::Error> {
         const TEXTS: [&str; 4] = ["text/plain", "text/markdown", "text/latex", "text/html"];
         const IMAGES: [ImageFormat; 4] =
             [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
@@ -417,7 +417,7 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         parts.extend(best_image.map(|(rank, clip)| self.images.part(IMAGES[rank], clip)));
         if let (true, Some(media_type)) = (parts.is_empty(), other) {
             let media_type = shortened(&media_type, NAME_BYTES_MAX);
-            parts.push(Part::Note(format!("[output of type {media_type} not shown]"), false));
+            parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
         }
         Ok(parts)
     }

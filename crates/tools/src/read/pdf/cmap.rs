@@ -26,7 +26,7 @@ impl CMap {
     pub(super) fn parse(content: &[u8]) -> Self {
         let mut map = Self::default();
         let mut operands = Vec::new();
-        for token in (Tokens { rest: content }) {
+        for token in (MapTokens { rest: content }) {
             match token {
                 Token::Word(b"endbfchar") => map.add_singles(&operands),
                 Token::Word(b"endbfrange") => map.add_ranges(&operands),
@@ -109,11 +109,11 @@ fn utf16(bytes: &[u8]) -> String {
 }
 
 /// Words, brackets and hexadecimal strings; everything else is passed over.
-struct Tokens<'a> {
+struct MapTokens<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Tokens<'a> {
+impl<'a> Iterator for MapTokens<'a> {
     type Item = Token<'a>;
 
     fn next(&mut self) -> Option<Token<'a>> {

@@ -11,30 +11,30 @@ const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A point of the page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point {
+pub(super) struct PagePoint {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
 /// A piece of text and where it stands.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct TextRun {
     pub(super) text: String,
-    pub(super) start: Point,
-    pub(super) end: Point,
+    pub(super) start: PagePoint,
+    pub(super) end: PagePoint,
     /// Font size as it appears on the page.
     pub(super) size: f64,
 }
 
 /// Strings runs together in the order in which the page draws them.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct PageLayout {
     text: String,
-    last: Option<Run>,
+    last: Option<TextRun>,
 }
 
-impl Layout {
-    pub(super) fn push(&mut self, run: &Run) {
+impl PageLayout {
+    pub(super) fn push(&mut self, run: &TextRun) {
         if run.text.is_empty() || self.text.len() > TEXT_BYTES_MAX {
             return;
         }
@@ -46,7 +46,7 @@ impl Layout {
             }
         }
         self.text.push_str(&run.text);
-        self.last = Some(Run { text: String::new(), ..*run });
+        self.last = Some(TextRun { text: String::new(), ..*run });
     }
 
     pub(super) fn finish(self) -> String {
@@ -56,7 +56,7 @@ impl Layout {
 }
 
 /// What separates two runs.
-fn between(last: &Run, next: &Run) -> &'static str {
+fn between(last: &TextRun, next: &TextRun) -> &'static str {
     let size = last.size.max(next.size).max(0.1);
     let (along_x, along_y) = direction(last);
     let (dx, dy) = (next.start.x - last.end.x, next.start.y - last.end.y);
@@ -78,7 +78,7 @@ fn between(last: &Run, next: &Run) -> &'static str {
 }
 
 /// The direction in which a run is written.
-fn direction(run: &Run) -> (f64, f64) {
+fn direction(run: &TextRun) -> (f64, f64) {
     let (x, y) = (run.end.x - run.start.x, run.end.y - run.start.y);
     let length = x.hypot(y);
     if length < 1e-6 { (1.0, 0.0) } else { (x / length, y / length) }
@@ -91,14 +91,14 @@ mod tests {
     #[test]
     fn gaps_and_steps() {
         let check = |runs: &[(&str, f64, f64)], expected: &str| {
-            let mut layout = Layout::default();
+            let mut layout = PageLayout::default();
             for (text, x, y) in runs {
                 #[expect(clippy::cast_precision_loss, reason = "short texts")]
                 let width = text.len() as f64 * 5.0;
-                layout.push(&Run {
+                layout.push(&TextRun {
                     text: (*text).to_owned(),
-                    start: Point { x: *x, y: *y },
-                    end: Point { x: x + width, y: *y },
+                    start: PagePoint { x: *x, y: *y },
+                    end: PagePoint { x: x + width, y: *y },
                     size: 10.0,
                 });
             }

@@ -10,7 +10,7 @@ use hayro_syntax::page::{Page, Resources};
 use windlass_ports::CancellationToken;
 
 use super::font::Font;
-use super::layout::{Layout, Point, Run};
+use super::layout::{PageLayout, PagePoint, TextRun};
 
 /// Forms inside forms are followed this deep.
 const DEPTH_MAX: usize = 8;
@@ -22,7 +22,7 @@ const INSTRUCTIONS_MAX: usize = 2_000_000;
 /// The text of a page; `None` if the call was cancelled.
 pub(super) fn text(page: &Page<'_>, cancel: &CancellationToken) -> Option<String> {
     let mut drawing =
-        Drawing { layout: Layout::default(), state: State::default(), left: INSTRUCTIONS_MAX, cancel };
+        Drawing { layout: PageLayout::default(), state: State::default(), left: INSTRUCTIONS_MAX, cancel };
     drawing.follow(page.typed_operations(), page.resources(), 0)?;
     Some(drawing.layout.finish())
 }
@@ -30,9 +30,9 @@ pub(super) fn text(page: &Page<'_>, cancel: &CancellationToken) -> Option<String
 /// A transformation of the plane: what becomes of the two axes, and of the origin.
 #[derive(Clone, Copy, Debug)]
 struct Matrix {
-    right: Point,
-    up: Point,
-    origin: Point,
+    right: PagePoint,
+    up: PagePoint,
+    origin: PagePoint,
 }
 
 impl Matrix {
@@ -40,17 +40,21 @@ impl Matrix {
 
     /// From the six numbers that stand for it in a file.
     fn new(numbers: [f64; 6]) -> Self {
-        let point = |at: usize| Point { x: numbers[at], y: numbers[at + 1] };
+        let point = |at: usize| PagePoint { x: numbers[at], y: numbers[at + 1] };
         Self { right: point(0), up: point(2), origin: point(4) }
     }
 
     const fn shift(x: f64, y: f64) -> Self {
-        Self { right: Point { x: 1.0, y: 0.0 }, up: Point { x: 0.0, y: 1.0 }, origin: Point { x, y } }
+        Self {
+            right: PagePoint { x: 1.0, y: 0.0 },
+            up: PagePoint { x: 0.0, y: 1.0 },
+            origin: PagePoint { x, y },
+        }
     }
 
     /// This one first, then `outer`.
     fn then(self, outer: Self) -> Self {
-        let turn = |point: Point| Point {
+        let turn = |point: PagePoint| PagePoint {
             x: point.x * outer.right.x + point.y * outer.up.x,
             y: point.x * outer.right.y + point.y * outer.up.y,
         };
@@ -58,7 +62,7 @@ impl Matrix {
         Self {
             right: turn(self.right),
             up: turn(self.up),
-            origin: Point { x: origin.x + outer.origin.x, y: origin.y + outer.origin.y },
+            origin: PagePoint { x: origin.x + outer.origin.x, y: origin.y + outer.origin.y },
         }
     }
 
@@ -101,7 +105,7 @@ impl Default for State {
 }
 
 struct Drawing<'a> {
-    layout: Layout,
+    layout: PageLayout,
     state: State,
     left: usize,
     cancel: &'a CancellationToken,
@@ -223,7 +227,7 @@ impl Drawing<'_> {
         }
         let end = self.state.position();
         let size = (self.state.size * self.state.glyph.then(self.state.page).scale()).abs();
-        self.layout.push(&Run { text, start, end, size });
+        self.layout.push(&TextRun { text, start, end, size });
     }
 
     /// A form is a drawing of its own that a page shows at some place.
@@ -280,7 +284,7 @@ impl State {
         self.glyph = Matrix::shift(distance, 0.0).then(self.glyph);
     }
 
-    fn position(&self) -> Point {
+    fn position(&self) -> PagePoint {
         Matrix::shift(0.0, self.rise).then(self.glyph).then(self.page).origin
     }
 }

@@ -80,7 +80,7 @@ fn ask(
     content: &[u8],
     pages: Option<&str>,
     limits: ReadLimits,
-) -> Result<windlass_protocol::ToolOutcome, String> {
+) -> Result<windlass_protocol::ToolOutput, String> {
     let fixture = Fixture::new(&[("doc.pdf", content)]);
     let input =
         ReadInput { file_path: "doc.pdf".into(), pages: pages.map(str::to_owned), ..ReadInput::default() };

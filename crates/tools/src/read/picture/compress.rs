@@ -14,7 +14,7 @@ pub(super) const BYTES_MAX: usize = 500_000;
 const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 
 /// A picture as a file.
-pub(super) struct Compressed {
+pub(super) struct CompressedPicture {
     pub(super) bytes: Vec<u8>,
     pub(super) media_type: &'static str,
     pub(super) size: Size,
@@ -22,16 +22,16 @@ pub(super) struct Compressed {
 
 /// The smallest loss that brings the picture below the limit: PNG if it was lossless, then JPEG of lower and lower
 /// quality, and only then fewer pixels.
-pub(super) fn compress(pixels: Pixels, lossless: bool) -> Result<Compressed, String> {
+pub(super) fn compress(pixels: Pixels, lossless: bool) -> Result<CompressedPicture, String> {
     let mut pixels = upright(pixels)?;
     if lossless && let Some(bytes) = png(&pixels)? {
-        return Ok(Compressed { bytes, media_type: "image/png", size: pixels.size });
+        return Ok(CompressedPicture { bytes, media_type: "image/png", size: pixels.size });
     }
     put_on_white(&mut pixels);
     loop {
         for quality in JPEG_QUALITIES {
             if let Some(bytes) = jpeg(&pixels, quality)? {
-                return Ok(Compressed { bytes, media_type: "image/jpeg", size: pixels.size });
+                return Ok(CompressedPicture { bytes, media_type: "image/jpeg", size: pixels.size });
             }
         }
         let smaller = pixels.size.within((pixels.size.longer_edge() * 3 / 4).max(1));
@@ -60,12 +60,12 @@ fn upright(mut pixels: Pixels) -> Result<Pixels, String> {
 
 /// Collects what is written up to the limit; beyond it, writing fails.
 #[derive(Default)]
-struct Capped {
+struct CappedWriter {
     bytes: Vec<u8>,
     full: bool,
 }
 
-impl Write for Capped {
+impl Write for CappedWriter {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + part.len() > BYTES_MAX {
             self.full = true;
@@ -80,7 +80,7 @@ impl Write for Capped {
     }
 }
 
-impl Capped {
+impl CappedWriter {
     /// The bytes; `None` if there were too many.
     fn finish<E: std::fmt::Display>(self, written: Result<(), E>) -> Result<Option<Vec<u8>>, String> {
         match written {
@@ -92,12 +92,12 @@ impl Capped {
 }
 
 fn png(pixels: &Pixels) -> Result<Option<Vec<u8>>, String> {
-    let mut capped = Capped::default();
+    let mut capped = CappedWriter::default();
     let written = write_png(pixels, &mut capped);
     capped.finish(written)
 }
 
-fn write_png(pixels: &Pixels, to: &mut Capped) -> Result<(), png::EncodingError> {
+fn write_png(pixels: &Pixels, to: &mut CappedWriter) -> Result<(), png::EncodingError> {
     let mut encoder = png::Encoder::new(to, pixels.size.width, pixels.size.height);
     encoder.set_color(match pixels.channels {
         1 => png::ColorType::Grayscale,
@@ -116,7 +116,7 @@ fn write_png(pixels: &Pixels, to: &mut Capped) -> Result<(), png::EncodingError>
 
 fn jpeg(pixels: &Pixels, quality: u8) -> Result<Option<Vec<u8>>, String> {
     let colour = if pixels.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
-    let mut capped = Capped::default();
+    let mut capped = CappedWriter::default();
     let Size { width, height } = pixels.size;
     let written =
         JpegEncoder::new_with_quality(&mut capped, quality).encode(&pixels.bytes, width, height, colour);

@@ -32,7 +32,7 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// What the caller wants of a picture.
-pub(super) struct Request<'a> {
+pub(super) struct DecodeRequest<'a> {
     pub(super) format: ImageFormat,
     pub(super) edge_px_max: u32,
     /// If the picture needs no scaling, it is only checked.
@@ -43,7 +43,7 @@ pub(super) struct Request<'a> {
 }
 
 /// A picture whose data is sound.
-pub(super) struct Decoded {
+pub(super) struct DecodedPicture {
     pub(super) original: Size,
     /// Scaled; missing if the file may stay as it is.
     pub(super) pixels: Option<Pixels>,
@@ -58,7 +58,10 @@ pub(super) struct Pixels {
     pub(super) orientation: Orientation,
 }
 
-pub(super) fn decode(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+pub(super) fn decode(
+    reader: impl BufRead + Seek,
+    request: &DecodeRequest<'_>,
+) -> Result<DecodedPicture, String> {
     match request.format {
         ImageFormat::Png => decode_png(reader, request),
         _ => decode_whole(reader, request),
@@ -85,7 +88,7 @@ fn check_size(size: Size, memory: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn decode_png(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+fn decode_png(reader: impl BufRead + Seek, request: &DecodeRequest<'_>) -> Result<DecodedPicture, String> {
     let mut decoder = png::Decoder::new_with_limits(reader, png::Limits { bytes: PNG_EXTRAS_BYTES_MAX });
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
     decoder.set_ignore_text_chunk(true);
@@ -121,13 +124,16 @@ fn decode_png(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Deco
     }
     if keep {
         reader.finish().map_err(damaged)?;
-        return Ok(Decoded { original, pixels: None });
+        return Ok(DecodedPicture { original, pixels: None });
     }
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    Ok(Decoded { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+    Ok(DecodedPicture { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
 }
 
-fn decode_whole(mut reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+fn decode_whole(
+    mut reader: impl BufRead + Seek,
+    request: &DecodeRequest<'_>,
+) -> Result<DecodedPicture, String> {
     let bytes_per_pixel = match request.format {
         ImageFormat::Jpeg => {
             let header = JpegHeader::read(&mut reader).map_err(damaged)?;
@@ -154,7 +160,7 @@ fn decode_whole(mut reader: impl BufRead + Seek, request: &Request<'_>) -> Resul
     }
     let size = original.within(request.edge_px_max);
     if request.keep_if_fits && size == original {
-        return Ok(Decoded { original, pixels: None });
+        return Ok(DecodedPicture { original, pixels: None });
     }
     let (mut bytes, channels) = match image {
         DynamicImage::ImageLuma8(grey) => (grey.into_raw(), 1),
@@ -162,7 +168,7 @@ fn decode_whole(mut reader: impl BufRead + Seek, request: &Request<'_>) -> Resul
         other => (other.into_rgba8().into_raw(), 4),
     };
     scale_in_place(&mut bytes, original, size, channels);
-    Ok(Decoded { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+    Ok(DecodedPicture { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
 }
 
 /// What decoding takes depends on the kind of picture inside: the result, planes of colour or of alpha, a canvas.

@@ -18,7 +18,7 @@ fn encode(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
 }
 
 fn prepare(content: &[u8], format: ImageFormat, edge_px_max: u32) -> Result<Picture<'_>, String> {
-    Picture::prepare(content, &Target { format, edge_px_max, cancel: &CancellationToken::new() })
+    Picture::prepare(content, &PictureOptions { format, edge_px_max, cancel: &CancellationToken::new() })
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! `windlass demo`: a small project with a failing test, fixed before the user's eyes.
+//!
+//! Files, tools, commands and the test are real; only the model is a script that is part of the binary.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use windlass::sessions::SessionChoice;
+use windlass::{Options, Session, Windlass};
+use windlass_engine::{Outcome, Update};
+use windlass_models::{Script, ScriptModel, model_card};
+use windlass_protocol::ModelCard;
+
+use crate::arguments::help;
+use crate::commands::drive::{End, RunWatch, Signals, block_on, drive, wait_for_commands};
+use crate::display;
+use crate::error::CommandError;
+use crate::views::call_cards::CallCards;
+use crate::views::layout;
+use crate::views::output::Output;
+use crate::views::{self, Clock, View};
+
+/// The sample project: what lies in the folder `demo` beside the sources.
+const FILES: [(&str, &str); 2] =
+    [("total.sh", include_str!("../../demo/total.sh")), ("test.sh", include_str!("../../demo/test.sh"))];
+const SCRIPT: &str = include_str!("../../demo/script.json");
+const PROMPT: &str = "test.sh fails. Find out why and fix it.";
+
+/// Runs the demo and gives the exit code: 0 only if the test of the sample project passes in the end.
+pub(crate) fn run() -> Result<i32, CommandError> {
+    show().map_err(|error| CommandError::Machine(format!("the demo cannot run: {error:#}")))
+}
+
+fn show() -> anyhow::Result<i32> {
+    let folder = unpack()?;
+    let mut session = session(&folder)?;
+    say(&introduction(&folder))?;
+    let mut view = DemoView { calls: CallCards::new(Clock::start()) };
+    let run = async move {
+        let mut signals = Signals::listen()?;
+        let mut output = Output::new();
+        let watch = RunWatch { view: &mut view, output: &mut output, signals: &mut signals };
+        let end = drive(session.run(PROMPT), watch, std::future::pending()).await;
+        Ok((end, signals))
+    };
+    let (end, signals) = block_on(run)?;
+    let outcome = match end {
+        End::Done(outcome) => outcome,
+        End::Signal(code) => return Ok(wait_for_commands(code, signals)),
+        End::Nothing | End::Refused | End::Unread => return Ok(wait_for_commands(1, signals)),
+        End::Unshown(error) => return Err(error.into()),
+    };
+    let passes = test_passes(&folder)?;
+    say(&ending(&outcome, &folder, passes))?;
+    Ok(i32::from(!(passes && outcome.terminal.is_success())))
+}
+
+/// Copies the sample project into a folder that is kept.
+fn unpack() -> anyhow::Result<PathBuf> {
+    let made = tempfile::Builder::new().prefix("windlass-demo-").tempdir();
+    let folder = made.context("there is no place for temporary files; set TMPDIR to a folder")?.keep();
+    for (name, content) in FILES {
+        std::fs::write(folder.join(name), content)?;
+    }
+    Ok(folder)
+}
+
+/// Reading and editing inside the folder, and commands, which the script fixes to the test; nothing of it is kept.
+fn session(folder: &Path) -> anyhow::Result<Session> {
+    let script = Script::parse(SCRIPT)?;
+    let card = ModelCard { known: true, ..model_card(&script.model) };
+    let mut options = Options::new()
+        .cwd(folder)
+        .model_client(Arc::new(ScriptModel::new(script)), card)
+        .permission_mode("acceptEdits")
+        .allow("Bash");
+    // The user's own settings have nothing to do with the sample.
+    options.setting_sources.push(String::new());
+    Ok(Windlass::open(options)?.session(SessionChoice { forget: true, ..SessionChoice::default() })?)
+}
+
+/// The test, run once more by itself: the demo does not take the script's word for it.
+fn test_passes(folder: &Path) -> anyhow::Result<bool> {
+    let test = Command::new("bash").arg("test.sh").current_dir(folder).stdin(Stdio::null()).output();
+    let test = test.context("it needs bash, which is not on the PATH or cannot be started")?;
+    Ok(test.status.success())
+}
+
+fn introduction(folder: &Path) -> String {
+    let what = "Windlass demo. The files, the tools and the test are real; the model is a script that comes with \
+         the program, so no key is needed and nothing leaves this machine.";
+    format!(
+        "{}\n\nProject: {}\n{}\n\n> {PROMPT}\n",
+        help::page(what),
+        display::line(&folder.to_string_lossy()),
+        help::page("total.sh adds up a ledger, test.sh checks it.")
+    )
+}
+
+fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
+    let spent = format!(
+        "{}, {} in, {} out (as a model would count them), no cost, {}",
+        display::counted(outcome.iterations.into(), "turn"),
+        display::counted(outcome.usage.input_total(), "token"),
+        display::number(outcome.usage.output_tokens),
+        display::duration(outcome.duration_ms)
+    );
+    let mut text = format!("\n{}\n", help::page(&spent));
+    if let Some(complaint) = views::complaint(outcome) {
+        let _ = writeln!(text, "{}", help::page(&format!("The session failed: {complaint}")));
+    }
+    text.push_str(if passes { "Checked again: the test passes.\n" } else { "The test still fails.\n" });
+    let next = "Next, with a model (or with ANTHROPIC_BASE_URL=http://... for a local server):";
+    // Commands are for copying, so they stay in one line.
+    let _ = write!(
+        text,
+        "\nLook at the result:\n  cd {} && cat total.sh && bash test.sh\n\n\
+         {}\n  export ANTHROPIC_API_KEY=...\n  windlass -p \"explain this project\"\n",
+        display::quoted(&folder.to_string_lossy()),
+        help::page(next)
+    );
+    text
+}
+
+fn say(text: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Shows the session as somebody at a terminal would follow it.
+struct DemoView {
+    calls: CallCards,
+}
+
+impl View for DemoView {
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if let Some(card) = self.calls.update(update, layout::columns(std::io::stdout())) {
+            out.extend_from_slice(card.as_bytes());
+        }
+        if let Update::Block { block, .. } = update
+            && let Some(text) = block.as_text()
+        {
+            out.extend_from_slice(format!("\n{}\n", help::page(&display::line(text))).as_bytes());
+        }
+    }
+
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("\n{}\n", help::page(&display::line(error))).as_bytes());
+    }
+}

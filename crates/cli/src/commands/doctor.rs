@@ -1,0 +1,111 @@
+//! `windlass doctor`: whether a run can work here, and what to do where it cannot. Nothing of the project is run.
+
+mod checks;
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+
+use clap::Parser;
+use serde::Serialize;
+
+use crate::arguments::Request;
+use crate::arguments::command_tree;
+use crate::arguments::help;
+use crate::display;
+use crate::error::CommandError;
+use crate::show_text;
+use windlass::settings;
+
+/// Check settings, trust, key, model, sandbox and sessions, and say what to do where something is wrong
+#[derive(Debug, Parser)]
+#[command(name = "windlass doctor", args_override_self = true)]
+#[command(
+    after_help = "Exit codes:\n  0    A run can work here\n  1    A problem would keep a run from working"
+)]
+pub(crate) struct DoctorArguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    /// Something to know; runs work.
+    Note,
+    /// It would keep a run from working.
+    Problem,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+struct Check {
+    topic: &'static str,
+    status: Status,
+    /// What there is, or what is wrong and what to do.
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+/// What can be said behind `windlass doctor`.
+pub(crate) fn command() -> clap::Command {
+    <DoctorArguments as clap::CommandFactory>::command()
+}
+
+/// Reads what stands behind `windlass doctor`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+    command_tree::read(rest, Request::Doctor)
+}
+
+/// Checks everything and gives the exit code.
+pub(crate) fn run(wanted: &DoctorArguments) -> Result<i32, CommandError> {
+    let checks = checks::all(&settings::place()?);
+    let ok = checks.iter().all(|check| check.status != Status::Problem);
+    let report = Report { version: crate::VERSION, ok, checks };
+    let text = if wanted.json {
+        serde_json::to_string(&report)
+            .map(|json| format!("{}\n", display::escaped(&json)))
+            .unwrap_or_default()
+    } else {
+        as_text(&report)
+    };
+    Ok(i32::from(!ok).max(show_text(&text)))
+}
+
+fn as_text(report: &Report) -> String {
+    let mut text = format!("{}\n", report.version);
+    let mut topic = "";
+    for check in &report.checks {
+        if check.topic != topic {
+            topic = check.topic;
+            text = format!("{text}\n{topic}\n");
+        }
+        text = format!("{text}  {:7}  {}\n", check.status.name(), display::line(&check.text));
+    }
+    let problems = report.checks.iter().filter(|check| check.status == Status::Problem).count() as u64;
+    let end = match problems {
+        0 => "Ready to run (the server was not contacted).".to_owned(),
+        _ => format!("{} would keep a run from working.", display::counted(problems, "problem")),
+    };
+    text = format!("{text}\n{end}\n");
+    // Lines that are piped stay whole, so that they can be searched.
+    if std::io::stdout().is_terminal() { help::page(&text) } else { text }
+}

@@ -1,0 +1,301 @@
+//! What `windlass doctor` looks at. Each check names what is wrong and what to do.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, access, statvfs};
+use windlass_config::{Api, Config, Effective, Flags, Home, Place, Problem, Severity, TrustState, show};
+
+use super::{Check, Status};
+use crate::display;
+use windlass::settings::{self, LoadedSettings, SettingsFlags, SettingsReading, nobody_agrees};
+use windlass::{hook_wiring, model_choice, sandbox};
+
+/// With less free space a session may not be saved to its end.
+const FREE_BYTES_MIN: u64 = 100_000_000;
+
+const PROGRAMS: &str = "Programs";
+const SETTINGS: &str = "Settings";
+const TRUST: &str = "Trust";
+const MODEL: &str = "Model";
+const SANDBOX: &str = "Sandbox";
+const SESSIONS: &str = "Sessions";
+/// The order of the report.
+const TOPICS: [&str; 6] = [PROGRAMS, SETTINGS, TRUST, MODEL, SANDBOX, SESSIONS];
+
+fn check(topic: &'static str, status: Status, text: impl Into<String>) -> Check {
+    Check { topic, status, text: text.into() }
+}
+
+/// An error that would keep a run from working.
+fn failure(topic: &'static str, error: &impl ToString) -> Check {
+    check(topic, Status::Problem, display::sentence(&error.to_string()))
+}
+
+/// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
+pub(super) fn all(place: &Place) -> Vec<Check> {
+    let mut checks = match settings::read(
+        SettingsFlags { headless: true, ..SettingsFlags::default() },
+        place,
+        nobody_agrees,
+    ) {
+        Ok(reading) => {
+            let mut checks = programs(reading.files.places().root(), reading.trusted);
+            checks.extend(of_settings(reading, place));
+            checks
+        }
+        Err(error) => {
+            let mut checks = programs(&place.cwd, false);
+            checks.push(failure(SETTINGS, &error));
+            checks
+        }
+    };
+    checks.sort_by_key(|check| TOPICS.iter().position(|topic| *topic == check.topic));
+    checks
+}
+
+/// Before trust programs are found and not run, as everywhere.
+fn programs(project: &Path, is_trusted: bool) -> Vec<Check> {
+    let needs = [
+        ("bash", Status::Problem, "The Bash tool needs it; install bash."),
+        ("git", Status::Note, "The model often calls it; install git."),
+        ("bwrap", Status::Note, "A complete sandbox needs it; install bubblewrap."),
+    ];
+    let checked = needs.map(|(name, missing, advice)| match find_program(name, project) {
+        Some(path) if is_trusted => {
+            let version = version(&path).unwrap_or_else(|| format!("{name}, version unknown"));
+            check(PROGRAMS, Status::Ok, format!("{version} ({})", path.display()))
+        }
+        Some(path) => {
+            let text = format!("{} (not run before this project is trusted)", path.display());
+            check(PROGRAMS, Status::Ok, text)
+        }
+        None => check(PROGRAMS, missing, format!("{name} is not found. {advice}")),
+    });
+    checked.into()
+}
+
+/// A program in `PATH`, but none that the project brings along.
+fn find_program(name: &str, project: &Path) -> Option<PathBuf> {
+    let (path, project) = (std::env::var_os("PATH")?, project.canonicalize().ok()?);
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let mut files = folders.map(|folder| folder.join(name));
+    let is_outside = |file: &Path| {
+        [file, file.parent().unwrap_or(file)]
+            .iter()
+            .all(|path| path.canonicalize().is_ok_and(|real| !real.starts_with(&project)))
+    };
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok() && is_outside(file))
+}
+
+fn version(program: &Path) -> Option<String> {
+    let output =
+        Command::new(program).arg("--version").env_clear().current_dir("/").stdin(Stdio::null()).output();
+    let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
+    text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
+}
+
+fn of_settings(reading: SettingsReading, place: &Place) -> Vec<Check> {
+    let mut checks: Vec<Check> = reading
+        .files
+        .list()
+        .filter_map(|(level, file)| Some((level, file?)))
+        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({level})", file.display())))
+        .collect();
+    // Whoever cannot read a file knows nothing of what is in it.
+    let has_fatal = reading.effective.fatal().is_some();
+    if checks.is_empty() && !has_fatal {
+        checks.push(check(SETTINGS, Status::Ok, "No settings file is read here."));
+    }
+    let unread = settings::unread(&reading.files);
+    checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
+    let trust = of_trust(&reading.effective, &reading.state);
+    checks.extend(Some(trust).filter(|trust| trust.status != Status::Ok || !has_fatal));
+    let sessions = of_sessions(&reading.home);
+    // A problem of a file is listed already.
+    match reading.check() {
+        Ok(held) => checks.extend(of_run(held, place)),
+        Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
+        Err(_) => {}
+    }
+    checks.extend(sessions);
+    checks
+}
+
+fn of_problem(problem: &Problem) -> Check {
+    let status = if problem.severity == Severity::Fatal { Status::Problem } else { Status::Note };
+    check(SETTINGS, status, problem.to_string())
+}
+
+fn of_trust(effective: &Effective, state: &TrustState) -> Check {
+    match (settings::untrusted(&effective.skipped, state), state) {
+        (Some(waiting), _) => check(TRUST, Status::Note, waiting),
+        (None, TrustState::Trusted) => check(TRUST, Status::Ok, "This project is trusted."),
+        (None, TrustState::NeverAsked | TrustState::Changed { .. }) => {
+            check(TRUST, Status::Ok, "No settings of this project need trust.")
+        }
+    }
+}
+
+/// What a run would be made of.
+fn of_run(held: LoadedSettings, place: &Place) -> Vec<Check> {
+    let LoadedSettings { settings, effective, environment, .. } = held;
+    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), &effective)];
+    let files = effective.settings;
+    match Config::with_files(settings, &Flags::default(), place, files) {
+        Ok(mut config) => {
+            config.environment = environment;
+            checks.extend(of_model(&config));
+            checks.extend(of_sandbox(&config));
+            checks.extend(config.notices().map(|notice| check(SETTINGS, Status::Note, notice)));
+            match hook_wiring::read_hooks(&config) {
+                Ok((_, problems)) => {
+                    checks.extend(problems.into_iter().map(|problem| check(SETTINGS, Status::Note, problem)));
+                }
+                Err(problem) => checks.push(check(SETTINGS, Status::Problem, problem.to_string())),
+            }
+        }
+        Err(error) => checks.push(failure(SETTINGS, &error.to_string())),
+    }
+    checks
+}
+
+/// Who asks, and whom. No secret is shown.
+fn of_key(api: &Api, script: Option<&Path>, effective: &Effective) -> Check {
+    let stated = [("ANTHROPIC_API_KEY", api.key.is_some()), ("ANTHROPIC_AUTH_TOKEN", api.token.is_some())];
+    let named: Vec<String> = stated
+        .into_iter()
+        .filter(|(_, is_set)| *is_set)
+        .map(|(name, _)| format!("{name} is set ({})", origin(name, effective)))
+        .collect();
+    match script {
+        Some(script) => {
+            let script = script.display();
+            check(
+                MODEL,
+                Status::Ok,
+                format!("WINDLASS_SCRIPT={script} stands in for a model; no key is needed."),
+            )
+        }
+        None if !named.is_empty() => check(MODEL, Status::Ok, format!("{}.", named.join("; "))),
+        None if model_choice::can_reach(api) => check(
+            MODEL,
+            Status::Ok,
+            "No API key is set; the server at ANTHROPIC_BASE_URL is asked without one.",
+        ),
+        None => check(MODEL, Status::Problem, windlass::Error::NoKey.to_string()),
+    }
+}
+
+/// Where a variable comes from.
+fn origin(name: &str, effective: &Effective) -> String {
+    let key = format!("env.{name}");
+    let value = show(effective).into_iter().find(|value| value.key == key);
+    match value.and_then(|value| Some((value.file?, value.line))) {
+        Some((file, line)) => format!("{}:{line}", file.display()),
+        None => "environment".to_owned(),
+    }
+}
+
+fn of_model(config: &Config) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match model_choice::silent_models(config) {
+        Ok(models) => {
+            let text = format!("The model is {}.", models.main.id);
+            checks.push(check(MODEL, Status::Ok, text));
+            let assumption = model_choice::assumption(&models.main);
+            checks.extend(assumption.map(|text| check(MODEL, Status::Note, text)));
+        }
+        Err(error) => checks.push(failure(MODEL, &error)),
+    }
+    let address = config.settings.api.base_url.as_ref().map(|url| without_secrets(url.reveal()));
+    let address = address.unwrap_or_else(|| "the provider's own".to_owned());
+    checks.push(check(MODEL, Status::Ok, format!("The base URL is {address}.")));
+    checks
+}
+
+/// An address without the name, the password and the query it may hold.
+fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
+}
+
+fn of_sandbox(config: &Config) -> Vec<Check> {
+    let is_on = sandbox::is_wanted(config);
+    let off = match config.files.sandbox.enabled {
+        Some(_) => "Off in the settings (`sandbox.enabled`)",
+        None => "Off by default (to turn it on, set `sandbox.enabled` to true in your settings.json)",
+    };
+    let sandbox = match sandbox::available(config) {
+        Ok(sandbox) => sandbox,
+        Err(unavailable) if is_on && sandbox::must_be_there(config) => {
+            return vec![check(SANDBOX, Status::Problem, unavailable.to_string())];
+        }
+        Err(unavailable) => {
+            let off = if is_on { "Commands run without it" } else { off };
+            return vec![check(
+                SANDBOX,
+                Status::Note,
+                format!("{off}; it cannot be had here: {unavailable}"),
+            )];
+        }
+    };
+    let backend = sandbox.backend();
+    let state = if is_on { format!("On: {backend}.") } else { format!("{off}; it would be: {backend}.") };
+    let mut checks = vec![check(SANDBOX, Status::Ok, state)];
+    checks.extend(sandbox.active_barriers().iter().map(|barrier| {
+        let text = format!("{}: {}", barrier.barrier.name(), barrier.by);
+        match &barrier.gap {
+            Some(gap) => check(SANDBOX, Status::Note, format!("{text}; but {gap}")),
+            None => check(SANDBOX, Status::Ok, text),
+        }
+    }));
+    checks
+}
+
+/// Where sessions are saved.
+fn of_sessions(home: &Home) -> Vec<Check> {
+    let Ok(directory) = home.required().map_err(|error| error.to_string()) else {
+        let text = "There is no home directory to save sessions in. Set WINDLASS_HOME to a directory, \
+                    or use --no-session-persistence.";
+        return vec![check(SESSIONS, Status::Problem, text)];
+    };
+    let shown = directory.display();
+    let exists = |path: &&Path| path.symlink_metadata().is_ok();
+    let nearest = directory.ancestors().find(exists).unwrap_or(directory);
+    if !nearest.is_dir() || access(nearest, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        let text = format!(
+            "Sessions cannot be saved in {shown}: {} is not a directory that you can write to. Correct that, set WINDLASS_HOME \
+             to a directory elsewhere, or use --no-session-persistence.",
+            nearest.display()
+        );
+        return vec![check(SESSIONS, Status::Problem, text)];
+    }
+    let mut checks = vec![check(SESSIONS, Status::Ok, format!("Sessions are saved in {shown}."))];
+    if let Ok(disk) = statvfs(nearest) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let text = format!("{} are free there.", display::bytes(free));
+        checks.push(match free {
+            FREE_BYTES_MIN.. => check(SESSIONS, Status::Ok, text),
+            _ => check(SESSIONS, Status::Note, format!("Only {text} Free some space.")),
+        });
+    }
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_secrets() {
+        let check = |url: &str, expected: &str| assert_eq!(without_secrets(url), expected);
+        check("http://localhost:8080", "http://localhost:8080");
+        check("https://me:secret@host/v1?key=secret#x", "https://host/v1");
+        check("me:secret@host/a@b", "host/a@b");
+    }
+}

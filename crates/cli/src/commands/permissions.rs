@@ -1,0 +1,95 @@
+//! `windlass permissions`: what would become of a call, and why. Nothing is run.
+
+mod batch;
+mod explain;
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::arguments::Request;
+use crate::arguments::command_tree;
+use crate::error::CommandError;
+use crate::show_text;
+
+/// What stands below the flags.
+const AFTER: &str = "\
+Examples:
+  windlass permissions explain --tool Bash --input '{\"command\":\"git status && rm -rf build\"}'
+  windlass permissions explain --batch < cases.jsonl
+
+A line of a batch is {\"id\", \"rules\": {\"allow\": [], \"deny\": [], \"ask\": []}, \"mode\", \"cwd\", \"additional_dirs\", \"tool\", \"input\", \
+\"redirect_to\"}. cwd and tool are required, and input if the tool needs one; other missing fields are null or \
+empty. The rules count as rules of a session; no settings are read. The answer is a line \
+{\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.";
+
+/// Explain whether tool calls would be allowed, by which rule and why; nothing runs
+#[derive(Debug, Parser)]
+#[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
+#[command(after_help = AFTER)]
+struct Permissions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Explain whether a tool call would be allowed with the settings of this directory
+    #[command(after_help = AFTER)]
+    Explain(ExplainArguments),
+}
+
+/// The call that is to be explained.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// Name of the tool
+    #[arg(long, required_unless_present = "batch")]
+    pub(crate) tool: Option<String>,
+    /// Its input, as a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) input: String,
+    /// Permission mode, instead of the settings: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Additional rules that allow
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) allowed_tools: Vec<String>,
+    /// Additional rules that deny
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) disallowed_tools: Vec<String>,
+    /// Additional settings: a file, or a JSON object
+    #[arg(long, value_name = "FILE-OR-JSON")]
+    pub(crate) settings: Vec<String>,
+    /// Settings to read: user, project, local
+    #[arg(long, value_name = "SOURCES")]
+    pub(crate) setting_sources: Vec<String>,
+    /// Treat the project as trusted
+    #[arg(long)]
+    pub(crate) trust_project: bool,
+    /// Additional working directories
+    #[arg(long, value_name = "DIRS", num_args = 1..)]
+    pub(crate) add_dir: Vec<std::path::PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read cases as JSON lines from standard input, and answer each with a line
+    #[arg(long, conflicts_with_all = ["tool", "permission_mode", "settings", "setting_sources", "trust_project"])]
+    pub(crate) batch: bool,
+}
+
+/// What can be said behind `windlass permissions`.
+pub(crate) fn command() -> clap::Command {
+    <Permissions as clap::CommandFactory>::command()
+}
+
+/// Reads what stands behind `windlass permissions`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+    command_tree::read(rest, |Permissions { command }| Request::Permissions(Box::new(command)))
+}
+
+/// Does it and gives the exit code.
+pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+    let Command::Explain(wanted) = command;
+    if wanted.batch { Ok(batch::run()) } else { Ok(show_text(&explain::explain(wanted)?)) }
+}

@@ -1,0 +1,150 @@
+//! One call, decided with the settings that hold here.
+
+use serde_json::{Value, json};
+use windlass_config::{Config, Flags};
+use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, Verdict};
+use windlass_engine::{Answerer, PermissionCase, guarded, judge, missing_rules};
+use windlass_ports::ExamineContext;
+use windlass_text::nearest::closest;
+use windlass_tools::{describe, main_field};
+
+use super::ExplainArguments;
+use crate::complain;
+use crate::error::CommandError;
+use crate::views::visible::visible;
+use windlass::sandbox;
+use windlass::settings::{self, SettingsFlags, nobody_agrees};
+
+/// What would become of the call.
+pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError> {
+    let tool = wanted.tool.as_deref().unwrap_or_default();
+    let note = note(tool)?;
+    let input = input(tool, &wanted.input)?;
+    let raw = RawValue::from_string(wanted.input.clone()).map_err(|error| error.to_string())?;
+    let place = settings::place()?;
+    let said = SettingsFlags {
+        settings: &wanted.settings,
+        sources: &wanted.setting_sources,
+        trust: wanted.trust_project,
+        headless: true,
+        ..SettingsFlags::default()
+    };
+    let held = settings::load(said, &place, nobody_agrees)?;
+    let flags = Flags {
+        permission_mode: wanted.permission_mode.clone(),
+        allowed_tools: wanted.allowed_tools.clone(),
+        disallowed_tools: wanted.disallowed_tools.clone(),
+        add_directories: wanted.add_dir.clone(),
+        ..Flags::default()
+    };
+    crate::complain_of_settings(&held.notices);
+    let config = Config::with_files(held.settings, &flags, &place, held.effective.settings)
+        .map_err(|error| error.to_string())?;
+    config.notices().for_each(|notice| complain(&notice));
+    let roots = super::batch::roots(&place.cwd, &config.added_directories);
+    let hidden = guarded(&config.permissions.rules);
+    let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
+    let facts = match describe(tool, &input, &cx) {
+        Ok(facts) => facts,
+        Err(problem) => {
+            return Err(format!("{tool} rejects this input: {}.", problem.trim_end_matches('.')).into());
+        }
+    };
+    let sandbox = sandbox::sandboxing(&config);
+    let mut permissions = config.permissions;
+    permissions.sandbox = sandbox;
+    permissions.asking = Answerer::Person;
+    let case = PermissionCase {
+        input: &raw,
+        cwd: &place.cwd,
+        ..PermissionCase::new(tool, &facts, &permissions, &roots)
+    };
+    let ruling = told(judge(&case));
+    let missing = if ruling.verdict.name() == "allow" { Vec::new() } else { missing_rules(&case) };
+    let explained = Explained { ruling, missing, note };
+    Ok(if wanted.json { as_json(&explained) } else { as_text(&explained) })
+}
+
+/// In the mode auto a model decides before anybody is asked; the reason must not look as if nobody did.
+pub(super) fn told(ruling: Ruling) -> Ruling {
+    match ruling.verdict {
+        Verdict::Classify => {
+            let reason = format!("{} In the mode auto a model decides first.", ruling.reason);
+            Ruling { reason, ..ruling }
+        }
+        _ => ruling,
+    }
+}
+
+/// What there is to say about the name of a tool. One that was probably mistyped is an error: the answer would be about nothing.
+fn note(tool: &str) -> Result<Option<String>, CommandError> {
+    // Servers bring tools of their own.
+    if KNOWN_TOOLS.contains(&tool) || tool.starts_with("mcp__") {
+        return Ok(None);
+    }
+    match closest(tool, &KNOWN_TOOLS) {
+        Some(meant) => Err(format!("unknown tool {tool}; did you mean {meant}?").into()),
+        None => Ok(Some("unknown tool; decided like one that could do anything".to_owned())),
+    }
+}
+
+/// The input of the call. Whoever gave plain text is shown it as it must be given.
+fn input(tool: &str, text: &str) -> Result<Value, CommandError> {
+    let (problem, plain) = match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => return Ok(object),
+        Ok(Value::String(plain)) => ("not an object".to_owned(), plain),
+        Ok(_) => ("not an object".to_owned(), String::new()),
+        Err(_) if !text.trim_start().starts_with(['{', '[', '"']) => ("not JSON".to_owned(), text.to_owned()),
+        Err(error) => (format!("not JSON ({error})"), String::new()),
+    };
+    let example = match main_field(tool) {
+        Some(field) if !plain.trim().is_empty() => json!({ field: plain }),
+        Some(field) => json!({ field: "..." }),
+        None => json!({}),
+    };
+    let example = example.to_string().replace('\'', r"'\''");
+    Err(format!("--input is {problem}. Give an object: --input '{example}'.").into())
+}
+
+/// What would become of a call, and what there is to say besides.
+struct Explained {
+    ruling: Ruling,
+    /// Rules that would allow it.
+    missing: Vec<String>,
+    note: Option<String>,
+}
+
+fn as_json(explained: &Explained) -> String {
+    let Explained { ruling, missing, note } = explained;
+    let mut line = json!({
+        "decision": ruling.verdict.name(),
+        "rule": ruling.rule.as_ref().map(|rule| rule.text.to_string()),
+        "source": ruling.rule.as_ref().map(|rule| rule.source.to_string()),
+        "reason": ruling.reason,
+        "missing": missing,
+    });
+    if let Some(note) = note {
+        line["note"] = note.as_str().into();
+    }
+    format!("{line}\n")
+}
+
+fn as_text(explained: &Explained) -> String {
+    let Explained { ruling, missing, note } = explained;
+    let mut lines = vec![format!("decision: {}", ruling.verdict.name())];
+    match &ruling.rule {
+        Some(rule) => {
+            lines.push(format!("rule:     {}", visible(&rule.text)));
+            lines.push(format!("from:     {}", visible(&rule.source)));
+        }
+        None => lines.push("rule:     none".to_owned()),
+    }
+    lines.push(format!("reason:   {}", visible(&ruling.reason)));
+    for rule in missing {
+        lines.push(format!("missing:  {}", visible(rule)));
+    }
+    if let Some(note) = note {
+        lines.push(format!("note:     {note}"));
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,398 @@
+//! One prompt without a UI: from the flags to the exit code.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use uuid::Uuid;
+use windlass::leftovers::Leftovers;
+use windlass::{Options, Session, Windlass, hook_wiring};
+use windlass_config::ConfigError;
+use windlass_engine::{Outcome, SessionSeed};
+use windlass_protocol::EndReason;
+use windlass_wire::{Translator, startup_failure};
+
+use crate::arguments::{Arguments, Format, InputFormat};
+use crate::commands::conversation::{Conversation, InputEnd};
+use crate::commands::drive::{End, Signals, block_on, show_background, shown, wait_for_commands};
+use crate::commands::jobs::{Job, Stage};
+use crate::commands::lines::Lines;
+use crate::commands::{prompt, sessions};
+use crate::error::CommandError;
+use crate::terminal::wakeups::Wakeups;
+use crate::terminal::{self, Person};
+use crate::views::hook_failures::HookFailures;
+use crate::views::output::Output;
+use crate::views::progress::Progress;
+use crate::views::screen::Screen;
+use crate::views::watch_decorator::WatchedView;
+use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
+use crate::{complain, display};
+
+/// How long somebody may take to read what is left when a session is over.
+const REST_TIME: Duration = Duration::from_secs(2);
+
+/// Everything that is settled before the first request.
+struct Ready {
+    session: Session,
+    /// What of the project waits for trust, if that was not said yet.
+    untrusted: Option<String>,
+    /// What else is said before the run.
+    warnings: Vec<String>,
+    input: Input,
+    /// Whether hosts want to hear of every hook.
+    hook_events: bool,
+}
+
+/// Where prompts come from.
+enum Input {
+    /// One: the texts of the command line and of standard input.
+    Prompt(Vec<String>),
+    /// None: the session was cut off before the model had answered, and goes on.
+    GoOn,
+    /// A person at the terminal.
+    Person {
+        /// The prompt on the command line.
+        first: Option<String>,
+    },
+    /// Lines on standard input.
+    Lines {
+        /// Whether prompts are said back.
+        replays: bool,
+    },
+}
+
+/// Where people read.
+struct Screens {
+    /// The result of a run, if that is at a terminal.
+    result: Option<Screen>,
+    /// Everything said to people beside it: on the same terminal, so that both come in one order, or on standard error.
+    people: Screen,
+}
+
+impl Screens {
+    fn new() -> Self {
+        let result = Screen::of_output();
+        let people = result.clone().filter(|_| std::io::stderr().is_terminal());
+        Self { people: people.unwrap_or_else(Screen::of_error), result }
+    }
+}
+
+/// Runs the prompt and gives the exit code.
+pub(crate) fn run(arguments: &Arguments) -> i32 {
+    if let Err(error) = arguments.check() {
+        complain(&error.to_string());
+        return 1;
+    }
+    let ready = match prepare(arguments) {
+        Ok(ready) => ready,
+        Err(error) => {
+            refuse(arguments, &error.to_string());
+            return 1;
+        }
+    };
+    let (end, signals) = match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
+        Ok(ended) => ended,
+        Err(error) => {
+            complain(&format!("cannot start the run: {error}."));
+            return 1;
+        }
+    };
+    let code = match end {
+        End::Done(outcome) => {
+            remark(arguments, &outcome);
+            i32::from(!outcome.terminal.is_success())
+        }
+        End::Signal(code) => code,
+        End::Nothing => 0,
+        End::Refused | End::Unread => 1,
+        End::Unshown(error) => {
+            complain(&format!("cannot write the output: {error}."));
+            1
+        }
+    };
+    wait_for_commands(code, signals)
+}
+
+/// Says on standard error what the result on standard output does not tell its reader.
+fn remark(arguments: &Arguments, outcome: &Outcome) {
+    // Lines of the protocol say it all.
+    if arguments.output_format == Format::StreamJson {
+        return;
+    }
+    outcome.warnings.iter().for_each(complain);
+    if arguments.output_format == Format::Json {
+        return;
+    }
+    if !Progress::is_shown(arguments.verbose) {
+        for denial in views::denials(outcome) {
+            complain(&denial);
+        }
+    }
+    let is_out_of_sight = !std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    if let Some(complaint) = views::complaint(outcome).filter(|_| is_out_of_sight) {
+        complain(&complaint);
+    }
+}
+
+/// Checks everything that can be checked without the network. Each error is for the user.
+fn prepare(arguments: &Arguments) -> Result<Ready, CommandError> {
+    let app = Windlass::open(options(arguments))?;
+    let mut session =
+        app.session(arguments.session_choice()?).map_err(|error| name_lost(arguments, error))?;
+    let input = input(arguments, &session)?;
+    let notices = app.notices();
+    let (mut warnings, standing) =
+        (std::mem::take(&mut session.warnings), std::mem::take(&mut session.standing_warnings));
+    if arguments.output_format == Format::StreamJson {
+        warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
+        warnings.extend(notices.all());
+    } else {
+        warnings.splice(0..0, notices.unreported(standing));
+        warnings.extend(notices.news());
+    }
+    // Whoever was asked hears what follows from a no, each time.
+    let untrusted = if arguments.is_interactive() {
+        notices.untrusted().map(str::to_owned)
+    } else {
+        notices.untrusted_news()
+    };
+    warnings.append(&mut session.notices);
+    let hook_events = arguments.include_hook_events;
+    Ok(Ready { session, untrusted, warnings, input, hook_events })
+}
+
+/// What the command line asks the application for.
+fn options(arguments: &Arguments) -> Options {
+    let options = arguments.options();
+    if arguments.is_interactive() { options.asks_person().trust_question(terminal::agrees) } else { options }
+}
+
+/// An error about a directory, with what may have become of the prompt.
+fn name_lost(arguments: &Arguments, error: windlass::Error) -> CommandError {
+    let is_directory = matches!(&error, windlass::Error::Config(ConfigError::Directory { .. }));
+    match arguments.swallowed_prompt().filter(|_| is_directory) {
+        Some(lost) => CommandError::Usage(format!("{error} {lost}")),
+        None => error.into(),
+    }
+}
+
+/// Where the prompts of a session come from.
+fn input(arguments: &Arguments, session: &Session) -> Result<Input, CommandError> {
+    if arguments.input_format == InputFormat::StreamJson {
+        return Ok(Input::Lines { replays: arguments.replay_user_messages });
+    }
+    if arguments.is_interactive() {
+        return Ok(Input::Person { first: arguments.prompt().map(str::to_owned) });
+    }
+    match prompt::read(arguments.prompt())? {
+        texts if !texts.is_empty() => Ok(Input::Prompt(texts)),
+        _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::GoOn),
+        _ => Err(prompt::missing(arguments.swallowed_prompt()).into()),
+    }
+}
+
+/// Says why no run begins: on standard error, and to hosts also in the form they read.
+fn refuse(arguments: &Arguments, error: &str) {
+    complain(error);
+    if arguments.output_format == Format::Text {
+        return;
+    }
+    let mut line = Vec::new();
+    startup_failure(SessionSeed(Uuid::new_v4().as_u128()), &[error.to_owned()], &mut line);
+    // A host that does not read has the exit code.
+    let _ = std::io::stdout().write_all(&line);
+}
+
+async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
+    let signals = Signals::listen()?;
+    let Ready { mut session, untrusted, warnings, input, hook_events } = ready;
+    let told = warnings.iter().filter(|_| format != Format::StreamJson);
+    untrusted.iter().chain(told).for_each(complain);
+    // Whoever goes on takes them up again.
+    let goes_on = matches!(input, Input::GoOn);
+    let left = if goes_on { Leftovers::default() } else { Leftovers::of(&mut session) };
+    let screens = Screens::new();
+    let is_person = matches!(input, Input::Person { .. });
+    let view: Box<dyn View> = match format {
+        Format::Text if is_person || screens.result.is_some() => Box::new(TalkView::new(screens.result)),
+        Format::Text => Box::new(TextView::new()),
+        Format::Json => Box::new(JsonView::new(translator(&session, &left))),
+        Format::StreamJson => {
+            let lines = warnings.iter().map(|warning| warning.replace("\n  ", " ")).collect();
+            Box::new(StreamView::new(translator(&session, &left), lines))
+        }
+    };
+    let view = with_progress(view, format, verbose, &screens.people);
+    let mut output = Output::new();
+    output.at_once = is_person;
+    if is_person {
+        let (screen, aside) = (screens.people.clone(), output.aside());
+        session.on_notice(move |text| {
+            aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
+        });
+    } else {
+        session.on_notice(complain);
+    }
+    if let Some(hooks) = session.hooks().filter(|_| format == Format::StreamJson) {
+        let aside = output.aside();
+        hook_wiring::tell_host(hooks, session.key(), session.redactor().clone(), hook_events, move |line| {
+            aside.leave(|out| line(out));
+        });
+    }
+    let mut stage = Stage { view, output, signals };
+    let end = match input {
+        Input::Lines { replays } => {
+            let conversation = Conversation::new(Lines::new(), stage.output.aside(), session.key(), replays);
+            stage.view = conversation.noticing(stage.view);
+            serve(&mut stage, &mut session, conversation).await
+        }
+        Input::Person { first } => {
+            return Box::pin(talk_to_person(stage, session, (screens.people, left), first)).await;
+        }
+        Input::Prompt(_) | Input::GoOn => {
+            stage.perform(only_job(input), &mut session, std::future::pending()).await
+        }
+    };
+    finish(session, EndReason::Other).await;
+    tell_rest(&mut stage.output, &end).await;
+    Ok((end, stage.signals))
+}
+
+/// What puts a run into lines of the protocol.
+fn translator(session: &Session, left: &Leftovers) -> Translator {
+    let translator = Translator::new(session.key(), session.setup().clone());
+    translator.resumed(session.spent()).left(left.fates())
+}
+
+/// A whole interactive session.
+async fn talk_to_person(
+    stage: Stage,
+    mut session: Session,
+    (screen, left): (Screen, Leftovers),
+    first: Option<String>,
+) -> std::io::Result<(End, Signals)> {
+    let Stage { view, output, signals } = stage;
+    let place = (screen, output.aside());
+    let wakeups = Wakeups::new(session.engine().clone());
+    let (mut person, watch) = Person::meet(wakeups, signals.interrupter(), place)?;
+    let view = Box::new(WatchedView { watch, inner: view });
+    let mut stage = Stage { view, output, signals };
+    let resumed = session.resumed.as_ref().map(sessions::resumed);
+    person.greet(resumed.as_deref());
+    person.offer(left);
+    let end = talk(&mut stage, &mut session, &mut person, first).await;
+    // From here on the terminal is as it was, so that Ctrl-C is a signal again.
+    drop(person);
+    let resume = session.is_begun().then(|| session.key().id);
+    finish(session, EndReason::PromptInputExit).await;
+    if let Some(id) = resume {
+        terminal::say(&format!("To continue: windlass --resume {id}\n"));
+    }
+    Ok((end, stage.signals))
+}
+
+/// The same view with progress beside it, or at least failures of hooks, where people read.
+fn with_progress(inner: Box<dyn View>, format: Format, verbose: bool, people: &Screen) -> Box<dyn View> {
+    let progress = match format {
+        Format::Text => Progress::new(verbose, people.clone()),
+        Format::Json if verbose => Progress::new(true, Screen::of_error()),
+        Format::Json | Format::StreamJson => None,
+    };
+    match progress {
+        Some(progress) => Box::new(WithProgress { progress, inner }),
+        None if format != Format::StreamJson => {
+            Box::new(WatchedView { watch: HookFailures::default(), inner })
+        }
+        None => inner,
+    }
+}
+
+/// The session is done, and so is its log.
+async fn finish(session: Session, reason: EndReason) {
+    for notice in session.close(reason).await {
+        complain(&notice);
+    }
+}
+
+/// Writes what was left after the last run, such as news of hooks at its end. Whoever does not read is not waited for.
+async fn tell_rest(output: &mut Output, end: &End) {
+    if matches!(end, End::Done(_) | End::Nothing | End::Refused) {
+        let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
+    }
+}
+
+/// What a command line asks for.
+fn only_job(input: Input) -> Job {
+    let Input::Prompt(texts) = input else { return Job::GoOn };
+    Job::of_texts(&texts)
+}
+
+/// Does what a person at the terminal asks for, until nothing more is asked.
+async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
+    let mut next = first.and_then(|first| person.read(&first));
+    let mut last = End::Nothing;
+    loop {
+        let queued = next.take().or_else(|| person.next_queued(session));
+        let job = if queued.is_some() {
+            queued
+        } else {
+            let Stage { view, output, signals, .. } = &mut *stage;
+            tokio::select! {
+                biased;
+                received = signals.next() => return End::Signal(received.exit_code()),
+                job = person.next_job() => job,
+                never = show_background(session, &mut **view, output) => match never {},
+            }
+        };
+        let Some(job) = job else { return last };
+        let handle = session.handle();
+        let end = stage.perform(job, session, person.join(handle)).await;
+        person.rest();
+        stage.output.flush_aside().await;
+        match end {
+            End::Done(outcome) => {
+                // What is queued would fail in the same way.
+                if outcome.terminal.is_failure() && session.waiting() > 0 {
+                    person.offer(Leftovers::of(session));
+                }
+                last = End::Done(outcome);
+            }
+            // Whoever mistypes a command and leaves has not failed.
+            End::Refused => last = End::Nothing,
+            end => return end,
+        }
+    }
+}
+
+/// Does what lines on standard input ask for, until they end. Gives the end of the last job.
+async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conversation) -> End {
+    let mut last = None;
+    let aside = stage.output.aside();
+    loop {
+        if let Some(job) = conversation.next_job(session).await {
+            let handle = session.handle();
+            match stage.perform(job, session, conversation.join(handle)).await {
+                end @ (End::Done(_) | End::Refused) => last = Some(end),
+                end => return end,
+            }
+            continue;
+        }
+        stage.output.take_aside();
+        if let Err(error) = stage.output.flush().await {
+            return shown(Err(error));
+        }
+        match conversation.ended() {
+            None => {}
+            Some(InputEnd::Bad) => return End::Refused,
+            Some(InputEnd::Closed) => return last.unwrap_or(End::Nothing),
+        }
+        let Stage { view, output, signals, .. } = &mut *stage;
+        tokio::select! {
+            biased;
+            received = signals.next() => return End::Signal(received.exit_code()),
+            () = conversation.read() => {}
+            () = aside.left() => {}
+            never = show_background(session, &mut **view, output) => match never {},
+        }
+    }
+}

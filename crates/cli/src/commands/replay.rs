@@ -1,0 +1,134 @@
+//! `windlass replay`: a session played again from its log, without a model and without tools.
+
+mod play;
+mod rebuild;
+mod report;
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use clap::Parser;
+use uuid::Uuid;
+use windlass_engine::Recall;
+use windlass_engine::protocol::Role;
+use windlass_session::{SessionInfo, Upto, load};
+
+use crate::arguments::command_tree;
+use crate::arguments::{Arguments, Request};
+use crate::commands::print as prompts;
+use crate::commands::sessions::{Ground, print};
+use crate::error::CommandError;
+use crate::{complain, display};
+use play::{End, SessionReplay};
+
+/// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
+/// every decision with the log. Replay stops at the first difference.
+#[derive(Debug, Parser)]
+#[command(name = "windlass replay", args_override_self = true)]
+#[command(
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                  prompt; `windlass sessions` lists them. The session itself is not changed.\n\nExit \
+                  codes:\n  0    No differences, and the continued run (if any) succeeded\n  1    There are \
+                  differences, or the log cannot be read"
+)]
+pub(crate) struct ReplayArguments {
+    /// Session to replay
+    session: String,
+    /// Stop after event N and show the state there
+    #[arg(long, value_name = "N")]
+    until: Option<u64>,
+    /// Continue from there with this model, in a copy of the session
+    #[arg(long, value_name = "MODEL")]
+    with_model: Option<String>,
+    /// With --with-model: the next prompt; needed if the model has already answered
+    #[arg(long, value_name = "TEXT", requires = "with_model")]
+    prompt: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads what stands behind `windlass replay`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+    command_tree::read(rest, Request::Replay)
+}
+
+/// What can be said behind `windlass replay`.
+pub(crate) fn command() -> clap::Command {
+    <ReplayArguments as clap::CommandFactory>::command()
+}
+
+/// Plays the session. Returns the exit code.
+pub(crate) fn run(wanted: &ReplayArguments) -> Result<i32, CommandError> {
+    let session = Ground::new()?.find(&wanted.session)?;
+    let started = Instant::now();
+    let played = play::play(&session, wanted.until)?;
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if let (Some(until), Some(replay)) = (wanted.until, &played.replay)
+        && replay.events() < until
+        && !matches!(played.end, End::Differs(_))
+    {
+        return Err(format!(
+            "there is no event {until}: the session has only {}.",
+            display::counted(replay.events(), "event")
+        )
+        .into());
+    }
+    let is_equal = !matches!(played.end, End::Differs(_));
+    if let Some(model) = wanted.with_model.as_deref().filter(|_| is_equal) {
+        return go_on(wanted, model, &session, &played);
+    }
+    let text = if wanted.json {
+        report::json(&session, &played, ms)
+    } else {
+        report::text(&session, &played, ms, wanted.until.is_some())
+    };
+    print(&text)?;
+    Ok(i32::from(!is_equal))
+}
+
+/// Goes on live in a copy of the session that ends where it was played to.
+fn go_on(
+    wanted: &ReplayArguments,
+    model: &str,
+    session: &SessionInfo,
+    played: &SessionReplay,
+) -> Result<i32, CommandError> {
+    let unread = |error: windlass_session::LoadError| format!("{error}.");
+    let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(unread)?;
+    let directory = loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.cwd.clone());
+    let mut recall = Recall::new(directory.clone().unwrap_or_default());
+    loaded.records.into_iter().for_each(|record| recall.take(record));
+    let state = recall.finish().state;
+    let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
+    if wanted.prompt.is_none() && !awaits_answer {
+        return Err("the model has already answered there. Add a prompt with --prompt, or stop before the \
+             answer with --until."
+            .into());
+    }
+    let copy = Uuid::new_v4();
+    let mut arguments = live(wanted, model, &session.id.to_string(), copy)?;
+    arguments.cut = Some(played.offset);
+    if let Some(directory) = directory {
+        std::env::set_current_dir(&directory).map_err(|error| {
+            format!(
+                "cannot use the session's directory {}: {error}.",
+                display::line(&directory.to_string_lossy())
+            )
+        })?;
+    }
+    complain(&format!("{} Continuing in a copy of the session: {copy}.", report::equal(played)));
+    Ok(prompts::run(&arguments))
+}
+
+/// The flags with which a copy goes on.
+fn live(wanted: &ReplayArguments, model: &str, session: &str, copy: Uuid) -> Result<Arguments, CommandError> {
+    let copy = copy.to_string();
+    let format = if wanted.json { "json" } else { "text" };
+    let mut line = vec!["windlass", "-p", "--resume", session, "--fork-session", "--session-id", &copy];
+    line.extend(["--model", model, "--output-format", format]);
+    if let Some(prompt) = &wanted.prompt {
+        line.extend(["--", prompt]);
+    }
+    Arguments::try_parse_from(line).map_err(|error| crate::arguments::usage::explain(&error).into())
+}

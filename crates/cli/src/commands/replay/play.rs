@@ -1,0 +1,229 @@
+//! Going through a log: each process that opened it had an engine of its own.
+
+use std::collections::BTreeMap;
+
+use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
+use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
+use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
+
+use super::rebuild;
+use crate::error::CommandError;
+use windlass::sessions::read_before_usd;
+
+/// How far a session was played, and what came of it.
+pub(super) struct SessionReplay {
+    /// None if nothing in the log can be played.
+    pub(super) replay: Option<Replay>,
+    pub(super) end: End,
+    /// Where the log goes on behind it.
+    pub(super) offset: u64,
+    /// Calls the model had made that have no result yet.
+    pub(super) open: BTreeMap<MessageId, ToolUse>,
+    /// What was said last.
+    pub(super) last: Option<Words>,
+    /// What was not as it was when the log was written.
+    pub(super) differences: Vec<String>,
+    /// How many pieces of the log could not be read.
+    pub(super) unread: u64,
+}
+
+/// What somebody said.
+pub(super) struct Words {
+    pub(super) speaker: &'static str,
+    pub(super) blocks: Vec<Block>,
+}
+
+/// How it ended.
+pub(super) enum End {
+    /// Everything is equal.
+    Equal,
+    /// Everything is equal, and the log ends in the middle of something.
+    CutOff,
+    /// The first difference.
+    Differs(ReplayDifference),
+}
+
+pub(super) enum ReplayDifference {
+    /// The engine would have written something else.
+    SessionReplay(Mismatch),
+    /// The log cannot be read there.
+    Damaged(Damage),
+}
+
+/// Plays a session, to its end or to the end of this event. An error is for the user.
+pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<SessionReplay, CommandError> {
+    let unread =
+        |error: std::io::Error| format!("cannot read the session log {}: {error}.", session.path.display());
+    let mut player = Player::new(session);
+    let end = std::fs::metadata(&session.path).map_err(unread)?.len();
+    for scene in story(&session.path).map_err(unread)? {
+        let scene = scene.map_err(unread)?;
+        if let Some(offset) = begins(&scene).filter(|_| until.is_some_and(|until| player.events() >= until)) {
+            return Ok(player.finish(None, offset));
+        }
+        let offset = begins(&scene);
+        if let Err(difference) = player.take(scene)? {
+            return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
+        }
+    }
+    if player.replay.is_none() {
+        return Err(
+            "this log cannot be replayed: another program wrote it, without the events that a replay \
+                    needs."
+                .into(),
+        );
+    }
+    Ok(player.finish(None, end))
+}
+
+/// Where something begins that does not belong to the event before.
+fn begins(scene: &Scene) -> Option<u64> {
+    match scene {
+        Scene::Opened { offset, .. } | Scene::Told(LoggedRecord { offset, record: Record::Heard(_), .. }) => {
+            Some(*offset)
+        }
+        _ => None,
+    }
+}
+
+struct Player<'a> {
+    session: &'a SessionInfo,
+    replay: Option<Replay>,
+    /// The engine of the process that wrote this part of the log, and what it said.
+    process: Option<(Engine, Box<Header>)>,
+    open: BTreeMap<MessageId, ToolUse>,
+    last: Option<Words>,
+    /// What cannot be read. At the end of what a process wrote, nothing is missed.
+    damage: Option<Damage>,
+    unread: u64,
+}
+
+impl<'a> Player<'a> {
+    fn new(session: &'a SessionInfo) -> Self {
+        Self {
+            session,
+            replay: None,
+            process: None,
+            open: BTreeMap::new(),
+            last: None,
+            damage: None,
+            unread: 0,
+        }
+    }
+
+    fn events(&self) -> u64 {
+        self.replay.as_ref().map_or(0, Replay::events)
+    }
+
+    fn take(&mut self, scene: Scene) -> Result<Result<(), ReplayDifference>, CommandError> {
+        match scene {
+            Scene::Opened { offset, header } => self.opened(offset, header)?,
+            Scene::Marked(SessionMark::Rewound { .. }) => {
+                if let Some(replay) = &mut self.replay {
+                    replay.rewind();
+                }
+            }
+            Scene::Marked(_) => {}
+            Scene::Damaged(damage) => {
+                self.unread += 1;
+                if self.replay.is_some() && self.damage.is_none() {
+                    self.damage = Some(damage);
+                }
+            }
+            Scene::Told(told) => return Ok(self.told(&told.record)),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Another process goes on with what it could read.
+    fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), CommandError> {
+        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| format!("{error}."))?;
+        let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
+            format!("cannot build the engine as it was when the session was recorded: {error}")
+        })?;
+        self.damage = None;
+        self.open.clear();
+        let mut recalled = recall(loaded.records, &engine);
+        if let Some(before_usd) = read_before_usd(&header) {
+            recalled.state.set_before_usd(before_usd);
+        }
+        self.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
+        self.process = Some((engine, header));
+        Ok(())
+    }
+
+    fn told(&mut self, record: &Record) -> Result<(), ReplayDifference> {
+        let Some(replay) = &mut self.replay else { return Ok(()) };
+        if let Some(damage) = &self.damage {
+            match record {
+                // Whoever wrote it knows that something is missing.
+                Record::Heard(input) if matches!(input.event, Event::StoreFailed { .. }) => {
+                    self.damage = None;
+                }
+                Record::Heard(_) => return Err(ReplayDifference::Damaged(damage.clone())),
+                _ => return Ok(()),
+            }
+        }
+        replay.take(record).map_err(ReplayDifference::SessionReplay)?;
+        self.note(record);
+        Ok(())
+    }
+
+    /// Keeps what is told about the end.
+    fn note(&mut self, record: &Record) {
+        match record {
+            Record::Said(said) => {
+                let blocks = said.message.blocks.iter().skip(said.context).cloned().collect();
+                self.last = Some(Words { speaker: "user", blocks });
+            }
+            Record::Answered(answered) => {
+                self.last = Some(Words { speaker: "model", blocks: vec![answered.block.clone()] });
+                let call = answered.block.as_tool_use();
+                self.open.extend(call.map(|call| (answered.id, call.clone())));
+            }
+            Record::Result(result) => {
+                self.last = Some(Words { speaker: "result", blocks: vec![result.result.clone()] });
+                self.open.remove(&result.asked_by);
+            }
+            Record::Retracted(messages) => self.open.retain(|id, _| !messages.contains(id)),
+            Record::Ended { .. } => self.open.clear(),
+            _ => {}
+        }
+    }
+
+    fn finish(self, difference: Option<ReplayDifference>, offset: u64) -> SessionReplay {
+        let is_complete = self.damage.is_none() && self.replay.as_ref().is_none_or(Replay::is_complete);
+        let process = self.process.as_ref().filter(|_| difference.is_some());
+        let differences = process.map(|(engine, header)| rebuild::differences(engine, header));
+        let end = match difference {
+            Some(difference) => End::Differs(difference),
+            None if is_complete => End::Equal,
+            None => End::CutOff,
+        };
+        let Self { replay, open, last, unread, .. } = self;
+        SessionReplay {
+            replay,
+            end,
+            offset,
+            open,
+            last,
+            differences: differences.unwrap_or_default(),
+            unread,
+        }
+    }
+}
+
+/// The session as a process found it.
+fn recall(records: Vec<Record>, engine: &Engine) -> RecalledSession {
+    let project = engine.working_directory();
+    let mut recall = Recall::new(project.to_owned());
+    for record in records {
+        recall.take(record);
+    }
+    let mut recalled = recall.finish();
+    // As whoever resumes a session does; but whether the directory was there then is not known any more.
+    if !recalled.state.cwd().starts_with(project) {
+        recalled.state.set_cwd(project.to_owned());
+    }
+    recalled
+}

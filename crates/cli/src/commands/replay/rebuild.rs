@@ -1,0 +1,99 @@
+//! The engine of a process that wrote a log, from what it said about itself.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_config::{Config, Place, PromptText};
+use windlass_engine::{Answerer, Engine, SessionSeed};
+use windlass_protocol::SessionKey;
+use windlass_session::Header;
+
+use crate::arguments::{self, Arguments, Request};
+use crate::error::CommandError;
+use windlass::model_choice::silent_models;
+use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
+use windlass::settings::{self, MANAGED, nobody_agrees};
+use windlass::wiring::{Audience, SessionStorage, wire_models};
+
+/// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it
+/// said.
+pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, CommandError> {
+    let given = given(header)?;
+    let mut flags = given.flags();
+    let saved = SavedFlags::read(&header.settings);
+    flags.model = saved.model().map(str::to_owned).or(flags.model);
+    if let Some(text) = saved.system_prompt() {
+        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.to_owned())), None);
+    }
+    (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
+    saved.fill(&mut flags);
+    // Nothing is done, so nothing has to be refused to anybody.
+    let place = Place {
+        cwd: header.cwd.clone(),
+        is_root: false,
+        home: std::env::home_dir(),
+        managed: MANAGED.into(),
+    };
+    let recorded = RecordedConfig::read(header);
+    let files = match &recorded {
+        Some(recorded) => recorded.files(),
+        // An older log does not say what held, so what holds now stands in.
+        None => settings::load(given.settings_flags(), &place, nobody_agrees)?.effective.settings,
+    };
+    let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
+    let settings = files.settings(&files.environment(variables))?;
+    let mut config = Config::with_files(settings, &flags, &place, files)?;
+    let asks_person = recorded.as_ref().and_then(RecordedConfig::asks_person);
+    let person = asks_person.unwrap_or_else(|| given.is_interactive());
+    if person {
+        config.permissions.asking = Answerer::Person;
+    }
+    if let Some(recorded) = recorded {
+        recorded.apply(&mut config);
+    }
+    let audience = Audience { partial_messages: given.include_partial_messages, ..given.audience(person) };
+    let models = silent_models(&config)?;
+    let storage = SessionStorage::nowhere(SessionKey { id, ..SessionSeed(0).into() });
+    Ok(wire_models(config, models, &audience, &storage, Vec::new())?.engine)
+}
+
+/// The flags the process was given.
+fn given(header: &Header) -> Result<Box<Arguments>, CommandError> {
+    let line: Vec<OsString> =
+        std::iter::once("windlass".into()).chain(header.arguments.iter().map(OsString::from)).collect();
+    match arguments::parse(&line) {
+        Ok(Request::Print(arguments)) => Ok(arguments),
+        Ok(Request::Replay(wanted)) => {
+            let model = wanted.with_model.as_deref().unwrap_or_default();
+            super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
+        }
+        Ok(_) => Err("the log does not hold the command line of the process that wrote it".into()),
+        Err(error) => Err(format!(
+            "the log holds a command line that this version does not understand: \
+                                   {error}"
+        )
+        .into()),
+    }
+}
+
+/// What is not as it was when the log was written, in words; empty if nothing is known to differ.
+pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
+    let mut differences = Vec::new();
+    let version = env!("CARGO_PKG_VERSION");
+    if &*header.engine != version {
+        differences.push(format!("version {} wrote the log; this is {version}", header.engine));
+    }
+    let sums = header.settings.get(SUMS).map(Arc::as_ref);
+    let Some(sums) = sums.and_then(|sums| serde_json::from_str::<Sums>(sums.0.get()).ok()) else {
+        return differences;
+    };
+    for (part, sum) in engine.sums() {
+        if sums.get(part).is_some_and(|then| *then != format!("{sum:016x}")) {
+            differences.push(format!("different {part}"));
+        }
+    }
+    differences
+}
+
+type Sums = std::collections::BTreeMap<String, String>;

@@ -1,0 +1,123 @@
+//! `windlass sessions`: what there is, and what can be done with it besides going on.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use windlass::settings;
+use windlass_config::{Home, Place, Settings};
+use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
+use windlass_text::time::now_ms;
+
+use crate::display;
+use crate::error::CommandError;
+use crate::views::layout;
+
+mod arguments;
+mod export;
+mod list;
+mod remove;
+mod search;
+mod show;
+
+pub(crate) use arguments::{Command, command, parse};
+pub(crate) use export::{redactor, to_file};
+pub(crate) use list::summary;
+
+/// Where the command looks.
+pub(crate) struct Ground {
+    pub(crate) settings: Settings,
+    layout: SessionLayout,
+    git: Option<GitProgram>,
+    cwd: PathBuf,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Result<Self, CommandError> {
+        let settings = Settings::from_environment(std::env::vars_os())?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            format!("cannot use the current directory: {error}. Change to one that exists.")
+        })?;
+        let place = Place {
+            cwd: cwd.clone(),
+            is_root: false,
+            home: std::env::home_dir(),
+            managed: settings::MANAGED.into(),
+        };
+        let home = Home::new(&settings.home, &place);
+        let home = home.required()?;
+        Ok(Self {
+            layout: SessionLayout::new(home),
+            git: settings::git_program::if_trusted(&place),
+            settings,
+            cwd,
+        })
+    }
+
+    fn catalogue(&self) -> Catalogue {
+        Catalogue::new(self.layout.clone()).with_git(self.git.clone())
+    }
+
+    /// The sessions of this project, or all.
+    fn sessions(&self, all: bool) -> Vec<SessionInfo> {
+        let scope = if all { ListScope::Everywhere } else { ListScope::Project(&self.cwd) };
+        self.catalogue().list(scope)
+    }
+
+    /// The newest session of this directory, whoever started it.
+    pub(crate) fn newest(&self) -> Option<SessionInfo> {
+        self.catalogue().newest(&self.cwd, SessionFilter::Any)
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    pub(crate) fn find(&self, query: &str) -> Result<SessionInfo, CommandError> {
+        Ok(self.catalogue().find(&self.cwd, query).map_err(windlass::SessionError::from)?)
+    }
+}
+
+/// Does what was asked for. Returns the exit code.
+pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+    let ground = Ground::new()?;
+    match command {
+        Command::List(wanted) => list::run(&ground, wanted),
+        Command::Show { session, json } => show::run(&ground, session, *json),
+        Command::Search(wanted) => search::run(&ground, wanted),
+        Command::Export(wanted) => export::run(&ground, wanted),
+        Command::Rm { sessions } => remove::remove(&ground, sessions),
+        Command::Restore { sessions } => remove::restore(&ground, sessions),
+    }?;
+    Ok(0)
+}
+
+/// Prints a text that is ready for the terminal.
+pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    written(std::io::stdout().write_all(text.as_bytes()))
+}
+
+/// A reader that has read enough is no failure.
+fn written(result: std::io::Result<()>) -> Result<(), CommandError> {
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(CommandError::Machine(format!("cannot write to standard output: {error}.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The beginning of an id: enough to be told apart by people, and to be given back to us.
+pub(crate) fn short(session: &SessionInfo) -> String {
+    const CHARS: usize = 8;
+    session.id.to_string().chars().take(CHARS).collect()
+}
+
+/// As much of what a session is about is shown: it leaves room for the rest of a line.
+const SUMMARY_COLUMNS: usize = 45;
+
+/// Which session goes on, for people.
+pub(crate) fn resumed(session: &SessionInfo) -> String {
+    let summary = layout::cut(&summary(session), SUMMARY_COLUMNS);
+    let ago = display::ago(session.modified_ms, now_ms());
+    format!("Resumed \"{summary}\" (last change {ago}).")
+}

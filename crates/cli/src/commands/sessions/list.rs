@@ -1,0 +1,197 @@
+//! `windlass sessions list`.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use windlass_session::SessionInfo;
+use windlass_text::time::now_ms;
+
+use super::arguments::ListWanted;
+use super::{Ground, print, short};
+use crate::display;
+use crate::error::CommandError;
+use crate::views::layout;
+
+/// As many are shown if nobody says how many.
+const SHOWN: usize = 50;
+
+/// A summary with less room than this says nothing.
+const SUMMARY_MIN: usize = 20;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> Result<(), CommandError> {
+    let mut sessions = ground.sessions(wanted.all);
+    let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
+    let left_out = sessions.len().saturating_sub(limit);
+    sessions.truncate(limit);
+    if wanted.json {
+        return print(&json(&sessions));
+    }
+    if sessions.is_empty() && left_out == 0 {
+        return print(&nothing(wanted.all));
+    }
+    let stdout = std::io::stdout();
+    let columns = if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX };
+    let mut text = table(&sessions, &ground.cwd, now_ms(), columns);
+    if left_out > 0 {
+        let more = display::counted(left_out as u64, "older session");
+        let _ = write!(text, "\n{more} not shown; add --limit N.\n");
+    }
+    print(&text)
+}
+
+fn json(sessions: &[SessionInfo]) -> String {
+    let rows: Vec<String> = sessions.iter().map(|session| display::json(&session.to_json())).collect();
+    if rows.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
+}
+
+fn nothing(all: bool) -> String {
+    let begin = "Start one with `windlass -p \"your prompt\"`";
+    if all {
+        format!("No sessions yet. {begin}.\n")
+    } else {
+        format!(
+            "No sessions of this project yet. {begin}, or list all projects with `windlass sessions list \
+             --all`.\n"
+        )
+    }
+}
+
+/// What a list shows of a session that says nothing about itself.
+pub(crate) fn summary(session: &SessionInfo) -> String {
+    let summary = display::line(session.summary.as_deref().unwrap_or_default());
+    if summary.is_empty() { "(no prompt)".into() } else { summary }
+}
+
+/// A column: its name, its width, and a cell for each session.
+type Column = (&'static str, usize, Vec<String>);
+
+/// Rows below each other. The last column gets the room that is left; columns that say nothing are left out, and so are others
+/// where it would get too little.
+fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
+    let branch = |session: &SessionInfo| display::line(session.branch.as_deref().unwrap_or_default());
+    let place = |session: &SessionInfo| match &session.cwd {
+        Some(place) if place != cwd => display::line(&home_as_tilde(place)),
+        _ => String::new(),
+    };
+    let fixed: [Column; 4] = [
+        ("ID", 8, sessions.iter().map(short).collect()),
+        (
+            "LAST CHANGE",
+            12,
+            sessions.iter().map(|session| display::ago(session.modified_ms, now_ms)).collect(),
+        ),
+        ("BRANCH", 16, sessions.iter().map(branch).collect()),
+        ("DIRECTORY", 30, sessions.iter().map(place).collect()),
+    ];
+    let says_something = |(_, _, cells): &Column| cells.iter().any(|cell| !cell.is_empty());
+    let as_wide_as_needed = |(name, most, cells): Column| {
+        let widest = cells.iter().map(|cell| layout::width(cell)).max().unwrap_or_default();
+        (name, widest.min(most).max(name.len()), cells)
+    };
+    let mut fixed: Vec<Column> = fixed.into_iter().filter(says_something).map(as_wide_as_needed).collect();
+    let room = |fixed: &[Column]| {
+        columns.saturating_sub(fixed.iter().map(|(_, width, _)| width + GAP).sum::<usize>())
+    };
+    for name in ["BRANCH", "DIRECTORY", "LAST CHANGE"] {
+        let is_tight = room(&fixed) < SUMMARY_MIN;
+        fixed.retain(|column| !is_tight || column.0 != name);
+    }
+    let rest = room(&fixed);
+    let mut text = row(fixed.iter().map(|(name, width, _)| (*name, *width)), &layout::cut("SUMMARY", rest));
+    for (at, session) in sessions.iter().enumerate() {
+        let cells = fixed.iter().map(|(_, width, cells)| (cells[at].as_str(), *width));
+        text.push_str(&row(cells, &layout::cut(&summary(session), rest)));
+    }
+    text
+}
+
+fn row<'a>(cells: impl Iterator<Item = (&'a str, usize)>, last: &str) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells {
+        let cell = layout::cut(cell, width);
+        line.push_str(&cell);
+        line.push_str(&" ".repeat(width + GAP - layout::width(&cell)));
+    }
+    line.push_str(last);
+    format!("{}\n", line.trim_end())
+}
+
+/// A path as people write it.
+pub(super) fn home_as_tilde(path: &Path) -> String {
+    let home = std::env::home_dir();
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_session::SessionInfo;
+
+    fn session(number: u128, summary: &str, branch: Option<&str>, cwd: &str) -> SessionInfo {
+        SessionInfo {
+            id: uuid::Uuid::from_u128(number << 96),
+            path: "/x".into(),
+            size: 1,
+            modified_ms: 0,
+            created_ms: None,
+            summary: Some(summary.into()),
+            title: None,
+            first_prompt: None,
+            cwd: Some(cwd.into()),
+            branch: branch.map(Into::into),
+            tag: None,
+            entrypoint: None,
+            identity: None,
+            sidechain: false,
+            said: true,
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned_and_cut() {
+        let sessions = [
+            session(0x1234_5678, "Fix \x1b[31mthe\x1b[0m parser\nnow", Some("main"), "/work"),
+            session(0xabc, "日本 a rather long prompt that does not fit", None, "/elsewhere"),
+        ];
+        let check = |columns: usize, expected: &str| {
+            let table = table(&sessions, Path::new("/work"), 125_000, columns);
+            assert_eq!(table, expected, "{columns}");
+        };
+        check(
+            63,
+            "\
+ID        LAST CHANGE  BRANCH  DIRECTORY   SUMMARY
+12345678  2 min ago    main                Fix the parser now
+00000abc  2 min ago            /elsewhere  日本 a rather lon...
+",
+        );
+        check(
+            60,
+            "\
+ID        LAST CHANGE  DIRECTORY   SUMMARY
+12345678  2 min ago                Fix the parser now
+00000abc  2 min ago    /elsewhere  日本 a rather long pro...
+",
+        );
+        check(30, "ID        SUMMARY\n12345678  Fix the parser now\n00000abc  日本 a rather lon...\n");
+        check(10, "ID\n12345678\n00000abc\n");
+    }
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        let sessions = [session(1, "  ", None, "/work")];
+        let expected = "ID        LAST CHANGE  SUMMARY\n00000000  just now     (no prompt)\n";
+        assert_eq!(
+            table(&sessions, Path::new("/work"), 0, usize::MAX).replace("00000001", "00000000"),
+            expected
+        );
+    }
+}

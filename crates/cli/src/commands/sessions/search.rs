@@ -1,0 +1,110 @@
+//! `windlass sessions search`.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::ops::ControlFlow;
+
+use serde_json::{Value, json};
+use windlass_session::{SearchHit, SessionInfo, Who, search};
+use windlass_text::time::now_ms;
+
+use super::arguments::SearchWanted;
+use super::list::summary;
+use super::{Ground, print, short};
+use crate::error::CommandError;
+use crate::views::layout;
+use crate::{complain, display};
+
+/// As many places are shown if nobody says how many.
+const SHOWN: usize = 50;
+
+pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), CommandError> {
+    let words = wanted.words.join(" ");
+    if words.trim().is_empty() {
+        return Err("missing search words. Usage: `windlass sessions search WORDS`.".into());
+    }
+    let sessions = ground.sessions(wanted.all);
+    let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
+    let mut hits: Vec<SearchHit<'_>> = Vec::new();
+    let mut more = false;
+    let unreadable = search(&sessions, &words, &mut |hit| {
+        more = hits.len() == limit;
+        if more {
+            return ControlFlow::Break(());
+        }
+        hits.push(hit);
+        ControlFlow::Continue(())
+    });
+    for path in unreadable {
+        complain(&format!("cannot read {}; it was not searched.", path.display()));
+    }
+    if wanted.json {
+        return print(&as_json(&hits));
+    }
+    if hits.is_empty() && !more {
+        return print(&nothing(&words, wanted.all, sessions.len()));
+    }
+    let stdout = std::io::stdout();
+    let columns = if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX };
+    let mut text = as_text(&hits, now_ms(), columns);
+    if more {
+        text.push_str("\nMore matches are not shown; add --limit N.\n");
+    }
+    print(&text)
+}
+
+fn nothing(words: &str, all: bool, sessions: usize) -> String {
+    let words = display::line(words);
+    let searched = display::counted(sessions as u64, "session");
+    let elsewhere = if all { "" } else { " Add --all to search all projects." };
+    format!("No matches for {words:?} in {searched}.{elsewhere}\n")
+}
+
+fn as_text(hits: &[SearchHit<'_>], now_ms: u64, columns: usize) -> String {
+    const SPEAKER: usize = 12;
+    let mut text = String::new();
+    let mut last: Option<&SessionInfo> = None;
+    for hit in hits {
+        if last.is_none_or(|last| last.path != hit.session.path) {
+            let gap = if last.is_some() { "\n" } else { "" };
+            let ago = display::ago(hit.session.modified_ms, now_ms);
+            let line = format!("{}  {ago}  {}", short(hit.session), summary(hit.session));
+            let _ = writeln!(text, "{gap}{}", layout::cut(&line, columns));
+            last = Some(hit.session);
+        }
+        let speaker = layout::cut(&speaker(&hit.who), SPEAKER);
+        let said = display::line(&format!("{}{}{}", hit.before, hit.words, hit.behind));
+        let pad = " ".repeat(SPEAKER - layout::width(&speaker));
+        let _ = writeln!(text, "{}", layout::cut(&format!("  {speaker}{pad}  {said}"), columns));
+    }
+    text
+}
+
+fn speaker(who: &Who) -> String {
+    match who {
+        Who::User => "You".into(),
+        Who::Assistant => "Assistant".into(),
+        Who::Tool(name) => display::line(name),
+        Who::Engine => "Note".into(),
+        Who::Summary => "Summary".into(),
+        Who::Title => "Title".into(),
+    }
+}
+
+fn as_json(hits: &[SearchHit<'_>]) -> String {
+    let row = |hit: &SearchHit<'_>| {
+        let value: Value = json!({
+            "sessionId": hit.session.id.to_string(),
+            "uuid": hit.uuid,
+            "at": hit.at_ms,
+            "who": speaker(&hit.who).to_lowercase(),
+            "before": hit.before,
+            "words": hit.words,
+            "behind": hit.behind,
+            "path": hit.session.path.to_string_lossy(),
+        });
+        display::json(&value)
+    };
+    let rows: Vec<String> = hits.iter().map(row).collect();
+    if rows.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
+}

@@ -1,0 +1,149 @@
+//! `windlass trace`: a session as one page for a browser.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use windlass_session::{Header, LocatedLine, LogLine, SessionInfo, SessionMark, lines, records};
+use windlass_trace::{SessionProcess, Trace, is_trace};
+
+use crate::arguments::Request;
+use crate::arguments::command_tree;
+use crate::commands::sessions::{Ground, print, redactor, short, to_file};
+use crate::error::CommandError;
+use crate::{complain, display};
+
+/// As much of a file tells whether it is a trace.
+const BEGINNING_BYTES: u64 = 512;
+
+/// Make an HTML page of a session: a timeline, the context by part, and the cost. The page needs no network, and secrets
+/// are redacted.
+#[derive(Debug, Parser)]
+#[command(name = "windlass trace", args_override_self = true)]
+#[command(
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                  prompt; `windlass sessions` lists them."
+)]
+pub(crate) struct TraceArguments {
+    /// Session to show
+    session: String,
+    /// Output file; - for standard output [default: windlass-trace-ID.html in the current directory]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite a file that is not a trace
+    #[arg(long)]
+    force: bool,
+}
+
+/// Reads what stands behind `windlass trace`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+    command_tree::read(rest, Request::Trace)
+}
+
+/// What can be said behind `windlass trace`.
+pub(crate) fn command() -> clap::Command {
+    <TraceArguments as clap::CommandFactory>::command()
+}
+
+/// Draws the session. Returns the exit code.
+pub(crate) fn run(wanted: &TraceArguments) -> Result<i32, CommandError> {
+    let ground = Ground::new()?;
+    let session = ground.find(&wanted.session)?;
+    let to_stdout = wanted.output.as_deref() == Some(Path::new("-"));
+    let path =
+        wanted.output.clone().unwrap_or_else(|| format!("windlass-trace-{}.html", short(&session)).into());
+    if !to_stdout && !wanted.force {
+        check_free(&path)?;
+    }
+    let (trace, damaged) = read(&session.path)
+        .map_err(|error| format!("cannot read the session log {}: {error}.", session.path.display()))?;
+    if damaged > 0 {
+        let lines = display::counted(damaged as u64, "line");
+        complain(&format!("{lines} of the log could not be read; the page shows the rest."));
+    }
+    let redactor = redactor(&ground.settings);
+    let page = trace.page(&title(&session), &|text: &str| redactor.redact(text));
+    if to_stdout {
+        print(&page)?;
+        return Ok(0);
+    }
+    to_file(&path, |file| file.write_all(page.as_bytes()))
+        .map_err(|error| format!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
+    print(&format!("{}\n", display::line(&path.to_string_lossy())))?;
+    Ok(0)
+}
+
+fn title(session: &SessionInfo) -> String {
+    match &session.title {
+        Some(title) => format!("{title} \u{b7} {}", session.id),
+        None => format!("Session {}", session.id),
+    }
+}
+
+/// Only a trace is written over without a word.
+fn check_free(path: &Path) -> Result<(), CommandError> {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(_) if is_trace(&beginning) => Ok(()),
+        _ => Err(format!(
+            "{} already exists and is not a trace. Give another file with -o, or add --force to overwrite \
+             it.",
+            path.display()
+        )
+        .into()),
+    }
+}
+
+/// Everything that the log tells, and how many of its lines tell nothing any more.
+fn read(log: &Path) -> io::Result<(Trace, usize)> {
+    let mut trace = Trace::default();
+    let mut besides = lines(log)?.filter_map(|line| Besides::of(line.ok()?)).peekable();
+    let mut records = records(log)?;
+    for told in &mut records {
+        let told = told?;
+        while let Some((_, besides)) = besides.next_if(|(offset, _)| *offset <= told.offset) {
+            besides.tell(&mut trace);
+        }
+        trace.take(&told.record);
+    }
+    besides.for_each(|(_, besides)| besides.tell(&mut trace));
+    Ok((trace, records.damage().len()))
+}
+
+/// What a log holds besides records.
+enum Besides {
+    Opened(Box<Header>),
+    Rewound,
+    Forked(String),
+}
+
+impl Besides {
+    /// With the place of its line.
+    fn of(line: LocatedLine) -> Option<(u64, Self)> {
+        let Ok(LogLine::Own(own)) = line.line else { return None };
+        let besides = match (own.opened(), own.mark()) {
+            (Some(header), _) => Self::Opened(Box::new(header.clone())),
+            (_, Some(SessionMark::Rewound { .. })) => Self::Rewound,
+            (_, Some(SessionMark::Forked { source, .. })) => Self::Forked(source.to_string()),
+            _ => return None,
+        };
+        Some((line.offset, besides))
+    }
+
+    fn tell(self, trace: &mut Trace) {
+        match self {
+            Self::Opened(header) => trace.on_opened(SessionProcess {
+                wall_ms: header.wall_ms,
+                version: format!("windlass {}", header.engine),
+                entrypoint: header.entrypoint.to_string(),
+                cwd: header.cwd.to_string_lossy().into_owned(),
+            }),
+            Self::Rewound => trace.note("rewound", "continued from an earlier message"),
+            Self::Forked(source) => trace.note("forked", &format!("copy of session {source}")),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! The three forms in which a run is shown.
+
+pub(crate) mod call_cards;
+pub(crate) mod hook_failures;
+pub(crate) mod layout;
+pub(crate) mod output;
+pub(crate) mod progress;
+pub(crate) mod rewind_report;
+pub(crate) mod screen;
+pub(crate) mod trust_question;
+pub(crate) mod visible;
+pub(crate) mod watch_decorator;
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use windlass_engine::protocol::{Delta, ToolUse};
+use windlass_engine::{MessageId, Outcome, Terminal, Update};
+use windlass_text::time::now_ms;
+use windlass_wire::{TimePoint, Translator};
+
+use crate::display;
+use crate::views::progress::Progress;
+use crate::views::screen::{RetractedText, Screen};
+use windlass::display::Paragraph;
+
+/// How many denials are told one by one.
+const DENIALS_MAX: usize = 5;
+
+/// As much of a call is told where only its name matters.
+const SUBJECT_COLUMNS: usize = 60;
+
+/// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
+pub(crate) trait View: Send {
+    /// The run begins.
+    fn begin(&mut self, out: &mut Vec<u8>);
+    /// Something happened.
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>);
+    /// The last update and everything before it is written out, so that more can stand behind it.
+    fn written(&mut self, _update: &Update) {}
+    /// How long from now until [`View::tick`] is due, if it is.
+    fn next_tick(&self) -> Option<Duration> {
+        None
+    }
+    /// Time has passed.
+    fn tick(&mut self, _out: &mut Vec<u8>) {}
+    /// Nothing is done about a prompt, and why.
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>);
+}
+
+/// When things happen.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Milliseconds since the start.
+    pub(crate) fn ms(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Both times of now.
+    pub(crate) fn at(self) -> TimePoint {
+        TimePoint { wall_ms: now_ms(), monotonic_ms: self.ms() }
+    }
+}
+
+/// Any form, and beside it, on standard error, what is happening.
+pub(crate) struct WithProgress {
+    pub(crate) progress: Progress,
+    pub(crate) inner: Box<dyn View>,
+}
+
+impl View for WithProgress {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        let is_beside = !self.progress.is_with_result();
+        // What the answer took stands behind it.
+        let is_last = matches!(update, Update::Done(_));
+        if is_beside && !is_last {
+            self.progress.update(update, out);
+        }
+        let before = out.len();
+        self.inner.update(update, out);
+        if !is_beside {
+            self.progress.update(update, out);
+        } else if is_last || out.len() > before {
+            // Standard output may end up on the same terminal, as in `windlass | cat`.
+            self.progress.hide(out);
+        }
+    }
+
+    fn written(&mut self, update: &Update) {
+        if matches!(update, Update::Done(_)) && !self.progress.is_with_result() {
+            self.progress.update(update, &mut Vec::new());
+        }
+        self.inner.written(update);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        [self.progress.next_tick(), self.inner.next_tick()].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.progress.tick(out);
+        self.inner.tick(out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
+}
+
+/// The result: the final text, or what went wrong.
+pub(crate) struct TextView {
+    for_terminal: bool,
+}
+
+impl TextView {
+    pub(crate) fn new() -> Self {
+        Self { for_terminal: std::io::stdout().is_terminal() }
+    }
+
+    /// A text of its own lines; nothing if there is none.
+    fn paragraph(&self, text: &str, out: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        let clean = self.for_terminal.then(|| display::paragraph(text));
+        out.extend_from_slice(clean.as_deref().unwrap_or(text).as_bytes());
+        if !text.ends_with('\n') {
+            out.push(b'\n');
+        }
+    }
+}
+
+impl View for TextView {
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        let Update::Done(outcome) = update else { return };
+        self.paragraph(&outcome.text, out);
+        self.paragraph(&complaint(outcome).unwrap_or_default(), out);
+    }
+
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.paragraph(error, out);
+    }
+}
+
+/// For somebody at a terminal: everything the model says, as it comes.
+pub(crate) struct TalkView {
+    text: TextView,
+    /// Where standard output is a terminal.
+    screen: Option<Screen>,
+    /// The block that is being said.
+    open: Option<OpenText>,
+    /// What the model has said in this run and still stands.
+    said: Vec<MessageId>,
+    /// Text of the response that goes on is on the screen.
+    has_begun: bool,
+}
+
+/// A block of text that is on the screen as far as it came.
+struct OpenText {
+    index: u32,
+    text: Paragraph,
+}
+
+/// What to say about text on the screen that is no part of the conversation.
+const DISCARDED: &str = "(Ignore the text above: that answer was not completed.)";
+
+impl TalkView {
+    pub(crate) fn new(screen: Option<Screen>) -> Self {
+        Self { text: TextView::new(), screen, open: None, said: Vec::new(), has_begun: false }
+    }
+
+    fn on_text(&mut self, index: u32, piece: &str, out: &mut Vec<u8>) {
+        let Some(screen) = &self.screen else { return };
+        if self.open.as_ref().is_none_or(|open| open.index != index) {
+            let has_begun = std::mem::replace(&mut self.has_begun, true);
+            screen.begin_text(!has_begun, out);
+            self.open = Some(OpenText { index, text: Paragraph::default() });
+        }
+        if let Some(open) = &mut self.open {
+            screen.text(&open.text.push(piece), out);
+        }
+    }
+
+    fn on_block(&mut self, index: u32, text: &str, out: &mut Vec<u8>) {
+        let streamed = self.open.take_if(|open| open.index == index).is_some();
+        match &self.screen {
+            Some(screen) if streamed => screen.end_text(out),
+            Some(_) => self.paragraph(&format!("\n{text}"), out),
+            None => self.paragraph(text, out),
+        }
+    }
+
+    fn end_open(&mut self, out: &mut Vec<u8>) -> bool {
+        let was_open = self.open.take().is_some();
+        if let Some(screen) = self.screen.as_ref().filter(|_| was_open) {
+            screen.end_text(out);
+        }
+        was_open
+    }
+
+    /// What was begun is not completed any more.
+    fn discard_open(&mut self, out: &mut Vec<u8>) {
+        if self.open.is_some() {
+            self.retract(RetractedText::Block, out);
+        }
+    }
+
+    /// Takes text off the screen; where that is not possible, says that it does not stand.
+    fn retract(&mut self, what: RetractedText, out: &mut Vec<u8>) {
+        if self.screen.as_ref().is_some_and(|screen| screen.take_back(what, out)) {
+            self.open = None;
+            return;
+        }
+        self.end_open(out);
+        self.paragraph(DISCARDED, out);
+    }
+
+    fn paragraph(&self, text: &str, out: &mut Vec<u8>) {
+        match &self.screen {
+            Some(screen) if !text.is_empty() => screen.lines(&display::paragraph(text), out),
+            _ => self.text.paragraph(text, out),
+        }
+    }
+
+    /// A paragraph that is not the model's.
+    fn notice(&self, text: &str, out: &mut Vec<u8>) {
+        match &self.screen {
+            Some(screen) if !text.is_empty() => screen.notice(&display::paragraph(text), out),
+            _ => self.text.paragraph(text, out),
+        }
+    }
+}
+
+impl View for TalkView {
+    fn begin(&mut self, _: &mut Vec<u8>) {
+        self.said.clear();
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        match update {
+            Update::Delta { index, delta: Delta::Text(piece) } => self.on_text(*index, piece, out),
+            Update::Delta { delta: Delta::Stop, .. } => drop(self.end_open(out)),
+            Update::Block { id, index, block, .. } => {
+                if let Some(text) = block.as_text() {
+                    self.said.push(*id);
+                    self.on_block(*index, text, out);
+                }
+            }
+            Update::Retracted { messages, .. } => {
+                let before = self.said.len();
+                self.said.retain(|id| !messages.contains(id));
+                if self.open.is_some() || self.said.len() < before {
+                    self.retract(RetractedText::Answer, out);
+                }
+            }
+            Update::Requesting { .. } | Update::Retrying { .. } | Update::FellBack { .. } => {
+                self.discard_open(out);
+                self.has_begun = false;
+            }
+            Update::Done(outcome) => {
+                self.discard_open(out);
+                if self.said.is_empty() {
+                    self.paragraph(&outcome.text, out);
+                }
+                self.notice(&complaint(outcome).unwrap_or_default(), out);
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.notice(error, out);
+    }
+}
+
+/// The result as one JSON object.
+pub(crate) struct JsonView {
+    translator: Translator,
+    clock: Clock,
+    /// Lines that nobody wants to see.
+    scratch: Vec<u8>,
+}
+
+impl JsonView {
+    pub(crate) fn new(translator: Translator) -> Self {
+        Self { translator, clock: Clock::start(), scratch: Vec::new() }
+    }
+}
+
+impl View for JsonView {
+    fn begin(&mut self, _: &mut Vec<u8>) {
+        self.translator.begin(self.clock.at(), &mut self.scratch);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        match update {
+            Update::Done(outcome) => self.translator.result(outcome, out),
+            Update::Responding { .. } => {
+                self.scratch.clear();
+                self.translator.update(update, self.clock.at(), &mut self.scratch);
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.translator.refuse(error, prompt, out);
+    }
+}
+
+/// A line of JSON per message.
+pub(crate) struct StreamView {
+    translator: Translator,
+    clock: Clock,
+    warnings: Vec<String>,
+}
+
+impl StreamView {
+    pub(crate) fn new(translator: Translator, warnings: Vec<String>) -> Self {
+        Self { translator, clock: Clock::start(), warnings }
+    }
+}
+
+impl View for StreamView {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.translator.begin(self.clock.at(), out);
+        for warning in std::mem::take(&mut self.warnings) {
+            self.translator.informational(&warning, "warning", out);
+        }
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        self.translator.update(update, self.clock.at(), out);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        let due = self.translator.next_heartbeat_ms()?;
+        Some(Duration::from_millis(due.saturating_sub(self.clock.ms())))
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.translator.heartbeat(self.clock.at(), out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.translator.refuse(error, prompt, out);
+    }
+}
+
+/// Which calls were denied and why, a line for each that differs. The reasons say what would allow them.
+pub(crate) fn denials(outcome: &Outcome) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for denial in &outcome.denials {
+        let line = format!("{}: {}", about(&denial.tool_use), denial.reason);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let more = lines.len().saturating_sub(DENIALS_MAX);
+    lines.truncate(DENIALS_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more; --verbose names each."));
+    }
+    lines
+}
+
+/// A call in a few words: its tool, and what its input names first of all.
+fn about(tool_use: &ToolUse) -> String {
+    let input: Value = serde_json::from_str(tool_use.input.get()).unwrap_or_default();
+    let named =
+        ["command", "file_path", "url", "path", "pattern"].iter().find_map(|name| input[name].as_str());
+    let subject = display::line(named.unwrap_or_default());
+    format!("{} {}", tool_use.name, layout::cut(&subject, SUBJECT_COLUMNS)).trim_end().to_owned()
+}
+
+/// What went wrong, as one line.
+pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
+    let speaks_for_itself = match outcome.terminal {
+        Terminal::Refused => !outcome.text.is_empty(),
+        terminal => terminal.is_success(),
+    };
+    (!speaks_for_itself).then(|| match outcome.error_text() {
+        text if text.is_empty() => format!("The run ended with {}.", outcome.terminal.name()),
+        text => display::line(&text),
+    })
+}

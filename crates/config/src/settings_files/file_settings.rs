@@ -1,0 +1,248 @@
+//! The settings that have an effect, as types. Each value knows where it stands.
+
+mod sandbox;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use windlass_protocol::{Effort, Secret};
+
+use super::SettingSources;
+use super::origin::{Origin, Sourced};
+use super::tree::{Leaf, SettingsList, SettingsTree};
+pub use sandbox::{SandboxPath, SandboxSettings};
+
+/// What the settings files say together.
+#[derive(Clone, Debug, Default)]
+pub struct FileSettings {
+    /// The model, unless a flag or the environment names one.
+    pub model: Option<Sourced<String>>,
+    /// The only models that may be chosen, if there is such a list.
+    pub available_models: Option<Vec<Sourced<String>>>,
+    /// The models that take over when the model is overloaded, in order.
+    pub fallback_models: Vec<Sourced<String>>,
+    /// How hard the model is to try.
+    pub effort: Option<Sourced<Effort>>,
+    /// Whether the model thinks.
+    pub thinking: Option<Sourced<bool>>,
+    /// Variables for the run and its commands; an empty value takes one away.
+    pub env: BTreeMap<String, Sourced<Secret>>,
+    /// Who may do what.
+    pub permissions: PermissionSettings,
+    /// The hooks that may run, in the order of their levels.
+    pub hooks: Vec<HookGroup>,
+    /// The only addresses that hooks may call, if there is such a list.
+    pub hook_urls: Option<Vec<Sourced<String>>>,
+    /// The only variables that hooks may put into headers, if there is such a list.
+    pub hook_variables: Option<Vec<Sourced<String>>>,
+    /// What commands can reach.
+    pub sandbox: SandboxSettings,
+    /// Whether the context is compacted when it passes its threshold.
+    pub auto_compact: Option<Sourced<bool>>,
+    /// The window that thresholds follow from, in tokens.
+    pub auto_compact_window: Option<Sourced<u64>>,
+    /// After how many equal calls with equal results a run ends that nobody can be asked about.
+    pub repeated_calls_max: Option<Sourced<u64>>,
+    /// Whether the former content of files is kept.
+    pub checkpoints: Option<Sourced<bool>>,
+    /// Whether a small model says what the calls of a response did.
+    pub tool_use_summaries: Option<Sourced<bool>>,
+    /// Whether it says after a run what the user may want next.
+    pub prompt_suggestions: Option<Sourced<bool>>,
+    /// How many characters of a command's output a result holds.
+    pub output_chars: Option<Sourced<u64>>,
+    /// Whose memory files are read.
+    pub memory_sources: SettingSources,
+    /// Patterns of memory files that are not read.
+    pub memory_excludes: Vec<String>,
+    /// What the model that judges commands is told.
+    pub auto_mode: AutoMode,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, Default)]
+pub struct PermissionSettings {
+    /// What runs unasked.
+    pub allow: Vec<Sourced<String>>,
+    /// What is always asked about.
+    pub ask: Vec<Sourced<String>>,
+    /// What never runs.
+    pub deny: Vec<Sourced<String>>,
+    /// Working directories beside the project's, as absolute paths. They may not exist.
+    pub directories: Vec<Sourced<PathBuf>>,
+    /// The mode at the start, by its name.
+    pub mode: Option<Sourced<String>>,
+    /// Who took `bypassPermissions` away.
+    pub bypass_disabled: Option<Origin>,
+    /// Who took `auto` away.
+    pub auto_disabled: Option<Origin>,
+    /// Who lets only managed rules allow something. Rules of flags do not count then either.
+    pub managed_only: Option<Origin>,
+}
+
+/// A group of hooks of one event, as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookGroup {
+    /// The event, whether it is known or not.
+    pub event: String,
+    /// The matcher and the handlers.
+    pub group: Value,
+    /// Where the group stands.
+    pub origin: Origin,
+}
+
+/// What the model that judges commands is told. `$defaults` in a list stands for what is built in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AutoMode {
+    /// What it should know.
+    pub environment: Vec<String>,
+    /// What it may let pass.
+    pub allow: Vec<String>,
+    /// What it should stop unless the user asked for it.
+    pub soft_deny: Vec<String>,
+    /// What it must stop.
+    pub hard_deny: Vec<String>,
+}
+
+/// Output of commands is never cut shorter or left longer than this.
+const OUTPUT_CHARS: (u64, u64) = (4_000, 128_000);
+
+/// Makes types of a tree that was checked against the table.
+pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
+    let values = Values { tree, start, home };
+    FileSettings {
+        model: values.text("model"),
+        available_models: values.stated_texts("availableModels"),
+        fallback_models: values.texts("fallbackModel"),
+        effort: values.single("effortLevel", |value| Effort::from_name(value.as_str()?)),
+        thinking: values.switch("alwaysThinkingEnabled"),
+        env: values.variables(),
+        permissions: permissions(&values),
+        hooks: values.hooks(),
+        hook_urls: values.stated_texts("allowedHttpHookUrls"),
+        hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
+        sandbox: sandbox::settings(&values),
+        auto_compact: values.switch("autoCompactEnabled"),
+        auto_compact_window: values.number("autoCompactWindow"),
+        repeated_calls_max: values.number("repeatedCallsMax"),
+        checkpoints: values.switch("fileCheckpointingEnabled"),
+        tool_use_summaries: values.switch("toolUseSummariesEnabled"),
+        prompt_suggestions: values.switch("promptSuggestionEnabled"),
+        output_chars: values.single("bashOutputMaxChars", |value| {
+            Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
+        }),
+        memory_sources: SettingSources::default(),
+        memory_excludes: values.plain_texts("claudeMdExcludes"),
+        auto_mode: AutoMode {
+            environment: values.plain_texts("autoMode.environment"),
+            allow: values.plain_texts("autoMode.allow"),
+            soft_deny: values.plain_texts("autoMode.soft_deny"),
+            hard_deny: values.plain_texts("autoMode.hard_deny"),
+        },
+    }
+}
+
+fn permissions(values: &Values<'_>) -> PermissionSettings {
+    let stated = |path| values.tree.leaf(path).map(|leaf| leaf.origin.clone());
+    let directories = values.texts("permissions.additionalDirectories").into_iter();
+    PermissionSettings {
+        allow: values.texts("permissions.allow"),
+        ask: values.texts("permissions.ask"),
+        deny: values.texts("permissions.deny"),
+        directories: directories
+            .map(|Sourced { value, origin }| Sourced { value: values.path(&value, values.start), origin })
+            .collect(),
+        mode: values.text("permissions.defaultMode"),
+        bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
+        auto_disabled: stated("permissions.disableAutoMode").or_else(|| stated("disableAutoMode")),
+        managed_only: values
+            .switch("allowManagedPermissionRulesOnly")
+            .filter(|switch| switch.value)
+            .map(|switch| switch.origin),
+    }
+}
+
+/// A tree, and what paths in it mean.
+struct Values<'a> {
+    tree: &'a SettingsTree,
+    start: &'a Path,
+    home: Option<&'a Path>,
+}
+
+impl Values<'_> {
+    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Sourced<T>> {
+        let leaf = self.tree.leaf(path)?;
+        Some(Sourced { value: read(&leaf.value)?, origin: leaf.origin.clone() })
+    }
+
+    fn text(&self, path: &str) -> Option<Sourced<String>> {
+        self.single(path, |value| value.as_str().map(str::to_owned))
+    }
+
+    fn switch(&self, path: &str) -> Option<Sourced<bool>> {
+        self.single(path, Value::as_bool)
+    }
+
+    fn number(&self, path: &str) -> Option<Sourced<u64>> {
+        self.single(path, Value::as_u64)
+    }
+
+    fn texts(&self, path: &str) -> Vec<Sourced<String>> {
+        self.stated_texts(path).unwrap_or_default()
+    }
+
+    fn plain_texts(&self, path: &str) -> Vec<String> {
+        self.texts(path).into_iter().map(|text| text.value).collect()
+    }
+
+    /// A list that says something even if it is empty.
+    fn stated_texts(&self, path: &str) -> Option<Vec<Sourced<String>>> {
+        Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
+    }
+
+    fn items(&self, path: &str) -> &[Leaf] {
+        self.tree.list(path).map_or(&[], |list| &list.items)
+    }
+
+    fn variables(&self) -> BTreeMap<String, Sourced<Secret>> {
+        let members = self.tree.object("env").into_iter().flatten();
+        let secret = |tree: &SettingsTree| match tree {
+            SettingsTree::Leaf(leaf) => text(leaf),
+            _ => None,
+        };
+        let variable = |(name, tree): (&String, &SettingsTree)| {
+            let Sourced { value, origin } = secret(tree)?;
+            Some((name.clone(), Sourced { value: Secret::new(value), origin }))
+        };
+        members.filter_map(variable).collect()
+    }
+
+    fn hooks(&self) -> Vec<HookGroup> {
+        let mut groups = Vec::new();
+        for (event, tree) in self.tree.object("hooks").into_iter().flatten() {
+            let SettingsTree::List(SettingsList { items, .. }) = tree else { continue };
+            groups.extend(items.iter().map(|item| HookGroup {
+                event: event.clone(),
+                group: item.value.clone(),
+                origin: item.origin.clone(),
+            }));
+        }
+        groups
+    }
+
+    /// What a path means: `~/x` below the home, others below a directory.
+    fn path(&self, text: &str, below: &Path) -> PathBuf {
+        match (text.strip_prefix('~'), self.home) {
+            (Some(""), Some(home)) => home.to_owned(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => below.join(text),
+        }
+    }
+}
+
+fn text(leaf: &Leaf) -> Option<Sourced<String>> {
+    Some(Sourced { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
+}

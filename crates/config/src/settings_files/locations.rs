@@ -1,0 +1,131 @@
+//! Where settings files are looked for.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use windlass_git::WorkTree;
+
+use crate::{Home, Place};
+
+/// The folders that hold settings, at each place. The later one wins where only one value can hold.
+pub(crate) const FOLDERS: [&str; 2] = [".claude", ".windlass"];
+
+/// Where the administrator keeps settings for this program alone.
+const OWN_MANAGED: &str = "/etc/windlass";
+
+/// Where settings files are looked for.
+#[derive(Clone, Debug)]
+pub struct SettingsPlaces {
+    /// Folders of the administrator; the later one wins.
+    pub managed: Vec<PathBuf>,
+    /// Folders of the user; the later one wins.
+    pub user: Vec<PathBuf>,
+    /// The home of the user.
+    pub home: Option<PathBuf>,
+    /// Where the process was started, resolved.
+    pub start: PathBuf,
+    /// The user's list of files that git ignores everywhere.
+    pub git_ignore: Option<PathBuf>,
+    pub(crate) repository: Option<WorkTree>,
+}
+
+impl SettingsPlaces {
+    /// Follows from where the process runs.
+    #[must_use]
+    pub fn new(place: &Place, home: &Home) -> Self {
+        let start = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
+        // A relative one would be a folder of the project.
+        let managed =
+            [place.managed.clone(), OWN_MANAGED.into()].into_iter().filter(|folder| folder.is_absolute());
+        Self {
+            managed: managed.collect(),
+            user: home.user_directories.clone(),
+            home: place.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone())),
+            git_ignore: place.home.as_ref().map(|home| home.join(".config/git/ignore")),
+            repository: WorkTree::around(&start),
+            start,
+        }
+    }
+
+    /// Follows `XDG_CONFIG_HOME`, as git does.
+    #[must_use]
+    pub fn with_config_home(self, config: Option<PathBuf>) -> Self {
+        match config.filter(|config| config.is_absolute()) {
+            Some(config) => Self { git_ignore: Some(config.join("git/ignore")), ..self },
+            None => self,
+        }
+    }
+
+    /// The top of the repository around the start directory, or the start directory itself: what is trusted or not.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.repository.as_ref().map_or(&self.start, |repository| &repository.top)
+    }
+
+    /// The directory whose folders hold local settings: the top of the repository, of the main work tree for a linked one.
+    ///
+    /// The start directory outside of a repository, and where the top is not the user's own project: it is the whole home, or it
+    /// belongs to somebody else.
+    #[must_use]
+    pub fn local(&self) -> &Path {
+        let Some(repository) = &self.repository else { return &self.start };
+        let top = repository.main.as_ref().map_or(&repository.top, |main| &main.top);
+        let is_own = std::fs::metadata(top).is_ok_and(|facts| is_ours(&facts));
+        if is_own && !self.is_home(top) { top } else { &self.start }
+    }
+
+    /// Project settings that lie above the start directory, up to the top of the repository, the nearest first. They are not read:
+    /// only those of the start directory are.
+    #[must_use]
+    pub fn unread(&self) -> Vec<PathBuf> {
+        let top = self.root();
+        let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
+        let folders = above.flat_map(|directory| FOLDERS.map(|name| directory.join(name)));
+        let files = folders.filter(|folder| folder.is_dir() && !self.is_users(folder));
+        files.map(|folder| folder.join("settings.json")).filter(|file| file.is_file()).collect()
+    }
+
+    /// Whether a folder is one of those that hold the user's settings, by whatever name.
+    pub(crate) fn is_users(&self, folder: &Path) -> bool {
+        let Some(object) = object(folder) else { return false };
+        self.user.iter().any(|user| self::object(user) == Some(object))
+    }
+
+    /// Whether a directory is the user's home.
+    #[must_use]
+    pub fn is_home(&self, directory: &Path) -> bool {
+        self.home.as_deref() == Some(directory)
+    }
+
+    /// Whether git can tell what is the user's own and what came with the project.
+    #[must_use]
+    pub fn has_repository(&self) -> bool {
+        self.repository.is_some()
+    }
+
+    /// Whether somebody else may have written a local settings file. Without a repository nothing tells the user's own from one that came
+    /// in an archive, except in the user's own folder.
+    pub(crate) fn is_foreign(&self, file: &Path) -> bool {
+        let is_users = file.parent().is_some_and(|folder| self.is_users(folder));
+        self.is_anothers(file) || (self.repository.is_none() && !is_users)
+    }
+
+    /// Whether a local settings file is certainly not for the user's own settings: it came with the repository, it is behind a link that
+    /// may have, or it belongs to another user.
+    pub(crate) fn is_anothers(&self, file: &Path) -> bool {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let behind_link = is_link(file) || file.parent().is_some_and(is_link);
+        let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
+        behind_link || !is_own || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
+    }
+}
+
+/// What tells an object from every other, however it is named; nothing if it is not there.
+fn object(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// Whether a file belongs to whoever we run as.
+fn is_ours(facts: &std::fs::Metadata) -> bool {
+    facts.uid() == rustix::process::geteuid().as_raw()
+}

@@ -1,0 +1,135 @@
+//! What settings files said when a session was opened, in the form in which its log keeps it: whoever plays the session
+//! again decides by the rules of then.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::SettingSources;
+use super::file_settings::{AutoMode, FileSettings, PermissionSettings};
+use super::origin::{Level, Origin, Sourced};
+
+/// The settings that decide about calls and models. Those that a variable can say too are among the variables of a run; see
+/// [`FileSettings::plain_variables`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RecordedSettings {
+    #[serde(skip_serializing_if = "is_default")]
+    allow: Vec<RecordedRules>,
+    #[serde(skip_serializing_if = "is_default")]
+    ask: Vec<RecordedRules>,
+    #[serde(skip_serializing_if = "is_default")]
+    deny: Vec<RecordedRules>,
+    #[serde(skip_serializing_if = "is_default")]
+    directories: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "is_default")]
+    mode: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    auto_disabled: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    managed_only: bool,
+    #[serde(skip_serializing_if = "is_default")]
+    auto_mode: AutoMode,
+    #[serde(skip_serializing_if = "is_default")]
+    fallback_models: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    memory_excludes: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    memory_sources: SettingSources,
+}
+
+/// Rules that stand in one file, one behind the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct RecordedRules {
+    level: Level,
+    #[serde(default, skip_serializing_if = "is_default")]
+    file: Option<Arc<Path>>,
+    anchor: Arc<Path>,
+    /// The line of each, and its text.
+    rules: Vec<(u32, String)>,
+}
+
+impl RecordedSettings {
+    /// What these settings say.
+    #[must_use]
+    pub fn of(files: &FileSettings) -> Self {
+        let permissions = &files.permissions;
+        Self {
+            allow: recorded_rules(&permissions.allow),
+            ask: recorded_rules(&permissions.ask),
+            deny: recorded_rules(&permissions.deny),
+            directories: values(&permissions.directories),
+            mode: permissions.mode.as_ref().map(|mode| mode.value.clone()),
+            auto_disabled: permissions.auto_disabled.is_some(),
+            managed_only: permissions.managed_only.is_some(),
+            auto_mode: files.auto_mode.clone(),
+            fallback_models: values(&files.fallback_models),
+            memory_excludes: files.memory_excludes.clone(),
+            memory_sources: files.memory_sources,
+        }
+    }
+
+    /// The settings as they were. Only rules still know where they stood.
+    #[must_use]
+    pub fn restore(self) -> FileSettings {
+        FileSettings {
+            permissions: PermissionSettings {
+                allow: rule_texts(self.allow),
+                ask: rule_texts(self.ask),
+                deny: rule_texts(self.deny),
+                directories: sourced(self.directories),
+                mode: self.mode.map(|value| Sourced { value, origin: the_log() }),
+                bypass_disabled: None,
+                auto_disabled: self.auto_disabled.then(the_log),
+                managed_only: self.managed_only.then(the_log),
+            },
+            auto_mode: self.auto_mode,
+            fallback_models: sourced(self.fallback_models),
+            memory_excludes: self.memory_excludes,
+            memory_sources: self.memory_sources,
+            ..FileSettings::default()
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn recorded_rules(rules: &[Sourced<String>]) -> Vec<RecordedRules> {
+    let file = |rule: &Sourced<String>| {
+        let Origin { level, file, anchor, .. } = rule.origin.clone();
+        (level, file, anchor)
+    };
+    let recorded = |rules: &[Sourced<String>]| {
+        let (level, file, anchor) = file(rules.first()?);
+        let rules = rules.iter().map(|rule| (rule.origin.line, rule.value.clone())).collect();
+        Some(RecordedRules { level, file, anchor, rules })
+    };
+    rules.chunk_by(|one, next| file(one) == file(next)).filter_map(recorded).collect()
+}
+
+fn rule_texts(recorded: Vec<RecordedRules>) -> Vec<Sourced<String>> {
+    let rules = |RecordedRules { level, file, anchor, rules }: RecordedRules| {
+        let origin = Origin { level, file, line: 0, column: 0, anchor, foreign: false };
+        rules
+            .into_iter()
+            .map(move |(line, value)| Sourced { value, origin: Origin { line, ..origin.clone() } })
+    };
+    recorded.into_iter().flat_map(rules).collect()
+}
+
+fn values<T: Clone>(list: &[Sourced<T>]) -> Vec<T> {
+    list.iter().map(|item| item.value.clone()).collect()
+}
+
+fn sourced<T>(list: Vec<T>) -> Vec<Sourced<T>> {
+    list.into_iter().map(|value| Sourced { value, origin: the_log() }).collect()
+}
+
+/// Where values stand whose place in a file is not recorded.
+fn the_log() -> Origin {
+    let anchor = Arc::from(PathBuf::new());
+    Origin { level: Level::Flags, file: None, line: 0, column: 0, anchor, foreign: false }
+}

@@ -1,0 +1,401 @@
+//! Layer 5: everything but a tail gives way to a summary.
+//!
+//! In order: is it due, do hooks object, what does the summariser say, what is around, and the boundary. Without a summary
+//! the reduction is mechanical, so that there is always a way to go on.
+
+use windlass_protocol::{
+    AmbientChanges, Block, CompactTrigger, CompactionMemory, Decision, HookAnswer, HookCall, HookEvent,
+    LoadReason, Message, Origin, Outcome, Overflow, StartSource, Terminal, Update,
+};
+
+use super::boundary::{self, BoundaryHead};
+use super::summariser::{self, SummaryFailure};
+use super::tokens::{estimated, fixed_tokens, scaled};
+use super::{Thresholds, Work};
+use crate::config::CompactionPolicy;
+use crate::effect::Effect;
+use crate::step::Cx;
+use crate::turn::attach::reminder;
+use crate::turn::hooks::ended_by_hook;
+use crate::turn::prepare::{ForcedCompaction, LayerQuestion, LayerReply, LayerStep, Preparation};
+
+/// As much of the conversation is left, however much the rest of the request takes.
+const LEFT_TOKENS: u64 = 4_000;
+
+/// A compaction in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct CompactionProgress {
+    trigger: CompactTrigger,
+    started_at_ms: u64,
+    tokens_before: u64,
+    /// How many compactions in a row before this one made no progress.
+    no_progress: u32,
+    /// What the summary is to keep.
+    instructions: Vec<String>,
+    /// How often the request for the summary was made shorter.
+    shrinks: u32,
+    /// How many tokens of the transcript the summariser gets, by estimate.
+    room: u64,
+    /// What stands for the past, once it is known.
+    head: Option<BoundaryHead>,
+    /// Once it is done: what came of it, and what hooks are still to hear.
+    done: Option<FinishedCompaction>,
+}
+
+/// A compaction that was made.
+#[derive(Clone, Debug)]
+struct FinishedCompaction {
+    tokens_after: u64,
+    untold: std::vec::IntoIter<HookCall>,
+}
+
+pub(crate) fn auto_compact(
+    cx: &mut Cx<'_>,
+    preparing: &mut Preparation,
+    reply: Option<LayerReply>,
+) -> LayerStep {
+    let Some(reply) = reply else { return start(cx, preparing) };
+    let Some(mut compacting) = preparing.work.compacting.take() else { return LayerStep::Passed };
+    let work = &mut preparing.work;
+    match reply {
+        LayerReply::Hooked(answer) if compacting.done.is_some() => on_told(cx, work, compacting, &answer),
+        LayerReply::Hooked(answer) => {
+            if let Some(objection) = hear_hooks(cx, &mut compacting, *answer) {
+                return fail(cx, compacting.trigger, &objection);
+            }
+            summarise(cx, work, compacting)
+        }
+        LayerReply::Forked(outcome) => on_summary(cx, work, compacting, &outcome),
+        LayerReply::Looked(found) => finish(cx, work, compacting, &found),
+        LayerReply::Stored(_) => LayerStep::Passed,
+    }
+}
+
+/// Whether a compaction that the provider's refusal asks for can be of use.
+pub(crate) fn reducible(cx: &Cx<'_>) -> bool {
+    cx.config.context.compaction == CompactionPolicy::Automatic
+        && !cx.config.source.is_summariser()
+        && !cx.state.carry.messages.is_empty()
+}
+
+fn start(cx: &mut Cx<'_>, preparing: &mut Preparation) -> LayerStep {
+    let Some((trigger, focus)) = due(cx, preparing) else { return LayerStep::Passed };
+    let no_progress = match trigger {
+        CompactTrigger::Auto | CompactTrigger::Reactive => {
+            idle_compactions(&cx.state.carry.compactions, cx.config.context.refill_turns)
+        }
+        CompactTrigger::Manual => cx.state.carry.compactions.no_progress,
+    };
+    if trigger != CompactTrigger::Manual && no_progress >= cx.config.context.no_progress_max {
+        return LayerStep::End(Terminal::RapidRefill);
+    }
+    if cx.config.context.compaction == CompactionPolicy::Off {
+        return fail(cx, trigger, "Compaction is turned off.");
+    }
+    if !boundary::has_past(&cx.state.carry.messages, trigger) {
+        return match trigger {
+            CompactTrigger::Auto => LayerStep::Passed,
+            _ => fail(cx, trigger, "There is nothing to compact."),
+        };
+    }
+    if trigger == CompactTrigger::Manual && !boundary::can_shrink(cx) {
+        return fail(cx, trigger, "The conversation is already as short as a compaction would leave it.");
+    }
+    cx.emit(Update::Compacting(trigger));
+    let tokens_before = cx.context_tokens();
+    let mut instructions = summariser::wishes(&cx.config.memory);
+    instructions.extend((!focus.trim().is_empty()).then(|| focus.clone()));
+    let mut room = summariser::room(cx);
+    if trigger == CompactTrigger::Reactive {
+        // What the provider has just refused would be refused again.
+        room = summariser::smaller(cx, room, refusal(cx));
+    }
+    let compacting = CompactionProgress {
+        trigger,
+        started_at_ms: cx.at_ms,
+        tokens_before,
+        no_progress,
+        instructions,
+        shrinks: 0,
+        room,
+        head: None,
+        done: None,
+    };
+    if !cx.config.hooks.contains(&HookEvent::PreCompact) {
+        return summarise(cx, &mut preparing.work, Box::new(compacting));
+    }
+    let hook = cx.ask_hooks(HookCall::PreCompact { trigger, instructions: focus.into() });
+    preparing.work.compacting = Some(Box::new(compacting));
+    LayerStep::Asked(LayerQuestion::Hooks(hook))
+}
+
+/// What asks for a compaction, and what the user wants it to keep.
+fn due(cx: &Cx<'_>, preparing: &Preparation) -> Option<(CompactTrigger, String)> {
+    if cx.config.source.is_summariser() {
+        return None;
+    }
+    match &preparing.forced {
+        Some(ForcedCompaction::Manual { focus }) => Some((CompactTrigger::Manual, focus.clone())),
+        Some(ForcedCompaction::Reactive) => Some((CompactTrigger::Reactive, String::new())),
+        None => {
+            let is_automatic = cx.config.context.compaction == CompactionPolicy::Automatic;
+            let is_due = is_automatic && is_full(cx);
+            is_due.then_some((CompactTrigger::Auto, String::new()))
+        }
+    }
+}
+
+/// Whether the context is at the threshold. Where system prompt and tools alone are, no compaction helps against them: then
+/// it is the conversation that counts.
+fn is_full(cx: &Cx<'_>) -> bool {
+    let threshold = Thresholds::of(cx.config, cx.model()).compact;
+    let conversation = || estimated(cx.state.carry.messages.iter().map(|message| &**message));
+    cx.context_tokens() >= threshold && (fixed_tokens(cx.config) < threshold || conversation() >= threshold)
+}
+
+/// What hooks want said in the summary is added; what they have against it is returned.
+fn hear_hooks(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, answer: HookAnswer) -> Option<String> {
+    cx.show_notices(&answer);
+    compacting.instructions.extend(answer.context);
+    let objections: Vec<String> = answer.stop.into_iter().chain(answer.blocks).collect();
+    (!objections.is_empty()).then(|| format!("A hook blocked it: {}", objections.join("; ")))
+}
+
+/// Nothing was compacted. Only a prompt that the provider refused cannot do without.
+fn fail(cx: &mut Cx<'_>, trigger: CompactTrigger, why: &str) -> LayerStep {
+    cx.emit(Update::CompactionFailed(why.to_owned()));
+    match trigger {
+        CompactTrigger::Auto => LayerStep::Passed,
+        CompactTrigger::Manual => report(cx, format!("Not compacted. {why}")),
+        CompactTrigger::Reactive => LayerStep::End(Terminal::PromptTooLong),
+    }
+}
+
+/// A run that only compacts ends with what came of it.
+fn report(cx: &mut Cx<'_>, text: String) -> LayerStep {
+    cx.state.ledger.text = text;
+    LayerStep::End(Terminal::Completed)
+}
+
+fn summarise(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<CompactionProgress>) -> LayerStep {
+    let is_broken = cx.state.carry.compactions.failures >= cx.config.context.summary_failures_max;
+    let fork = if is_broken {
+        None
+    } else {
+        let plan = summariser::plan(cx, &compacting.instructions, compacting.room);
+        cx.fork(plan)
+    };
+    match fork {
+        Some(fork) => {
+            work.compacting = Some(compacting);
+            LayerStep::Asked(LayerQuestion::Fork(fork))
+        }
+        None => look(cx, work, compacting, BoundaryHead::Mechanical),
+    }
+}
+
+fn on_summary(
+    cx: &mut Cx<'_>,
+    work: &mut Work,
+    mut compacting: Box<CompactionProgress>,
+    outcome: &Outcome,
+) -> LayerStep {
+    let why = match summariser::read(outcome) {
+        Ok(summary) => {
+            cx.state.carry.compactions.failures = 0;
+            return look(cx, work, compacting, BoundaryHead::Summary(summary));
+        }
+        Err(SummaryFailure::TooLong(overflow))
+            if compacting.shrinks < cx.config.context.summary_shrinks_max =>
+        {
+            compacting.shrinks += 1;
+            compacting.room = summariser::smaller(cx, compacting.room, overflow);
+            return summarise(cx, work, compacting);
+        }
+        Err(SummaryFailure::TooLong(_)) => {
+            "The summary request does not fit into the context window.".to_owned()
+        }
+        Err(SummaryFailure::Failed(why)) => why,
+    };
+    cx.state.carry.compactions.failures += 1;
+    let is_broken = cx.state.carry.compactions.failures >= cx.config.context.summary_failures_max;
+    let is_full = cx.context_tokens() >= Thresholds::of(cx.config, cx.model()).blocking;
+    let can_wait = match compacting.trigger {
+        CompactTrigger::Auto => !is_broken && !is_full,
+        CompactTrigger::Manual => !is_broken,
+        CompactTrigger::Reactive => false,
+    };
+    if can_wait {
+        return fail(cx, compacting.trigger, &why);
+    }
+    cx.emit(Update::Notice(format!("Compacting without a model. {why}")));
+    look(cx, work, compacting, BoundaryHead::Mechanical)
+}
+
+/// Looks at what has to be attached again: the files read last, and the task list.
+fn look(
+    cx: &mut Cx<'_>,
+    work: &mut Work,
+    mut compacting: Box<CompactionProgress>,
+    head: BoundaryHead,
+) -> LayerStep {
+    let policy = &cx.config.context;
+    let files = cx.known_files(policy.files_attached);
+    let show = files.into_iter().map(|file| (file.path, policy.file_chars_max)).collect();
+    let look = cx.state.ids.look();
+    cx.effects.push(Effect::LookAround { look, known: Vec::new(), show });
+    compacting.head = Some(head);
+    work.compacting = Some(compacting);
+    LayerStep::Asked(LayerQuestion::Look(look))
+}
+
+fn finish(
+    cx: &mut Cx<'_>,
+    work: &mut Work,
+    mut compacting: Box<CompactionProgress>,
+    found: &AmbientChanges,
+) -> LayerStep {
+    let CompactionProgress { trigger, tokens_before, .. } = *compacting;
+    let head = compacting.head.as_ref().unwrap_or(&BoundaryHead::Mechanical);
+    let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
+    let goal = goal(cx, &compacting);
+    let Some(mut compaction) = boundary::build(cx, trigger, head, found, goal) else {
+        note(cx, &compacting, /* made progress */ false);
+        return fail(cx, trigger, "The conversation cannot be made shorter.");
+    };
+    let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
+    cx.state.ledger.cut_prompt |= is_prompt && compaction.tail.is_none();
+    compaction.trigger = trigger;
+    compaction.tokens_before = tokens_before;
+    compaction.duration_ms = duration_ms;
+    let made_progress = compaction.tokens_after <= Thresholds::of(cx.config, cx.model()).compact / 2;
+    // What was there before is the provider's count, so what is left is told at the provider's rate too.
+    let scale = cx.state.carry.tokens.scale(&cx.state.carry.messages, cx.config);
+    let tokens_after = scale.real(compaction.tokens_after);
+    compaction.tokens_after = tokens_after;
+    let untold = untold(cx, trigger, head, &compaction.boundary).into_iter();
+    cx.change(Decision::Compacted(Box::new(compaction)));
+    cx.state.carry.tokens = super::TokenCount::default();
+    note(cx, &compacting, made_progress);
+    cx.state.carry.notes.forget_told();
+    if let Some(fork) = cx.state.carry.staged.drop_all() {
+        cx.cancel_fork(fork);
+    }
+    compacting.done = Some(FinishedCompaction { tokens_after, untold });
+    tell_hooks(cx, work, compacting)
+}
+
+/// What hooks hear of a compaction: that it was made, that the session begins anew, and what is remembered again.
+fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &Message) -> Vec<HookCall> {
+    let summary = match head {
+        BoundaryHead::Summary(summary) => summary.clone(),
+        BoundaryHead::Mechanical => {
+            boundary.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+        }
+    };
+    let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
+    let model = cx.model().id.clone();
+    let started = HookCall::SessionStart { source: StartSource::Compact, model };
+    let calls = [Some(compacted), cx.loaded(LoadReason::Compact), Some(started)];
+    calls.into_iter().flatten().filter(|call| cx.config.hooks.contains(&call.event())).collect()
+}
+
+/// Tells one hook after the other, then goes on.
+fn tell_hooks(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<CompactionProgress>) -> LayerStep {
+    let next = compacting.done.as_mut().and_then(|done| done.untold.next());
+    let Some(call) = next else { return go_on(cx, &compacting) };
+    let hook = cx.ask_hooks(call);
+    work.compacting = Some(compacting);
+    LayerStep::Asked(LayerQuestion::Hooks(hook))
+}
+
+/// What hooks want known after a compaction is told at once; it cannot be undone.
+fn on_told(
+    cx: &mut Cx<'_>,
+    work: &mut Work,
+    compacting: Box<CompactionProgress>,
+    answer: &HookAnswer,
+) -> LayerStep {
+    cx.show_notices(answer);
+    let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
+    cx.tell(&context);
+    if let Some(reason) = &answer.stop {
+        return cx.end_by_hook(ended_by_hook("A hook after the compaction", reason));
+    }
+    tell_hooks(cx, work, compacting)
+}
+
+fn go_on(cx: &mut Cx<'_>, compacting: &CompactionProgress) -> LayerStep {
+    let CompactionProgress { trigger, tokens_before, .. } = *compacting;
+    let tokens_after = compacting.done.as_ref().map_or(0, |done| done.tokens_after);
+    match trigger {
+        CompactTrigger::Auto | CompactTrigger::Reactive => {
+            if let Some(note) = cx.rest_to_ask_for() {
+                cx.say(note, Origin::Continuation);
+            }
+            LayerStep::Passed
+        }
+        CompactTrigger::Manual => report(
+            cx,
+            format!("Compacted the conversation from about {tokens_before} to {tokens_after} tokens."),
+        ),
+    }
+}
+
+/// How many tokens the request may have afterwards: half of the threshold, or of what the provider said it takes. Unless it
+/// has refused more, something is left of the conversation also where system prompt and tools take that half.
+fn goal(cx: &Cx<'_>, compacting: &CompactionProgress) -> u64 {
+    let threshold = Thresholds::of(cx.config, cx.model()).compact;
+    let half = threshold / 2;
+    if compacting.trigger != CompactTrigger::Reactive {
+        return half.max(fixed_tokens(cx.config).saturating_add(LEFT_TOKENS.min(threshold / 8)));
+    }
+    let refusal = refusal(cx);
+    let fits = |overflow: Overflow| scaled(compacting.tokens_before, overflow.limit, overflow.needed);
+    refusal.map_or(half, |overflow| half.min(fits(overflow) / 2))
+}
+
+/// How far the refused prompt is over the window, where the provider said so.
+fn refusal(cx: &Cx<'_>) -> Option<Overflow> {
+    cx.state.carry.withheld.as_ref().and_then(|failure| failure.overflow)
+}
+
+/// A compaction was made, or tried in vain.
+fn note(cx: &mut Cx<'_>, compacting: &CompactionProgress, made_progress: bool) {
+    let carry = &mut cx.state.carry;
+    carry.compactions = CompactionMemory {
+        compacted: true,
+        turns_since: 0,
+        failures: carry.compactions.failures,
+        no_progress: compacting.no_progress,
+        above_half: !made_progress,
+        rewritten_at_tokens: carry.compactions.rewritten_at_tokens,
+        decided_to: carry.compactions.decided_to,
+    };
+}
+
+/// How many compactions in a row made no progress, now that one is due again.
+fn idle_compactions(before: &CompactionMemory, refill_turns: u32) -> u32 {
+    let is_poor = before.above_half || before.turns_since <= refill_turns;
+    if before.compacted && is_poor { before.no_progress + 1 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(compacted: bool, turns_since: u32, above_half: bool, expected: u32) {
+        let compactions =
+            CompactionMemory { compacted, turns_since, above_half, no_progress: 1, ..Default::default() };
+        assert_eq!(idle_compactions(&compactions, 3), expected);
+    }
+
+    #[test]
+    fn a_compaction_made_no_progress_if_it_left_much_or_is_due_again_soon() {
+        check(false, 0, false, 0);
+        check(true, 3, false, 2);
+        check(true, 4, false, 0);
+        check(true, 100, true, 2);
+    }
+}

@@ -1,0 +1,171 @@
+//! The mechanical reduction: what can be said about a conversation without a model.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use windlass_protocol::{Block, Message, Origin, RawObject, Role, ToolUse};
+
+use super::text::{clip, one_line};
+
+/// The tags of texts that the engine puts beside what a user says.
+const NOTES: [&str; 4] = ["environment", "memory", "system-reminder", "task-notification"];
+
+/// What was asked for, touched, run and said last, in at most about so many characters.
+pub(crate) fn digest(past: &[&Arc<Message>], chars: usize) -> String {
+    let mut text = String::from(
+        "This summary was made without a model. It lists what the conversation was \
+                                 about.",
+    );
+    section(&mut text, "Earlier summary", &earlier(past, chars / 4));
+    section(&mut text, "User requests, oldest first", &prompts(past, chars / 4));
+    section(&mut text, "Files read or changed, newest first", &listed(past, chars / 8, file_touched));
+    section(&mut text, "Commands run, newest first", &listed(past, chars / 8, command_run));
+    section(&mut text, "Last answers of the assistant", &last_texts(past, chars / 4));
+    text
+}
+
+fn section(text: &mut String, title: &str, content: &str) {
+    if !content.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n\n{title}:\n{content}");
+    }
+}
+
+/// The first block of a boundary is the summary; the others are attached anew.
+fn earlier(past: &[&Arc<Message>], chars: usize) -> String {
+    let mut boundaries = past.iter().rev().filter(|message| message.origin == Origin::Boundary);
+    let summary = boundaries.next().and_then(|message| message.blocks.first()).and_then(Block::as_text);
+    summary.map_or_else(String::new, |summary| clip(summary, chars))
+}
+
+/// The first prompt and as many of the newest as there is room for.
+fn prompts(past: &[&Arc<Message>], chars: usize) -> String {
+    let prompts: Vec<String> = past.iter().filter_map(|message| prompted(message)).collect();
+    let Some((first, others)) = prompts.split_first() else { return String::new() };
+    let first = format!("- {}", one_line(first, chars / 2));
+    let others: Vec<String> =
+        others.iter().rev().map(|prompt| format!("- {}", one_line(prompt, chars / 4))).collect();
+    let newest = within(&others, chars / 2).into_iter().rev();
+    std::iter::once(&first).chain(newest).cloned().collect::<Vec<_>>().join("\n")
+}
+
+/// What the user asked for in a message: in a prompt, or in what was typed while calls ran and came with their results.
+pub(crate) fn prompted(message: &Message) -> Option<String> {
+    let may_hold = matches!(message.origin, Origin::Prompt | Origin::Results);
+    may_hold.then(|| said(message)).filter(|text| !text.trim().is_empty())
+}
+
+/// What somebody said in a message, without what the engine added.
+fn said(message: &Message) -> String {
+    let texts = message.blocks.iter().filter_map(Block::as_text);
+    texts.filter(|text| !is_note(text)).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a text is a note of the engine.
+fn is_note(text: &str) -> bool {
+    NOTES.iter().any(|tag| text.starts_with(&format!("<{tag}>")) && text.ends_with(&format!("</{tag}>")))
+}
+
+fn last_texts(past: &[&Arc<Message>], chars: usize) -> String {
+    let answers =
+        past.iter().rev().filter(|message| message.role == Role::Assistant).map(|message| said(message));
+    let texts: Vec<String> = answers
+        .filter(|text| !text.trim().is_empty())
+        .take(3)
+        .map(|text| clip(text.trim(), chars / 3))
+        .collect();
+    within(&texts, chars).into_iter().rev().cloned().collect::<Vec<_>>().join("\n\n")
+}
+
+fn listed(past: &[&Arc<Message>], chars: usize, name: impl Fn(&ToolUse) -> Option<String>) -> String {
+    let mut seen = BTreeSet::new();
+    let blocks = past.iter().rev().flat_map(|message| message.blocks.iter().rev());
+    let names = blocks.filter_map(Block::as_tool_use).filter_map(name);
+    let lines: Vec<String> =
+        names.filter(|name| seen.insert(name.clone())).map(|name| format!("- {name}")).collect();
+    within(&lines, chars).into_iter().cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn file_touched(call: &ToolUse) -> Option<String> {
+    let field = ["file_path", "notebook_path"].iter().find_map(|field| text_field(call, field));
+    field.map(|path| one_line(&path, 200))
+}
+
+fn command_run(call: &ToolUse) -> Option<String> {
+    text_field(call, "command").map(|command| one_line(&command, 200))
+}
+
+/// A field of a call's input, if it is a text.
+pub(crate) fn text_field(call: &ToolUse, field: &str) -> Option<String> {
+    let input = RawObject::parse(call.input.get()).ok()?;
+    input.get(field).and_then(|value| serde_json::from_str(value.get()).ok())
+}
+
+/// As many lines from the start as there is room for.
+fn within(lines: &[String], chars: usize) -> Vec<&String> {
+    let mut left = chars;
+    let fits = |line: &&String| {
+        let size = line.chars().count() + 1;
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    };
+    lines.iter().take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::fixture::{answer, calls, prompt, results, transcript, user};
+
+    fn past() -> windlass_protocol::Transcript {
+        transcript(vec![
+            user(1, Origin::Boundary, "Earlier: a parser."),
+            prompt(2, "<system-reminder>date</system-reminder>"),
+            prompt(3, "fix the parser"),
+            calls(
+                4,
+                &[
+                    ("t1", "Read", r#"{"file_path":"/p/a.rs"}"#),
+                    ("t2", "Bash", r#"{"command":"cargo\ntest"}"#),
+                ],
+            ),
+            results(5, &[("t1", "x"), ("t2", "y")]),
+            calls(
+                6,
+                &[("t3", "Edit", r#"{"file_path":"/p/b.rs"}"#), ("t4", "Edit", r#"{"file_path":"/p/a.rs"}"#)],
+            ),
+            results(7, &[("t3", "x"), ("t4", "y")]),
+            answer(8, "The parser is fixed."),
+            prompt(9, "now the tests"),
+        ])
+    }
+
+    #[test]
+    fn it_says_what_was_asked_touched_run_and_said() {
+        let past = past();
+        let list: Vec<&Arc<Message>> = past.iter().collect();
+        let text = digest(&list, 8_000);
+        let expected = "This summary was made without a model. It lists what the conversation was about.\n\n\
+            Earlier summary:\nEarlier: a parser.\n\n\
+            User requests, oldest first:\n- fix the parser\n- now the tests\n\n\
+            Files read or changed, newest first:\n- /p/a.rs\n- /p/b.rs\n\n\
+            Commands run, newest first:\n- cargo test\n\n\
+            Last answers of the assistant:\nThe parser is fixed.";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn it_is_never_much_longer_than_asked_for() {
+        let long = "word ".repeat(10_000);
+        let messages: Vec<Message> =
+            (0..200).map(|n| if n % 2 == 0 { prompt(n, &long) } else { answer(n, &long) }).collect();
+        let messages = transcript(messages);
+        let list: Vec<&Arc<Message>> = messages.iter().collect();
+        for chars in [0, 100, 1_000, 10_000] {
+            let size = digest(&list, chars).chars().count();
+            assert!(size <= chars + 600, "{size} for {chars}");
+        }
+    }
+}

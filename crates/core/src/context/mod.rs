@@ -1,0 +1,75 @@
+//! The context layers: what keeps the transcript within the window.
+//!
+//! Each layer is a function over the transcript and a small record of what was decided before. A layer changes messages
+//! only by a [`Decision`], through [`apply`]: what was said and what was decided give the same transcript again.
+//!
+//! [`Decision`]: windlass_protocol::Decision
+
+mod after_boundary;
+mod apply;
+mod auto_compact;
+mod blocking_limit;
+mod boundary;
+mod context_collapse;
+mod digest;
+#[cfg(test)]
+mod fixture;
+mod media;
+mod micro_compact;
+pub(crate) mod prefix;
+mod render;
+mod report;
+mod results;
+mod rounds;
+mod snip;
+mod summariser;
+mod text;
+mod thinking_blocks;
+mod thresholds;
+mod tokens;
+mod tool_result_budget;
+
+use windlass_protocol::{CompactionMemory, Transition};
+
+pub(crate) use after_boundary::after_boundary;
+pub use apply::apply;
+pub(crate) use auto_compact::{auto_compact, reducible};
+pub(crate) use blocking_limit::blocking_limit;
+pub(crate) use context_collapse::{StagedCollapses, context_collapse, drain, drainable, on_staged};
+pub(crate) use media::{has_media, replace_block, strip_media, unbound};
+pub(crate) use micro_compact::micro_compact;
+pub(crate) use render::render;
+pub(crate) use report::sizes;
+pub(crate) use results::answered;
+pub(crate) use snip::snip;
+pub(crate) use text::one_line;
+pub(crate) use thinking_blocks::{has_thinking, strip_thinking};
+pub(crate) use thresholds::Thresholds;
+pub(crate) use tokens::TokenCount;
+pub(crate) use tool_result_budget::tool_result_budget;
+
+/// What the layers of one iteration have done so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    /// The results that are being put into files.
+    storing: Vec<tool_result_budget::Large>,
+    /// The compaction in the making.
+    compacting: Option<Box<auto_compact::CompactionProgress>>,
+}
+
+/// Compactions after a transition: turns are counted.
+pub(crate) fn after_transition(compactions: &CompactionMemory, transition: Transition) -> CompactionMemory {
+    let turns = u32::from(transition == Transition::NextTurn);
+    CompactionMemory { turns_since: compactions.turns_since.saturating_add(turns), ..*compactions }
+}
+
+/// Compactions for the next run of the session: the user said something, so nothing goes round in circles.
+pub(crate) fn for_next_run(compactions: &CompactionMemory) -> CompactionMemory {
+    CompactionMemory {
+        compacted: false,
+        no_progress: 0,
+        above_half: false,
+        rewritten_at_tokens: None,
+        ..*compactions
+    }
+}

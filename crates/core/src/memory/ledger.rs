@@ -1,0 +1,344 @@
+//! What a run took: tokens, money, time, denials. Kept for the report at its end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Denial, Failure, ModelCard, ModelSpend, Outcome, PromptId, RawValue, RawValueEq, SpendEntry, StopReason,
+    Terminal, TimeSpent, ToolUse, Usage,
+};
+
+use crate::config::{CompactionPolicy, Config};
+use crate::memory::cost::cost_usd;
+
+/// As much of the inputs of denied calls is kept: half of what a line of a host's protocol may be.
+const DENIED_BYTES_MAX: usize = 512 * 1024;
+
+/// The account of one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) started_at_ms: u64,
+    pub(crate) api_ms: u64,
+    pub(crate) models: BTreeMap<Arc<str>, ModelSpend>,
+    /// What each model took in the whole session.
+    pub(crate) session: BTreeMap<Arc<str>, ModelSpend>,
+    /// How long the runs of the session took that are over.
+    pub(crate) session_time: TimeSpent,
+    /// What each model took since the last report, and the time spent waiting for it: the next one tells it.
+    unreported: (BTreeMap<Arc<str>, ModelSpend>, u64),
+    /// Calls that were not allowed.
+    pub(crate) denials: Vec<Denial>,
+    /// How long their inputs are together.
+    denied_bytes: usize,
+    pub(crate) stop: Option<StopReason>,
+    /// The text of the model's last answer.
+    pub(crate) text: String,
+    /// Why the log could not be written.
+    pub(crate) store_failure: Option<String>,
+    pub(crate) failure: Option<Failure>,
+    /// Whether a provider ever answered in this session.
+    pub(crate) reached: bool,
+    /// What the whole tree has cost in this session, as far as prices are known.
+    pub(crate) tree_usd: f64,
+    /// What it had cost when this process opened it.
+    pub(crate) before_usd: f64,
+    /// Tokens that went in and out in this run.
+    pub(crate) run_tokens: u64,
+    /// The answer as a value that matches the schema.
+    pub(crate) structured: Option<Arc<RawValueEq>>,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolUse>,
+    /// The prompts that are part of the run, by the ids their senders gave them.
+    pub(crate) prompts: Vec<Arc<str>>,
+    /// The last prompt that became part of the conversation.
+    pub(crate) prompt: Option<PromptId>,
+    /// Whether the prompt was cut, since the provider refused it as too long.
+    pub(crate) cut_prompt: bool,
+    pub(crate) ended_by_hook: Option<String>,
+    /// Whether the model was asked in this run.
+    pub(crate) requested: bool,
+    /// What was interrupted, where it was neither an answer nor calls at work.
+    pub(crate) interrupted: Option<InterruptedWork>,
+    /// What the provider said about declining.
+    pub(crate) refusal: Option<String>,
+}
+
+impl Ledger {
+    /// The account of a session that took this so far.
+    pub(crate) fn of_session(session: BTreeMap<Arc<str>, ModelSpend>, tree_usd: f64) -> Self {
+        Self { session, tree_usd, ..Self::default() }
+    }
+
+    /// A fresh account for the next run of the same session.
+    pub(crate) fn next_run(&self, at_ms: u64) -> Self {
+        let (models, api_ms) = self.unreported.clone();
+        Self {
+            started_at_ms: at_ms,
+            models,
+            api_ms,
+            reached: self.reached,
+            prompt: self.prompt.clone(),
+            tree_usd: self.tree_usd,
+            before_usd: self.before_usd,
+            session: self.session.clone(),
+            session_time: self.session_time,
+            ..Self::default()
+        }
+    }
+
+    /// What the whole tree has cost since this process opened the session.
+    pub(crate) fn opened_usd(&self) -> f64 {
+        self.tree_usd - self.before_usd
+    }
+
+    /// Books a response of `model`.
+    pub(crate) fn book(&mut self, model: &Arc<str>, usage: &Usage, card: &ModelCard) -> SpendEntry {
+        let spend = ModelSpend {
+            usage: usage.clone(),
+            cost_usd: card.price.as_ref().map(|price| cost_usd(usage, price)),
+            window_tokens: card.window_tokens,
+            output_tokens_max: card.output_tokens_max,
+        };
+        self.run_tokens =
+            self.run_tokens.saturating_add(usage.input_total()).saturating_add(usage.output_tokens);
+        self.add(model, spend, /* by a fork */ false)
+    }
+
+    /// Adds what a model took to every sum.
+    fn add(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> SpendEntry {
+        ModelSpend::add(&mut self.models, &[(model.clone(), spend.clone())].into());
+        self.add_to_session(model, spend, by_fork)
+    }
+
+    fn add_to_session(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> SpendEntry {
+        ModelSpend::add(&mut self.session, &[(model.clone(), spend.clone())].into());
+        self.tree_usd += spend.cost_usd.unwrap_or(0.0);
+        SpendEntry { model: model.clone(), spend, by_fork, total_usd: self.tree_usd }
+    }
+
+    /// Keeps a denial for the report. Each is named there, but no host reads the inputs of very many.
+    pub(crate) fn deny(&mut self, mut denial: Denial) {
+        let bytes = denial.tool_use.input.get().len();
+        if self.denied_bytes.saturating_add(bytes) > DENIED_BYTES_MAX {
+            denial.tool_use.input = RawValue::from_string("{}".to_owned()).unwrap_or_default().into();
+        } else {
+            self.denied_bytes += bytes;
+        }
+        self.denials.push(denial);
+    }
+
+    /// Books what a fork took.
+    pub(crate) fn book_fork(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) -> Vec<SpendEntry> {
+        let models = models.iter();
+        models.map(|(model, spend)| self.add(model, spend.clone(), /* by a fork */ true)).collect()
+    }
+
+    /// Books what a fork took that was at work after the end of a run.
+    pub(crate) fn book_background(
+        &mut self,
+        models: &BTreeMap<Arc<str>, ModelSpend>,
+        api_ms: u64,
+    ) -> Vec<SpendEntry> {
+        ModelSpend::add(&mut self.unreported.0, models);
+        self.unreported.1 += api_ms;
+        let models = models.iter();
+        models.map(|(model, spend)| self.add_to_session(model, spend.clone(), /* by a fork */ true)).collect()
+    }
+
+    /// The report at the end of the run.
+    pub(crate) fn report(
+        &mut self,
+        terminal: Terminal,
+        iterations: u32,
+        at_ms: u64,
+        config: &Config,
+    ) -> Outcome {
+        let mut usage = Usage::default();
+        for spend in self.models.values() {
+            usage.add(&spend.usage);
+        }
+        let duration_ms = at_ms.saturating_sub(self.started_at_ms);
+        let time = &mut self.session_time;
+        time.duration_ms = time.duration_ms.saturating_add(duration_ms);
+        time.duration_api_ms = time.duration_api_ms.saturating_add(self.api_ms);
+        let (errors, warnings) = (self.errors(terminal, config), self.warnings(terminal));
+        Outcome {
+            terminal,
+            text: std::mem::take(&mut self.text),
+            stop_reason: self.stop.take().map(|stop| stop.name().into()),
+            iterations,
+            usage,
+            models: std::mem::take(&mut self.models),
+            denials: std::mem::take(&mut self.denials),
+            errors,
+            warnings,
+            failure: self.failure.take(),
+            duration_ms,
+            duration_api_ms: self.api_ms,
+            structured: self.structured.take(),
+            deferred: self.deferred.take(),
+            prompts: std::mem::take(&mut self.prompts),
+        }
+    }
+
+    fn errors(&self, terminal: Terminal, config: &Config) -> Vec<String> {
+        let compaction = config.context.compaction;
+        let own = match terminal {
+            Terminal::Completed
+            | Terminal::TokenBudgetCompleted
+            | Terminal::StopHookPrevented
+            | Terminal::HookStopped
+            | Terminal::ToolDeferred => return Vec::new(),
+            Terminal::Refused => self.refused(),
+            Terminal::MaxTurns => {
+                let most = config.turns_max.unwrap_or_default();
+                format!("Reached maximum number of turns ({most}). Raise it with --max-turns.")
+            }
+            Terminal::MaxBudgetUsd => {
+                let spent = if self.before_usd > 0.0 {
+                    let (since, all) = (self.opened_usd(), self.tree_usd);
+                    format!("{since:.4} USD spent since the session was resumed, {all:.4} USD in all")
+                } else {
+                    format!("{:.4} USD spent", self.tree_usd)
+                };
+                let cap = config.budget_usd.unwrap_or_default();
+                format!("Reached maximum budget (${cap}): {spent}. Raise it with --max-budget-usd.")
+            }
+            Terminal::StructuredOutputRetries => {
+                "No answer matched the schema within the allowed attempts. Simplify the schema, or raise \
+                 MAX_STRUCTURED_OUTPUT_RETRIES."
+                    .into()
+            }
+            Terminal::AbortedStreaming | Terminal::AbortedTools => match self.interrupted {
+                Some(interrupted) => interrupted.text().into(),
+                None if terminal == Terminal::AbortedTools => "Interrupted while tools were running.".into(),
+                None => "Interrupted while the model was answering.".into(),
+            },
+            Terminal::BlockingLimit => blocked(compaction).into(),
+            Terminal::MaxOutputTokens => "The answer exceeded the output limit again and again. Ask for \
+                 less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
+                .into(),
+            Terminal::RepeatedCall => "The model repeated the same call with the same result. Tell it what \
+                 to do instead, or raise repeatedCallsMax."
+                .into(),
+            Terminal::RapidRefill => "Compaction makes no progress: the context window fills up again right \
+                 away. Start a new session, or work with smaller files and results."
+                .into(),
+            Terminal::StoreFailed => {
+                let why = self.store_failure.as_deref().unwrap_or("the session log cannot be written");
+                format!("Stopped: {why}.")
+            }
+            Terminal::PromptTooLong if self.failure.is_none() => match compaction {
+                CompactionPolicy::Automatic => "The context window is full, and compaction did not make \
+                     room. Use /compact, or start a new session."
+                    .into(),
+                CompactionPolicy::OnRequest | CompactionPolicy::Off => blocked(compaction).into(),
+            },
+            Terminal::PromptTooLong | Terminal::ImageError | Terminal::ApiError | Terminal::ModelError => {
+                let is_blocked =
+                    terminal == Terminal::PromptTooLong && compaction != CompactionPolicy::Automatic;
+                let advice = is_blocked.then(|| blocked(compaction).to_owned());
+                return self.failure.iter().map(|failure| failure.message.clone()).chain(advice).collect();
+            }
+        };
+        vec![own]
+    }
+
+    fn refused(&self) -> String {
+        let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        format!("The model declined to answer{why}. Rephrase the prompt, or use another model.")
+    }
+
+    /// A completed run may still have said less than it should.
+    fn warnings(&self, terminal: Terminal) -> Vec<String> {
+        let cut_prompt = self.cut_prompt.then(|| CUT_PROMPT.to_owned());
+        let said = self.incomplete(terminal).map(str::to_owned);
+        cut_prompt.into_iter().chain(said).chain(self.ended_by_hook.clone()).collect()
+    }
+
+    /// What is missing in the answer of a completed run.
+    fn incomplete(&self, terminal: Terminal) -> Option<&'static str> {
+        let cut = match (&self.stop, terminal) {
+            (Some(StopReason::PauseTurn), Terminal::Completed) => {
+                "The answer is incomplete: the provider paused it too often."
+            }
+            (_, Terminal::Completed) if self.text.trim().is_empty() => {
+                "The last answer of the model is \
+                empty."
+            }
+            _ => return None,
+        };
+        Some(cut)
+    }
+}
+
+/// What an interrupt met that the terminal does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InterruptedWork {
+    /// Anything, for a new message of the user's.
+    ByMessage,
+    /// A compaction that the user had asked for.
+    Compaction,
+    /// The work before a request.
+    Preparation,
+    /// The pause before a request is sent again.
+    Pause,
+    /// Stop hooks.
+    StopHooks,
+    /// A question about a call, while no call was running.
+    Question,
+}
+
+impl InterruptedWork {
+    fn text(self) -> &'static str {
+        match self {
+            Self::ByMessage => "Interrupted by a new message.",
+            Self::Compaction => "The compaction was stopped; the conversation is as it was.",
+            Self::Preparation => "Interrupted before the next request.",
+            Self::Pause => "Interrupted while waiting to try again.",
+            Self::StopHooks => "Interrupted while stop hooks were running.",
+            Self::Question => "Interrupted at a permission prompt; the call was not run.",
+        }
+    }
+}
+
+/// What to do about a full context that nothing may make room in.
+fn blocked(compaction: CompactionPolicy) -> &'static str {
+    match compaction {
+        CompactionPolicy::Off => {
+            "The context window is full, and compaction is off (DISABLE_COMPACT). Unset the variable to use \
+             /compact, or start a new session."
+        }
+        CompactionPolicy::OnRequest | CompactionPolicy::Automatic => {
+            "The context window is full, and automatic compaction is off (autoCompactEnabled, \
+             DISABLE_AUTO_COMPACT). Use /compact, or start a new session."
+        }
+    }
+}
+
+const CUT_PROMPT: &str = "The prompt is too long for the model, which saw only its beginning and end. \
+    Shorten it, or put it into a file that the model can read in parts.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_protocol::CallId;
+
+    fn denial(input_bytes: usize) -> Denial {
+        let input = RawValue::from_string(format!("{{\"text\":\"{}\"}}", "x".repeat(input_bytes))).unwrap();
+        let tool_use = ToolUse { id: "t".into(), name: "Write".into(), input: input.into() };
+        Denial { call: CallId(1), tool_use, reason: "No.".into(), by_person: false }
+    }
+
+    #[test]
+    fn every_denial_is_kept_and_the_inputs_of_the_first() {
+        let mut ledger = Ledger::default();
+        for _ in 0..100 {
+            ledger.deny(denial(DENIED_BYTES_MAX / 10));
+        }
+        ledger.deny(denial(1));
+        let lengths = ledger.denials.iter().map(|denial| denial.tool_use.input.get().len());
+        assert!(lengths.clone().sum::<usize>() <= DENIED_BYTES_MAX + 2 * ledger.denials.len());
+        assert_eq!((ledger.denials.len(), lengths.filter(|length| *length > 2).count()), (101, 10));
+    }
+}

@@ -1,0 +1,103 @@
+//! What a session has to remember to go on elsewhere, and a state made from it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_protocol::{Prompt, SessionMemory, SessionSnapshot, TimeSpent, Transcript};
+
+use crate::context::prefix::SentPrefix;
+use crate::context::{StagedCollapses, TokenCount};
+use crate::memory::files::KnownFiles;
+use crate::memory::ledger::Ledger;
+use crate::state::{Carry, Ids, Phase, State, ToolState};
+use crate::turn::attach::AttachmentNotes;
+use crate::turn::queue::Queue;
+
+impl State {
+    /// Everything that counts, if this is a moment between two rounds: a state made from it goes on in the same way.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<SessionSnapshot> {
+        let is_between = !matches!(self.phase, Phase::Streaming(_) | Phase::Settling(_));
+        is_between.then(|| SessionSnapshot {
+            messages: self.carry.messages.iter().cloned().collect(),
+            last_message: self.ids.last_message(),
+            cwd: self.carry.tools.cwd.to_path_buf(),
+            files: self.carry.tools.files.latest_last(),
+            readable: self.carry.tools.readable.iter().cloned().collect(),
+            waiting: self.carry.waiting.prompts().cloned().collect(),
+            staged: self.carry.staged.ready_and_failures().0.to_vec(),
+            spent: self.ledger.session.clone(),
+            total_usd: self.ledger.tree_usd,
+            doubtful: self.carry.doubtful.clone(),
+            rest: self.rest(),
+        })
+    }
+
+    /// A session at rest with these facts.
+    #[must_use]
+    pub fn from_snapshot(snapshot: SessionSnapshot) -> Self {
+        let mut files = KnownFiles::default();
+        for seen in snapshot.files {
+            files.learn(seen);
+        }
+        let tools = ToolState {
+            cwd: Arc::new(snapshot.cwd),
+            files,
+            readable: snapshot.readable.into_iter().collect::<BTreeSet<_>>(),
+        };
+        let messages: Transcript = snapshot.messages.into_iter().collect();
+        let highest = messages.iter().map(|message| message.id).max().unwrap_or_default();
+        let carry = Carry {
+            messages,
+            tools,
+            waiting: queue(snapshot.waiting),
+            staged: StagedCollapses::restored(snapshot.staged, 0),
+            doubtful: snapshot.doubtful,
+            ..Carry::default()
+        };
+        let ledger = Ledger::of_session(snapshot.spent, snapshot.total_usd);
+        let ids = Ids::after(snapshot.last_message.max(highest));
+        let mut state = Self { carry, ids, ledger, phase: Phase::Idle, ..Self::default() };
+        state.set_rest(&snapshot.rest);
+        state
+    }
+
+    /// What the session remembers besides the conversation.
+    pub(crate) fn rest(&self) -> SessionMemory {
+        let carry = &self.carry;
+        let mut rest = SessionMemory {
+            compactions: carry.compactions.clone(),
+            counted: carry.tokens.counted(),
+            collapse_failures: carry.staged.ready_and_failures().1,
+            sent: carry.sent.as_ref().map(SentPrefix::remembered),
+            reached: self.ledger.reached,
+            unfinished: carry.unfinished.clone(),
+            time: Some(self.ledger.session_time).filter(|time| *time != TimeSpent::default()),
+            ..SessionMemory::default()
+        };
+        carry.notes.add_to(&mut rest);
+        rest
+    }
+
+    /// Remembers what is besides the conversation.
+    pub(crate) fn set_rest(&mut self, rest: &SessionMemory) {
+        let carry = &mut self.carry;
+        carry.compactions = rest.compactions.clone();
+        carry.tokens = TokenCount::restored(rest.counted, carry.messages.len());
+        carry.staged =
+            StagedCollapses::restored(carry.staged.ready_and_failures().0.to_vec(), rest.collapse_failures);
+        carry.notes = AttachmentNotes::from_rest(rest);
+        carry.unfinished.clone_from(&rest.unfinished);
+        carry.sent = rest.sent.as_ref().map(|sent| SentPrefix::restored(sent, &carry.messages));
+        self.ledger.reached = rest.reached;
+        self.ledger.session_time = rest.time.unwrap_or_default();
+    }
+}
+
+fn queue(prompts: Vec<Prompt>) -> Queue {
+    let mut queue = Queue::default();
+    for prompt in prompts {
+        queue.push(prompt);
+    }
+    queue
+}

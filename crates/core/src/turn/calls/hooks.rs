@@ -1,0 +1,269 @@
+//! Hooks around a call: before it they may stop it, put it off, change it or decide about it, also in place of a person;
+//! after it they may object or say something else in its place.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_permission as permission;
+use windlass_protocol::{
+    Block, CallFacts, HookAnswer, HookCall, HookEvent, HookId, HookPermission, Offers, RawValue, RawValueEq,
+    ToolOutput,
+};
+
+use super::CallQueue;
+use super::call::{Call, CallStage, StopWish};
+use crate::step::Cx;
+use crate::turn::attach::reminder;
+use crate::turn::hooks::ended_by_hook;
+
+/// What becomes of a call that hooks do not decide about in place of a person.
+#[derive(Clone, Debug)]
+pub(super) struct OpenDecision {
+    /// Why it is not simply run.
+    pub(super) reason: String,
+    /// It came to the same too often.
+    pub(super) repeated: bool,
+    /// Whether somebody can be asked; otherwise it is denied.
+    pub(super) can_ask: bool,
+}
+
+/// What hooks are asked about after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Review {
+    /// It changed the working directory.
+    Moved,
+    /// What came of it.
+    Outcome,
+}
+
+impl CallQueue {
+    /// Hooks answered. What nobody waits for any more is late news.
+    pub(crate) fn on_hooked(&mut self, hook: HookId, answer: HookAnswer, cx: &mut Cx<'_>) {
+        let waits = |call: &&mut Call| match call.stage {
+            CallStage::Hooking { hook: asked, .. }
+            | CallStage::Requesting { hook: asked, .. }
+            | CallStage::Denying { hook: asked, .. }
+            | CallStage::Reviewing { hook: asked, .. } => asked == hook,
+            _ => false,
+        };
+        let Some(call) = self.calls.iter_mut().find(waits) else { return };
+        cx.show_notices(&answer);
+        call.note_stop(answer.stop.as_deref());
+        match call.stage.clone() {
+            CallStage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
+            CallStage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
+            CallStage::Denying { reason, .. } => call.on_told_denied(&answer, reason, cx),
+            CallStage::Reviewing { outcome, shared, review: Review::Moved, .. } => {
+                call.ask_hooks_after(outcome, shared, cx);
+            }
+            CallStage::Reviewing { outcome, .. } => call.on_hooked_after(&answer, outcome, cx),
+            _ => (),
+        }
+    }
+}
+
+impl Call {
+    /// Nothing has begun before hooks have answered. They are asked once, about the input as the model wrote it.
+    pub(super) fn ask_hooks_before(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+        let asked = std::mem::replace(&mut self.hooked, true);
+        if asked || !cx.config.hooks.contains(&HookEvent::PreToolUse) {
+            return self.judge(facts, cx);
+        }
+        let call = HookCall::PreToolUse { tool: self.tool.clone(), tool_use: self.tool_use.clone() };
+        let hook = cx.ask_hooks(call);
+        self.stage = CallStage::Hooking { hook, facts };
+    }
+
+    /// Stop, then deny, then put off; only then does a changed input matter.
+    fn on_hooked_before(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        if self.stop.is_some() {
+            return self.finish(ToolOutput::error(STOPPED));
+        }
+        self.permission = if answer.blocks.is_empty() {
+            answer.permission
+        } else {
+            Some(HookPermission::Deny(answer.blocks.join("\n")))
+        };
+        match (&self.permission, answer.input) {
+            (Some(HookPermission::Defer), _) => {
+                self.deferred = true;
+                self.finish(ToolOutput::error(DEFERRED));
+            }
+            (Some(HookPermission::Deny(_)), _) | (_, None) => self.judge(facts, cx),
+            (_, Some(input)) => self.change_input(input),
+        }
+    }
+
+    /// Hooks may answer in place of a person, also where nobody can be asked. They are asked once for each call.
+    pub(super) fn ask_permission_hooks(
+        &mut self,
+        facts: CallFacts,
+        undecided: OpenDecision,
+        cx: &mut Cx<'_>,
+    ) {
+        let asked = std::mem::replace(&mut self.requested, true);
+        if asked || !cx.config.hooks.contains(&HookEvent::PermissionRequest) {
+            return self.ask_or_deny(facts, undecided, cx);
+        }
+        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
+        let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
+        let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions });
+        self.stage = CallStage::Requesting { hook, facts };
+    }
+
+    /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
+    /// spares the question where nothing else insists on it.
+    fn on_requested(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        if self.stop.is_some() {
+            return self.finish(ToolOutput::error(STOPPED));
+        }
+        let approves = match answer.permission {
+            _ if !answer.blocks.is_empty() => return self.deny_by_hook(&answer.blocks.join("\n"), cx),
+            Some(HookPermission::Deny(why)) => return self.deny_by_hook(&why, cx),
+            permission => permission == Some(HookPermission::Allow),
+        };
+        if approves {
+            // A hook that wants the call asked about outranks one that approves.
+            self.permission.get_or_insert(HookPermission::Allow);
+            cx.change_permissions_as_told(&answer.updates);
+        }
+        match answer.input.filter(|_| approves) {
+            Some(input) => self.change_input(input),
+            None => self.judge(facts, cx),
+        }
+    }
+
+    /// Hooks hear that a model denied the call in the user's place.
+    pub(super) fn tell_hooks_denied(&mut self, reason: String, cx: &mut Cx<'_>) {
+        if !cx.config.hooks.contains(&HookEvent::PermissionDenied) {
+            return self.deny(reason, /* by a person */ false, cx);
+        }
+        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
+        let hook = cx.ask_hooks(HookCall::PermissionDenied { tool, tool_use, reason: reason.clone() });
+        self.stage = CallStage::Denying { hook, reason };
+    }
+
+    /// It stays denied; whether it is worth another try the model is told.
+    fn on_told_denied(&mut self, answer: &HookAnswer, reason: String, cx: &mut Cx<'_>) {
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        let retry = answer.permission == Some(HookPermission::Allow);
+        let reason = if retry { format!("{reason} A hook allows another try.") } else { reason };
+        self.deny(reason, /* by a person */ false, cx);
+    }
+
+    fn ask_or_deny(&mut self, facts: CallFacts, undecided: OpenDecision, cx: &mut Cx<'_>) {
+        let OpenDecision { reason, repeated, can_ask } = undecided;
+        if can_ask {
+            self.ask(facts, reason, repeated, cx);
+        } else {
+            self.deny(reason, /* by a person */ false, cx);
+        }
+    }
+
+    fn deny_by_hook(&mut self, why: &str, cx: &mut Cx<'_>) {
+        self.deny(format!("A hook denied this call: {why}"), /* by a person */ false, cx);
+    }
+
+    /// Hooks hear that later calls work elsewhere, before any of them does.
+    pub(super) fn tell_hooks_moved(
+        &mut self,
+        from: &Path,
+        outcome: ToolOutput,
+        shared: bool,
+        cx: &mut Cx<'_>,
+    ) {
+        let moved = outcome.cwd.clone().filter(|to| to != from);
+        match moved {
+            Some(to) if !self.stopping && cx.config.hooks.contains(&HookEvent::CwdChanged) => {
+                let hook = cx.ask_hooks(HookCall::CwdChanged { from: from.to_owned(), to });
+                self.stage = CallStage::Reviewing { hook, shared, outcome, review: Review::Moved };
+            }
+            _ => self.ask_hooks_after(outcome, shared, cx),
+        }
+    }
+
+    /// An interrupted call is answered without asking anybody else.
+    fn ask_hooks_after(&mut self, outcome: ToolOutput, shared: bool, cx: &mut Cx<'_>) {
+        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
+        let duration_ms = self.duration_ms();
+        let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone(), duration_ms };
+        if self.stopping || !cx.config.hooks.contains(&call.event()) {
+            return self.conclude(outcome, cx);
+        }
+        let hook = cx.ask_hooks(call);
+        self.stage = CallStage::Reviewing { hook, shared, outcome, review: Review::Outcome };
+    }
+
+    /// What is done is done: an objection reaches the model with the result. What a hook puts in the place of an output is all
+    /// that anybody sees of it.
+    fn on_hooked_after(&mut self, answer: &HookAnswer, outcome: ToolOutput, cx: &mut Cx<'_>) {
+        let outcome = match &answer.output {
+            Some(output) if !outcome.is_error => replaced(outcome, output),
+            _ => outcome,
+        };
+        let objections =
+            answer.blocks.iter().map(|text| reminder(&format!("A hook objects to this call: {text}")));
+        self.remarks.extend(objections);
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        self.conclude(outcome, cx);
+    }
+
+    /// A wish from before the call stands whatever is wished for later.
+    fn note_stop(&mut self, reason: Option<&str>) {
+        let Some(reason) = reason.filter(|_| self.stop.is_none()) else { return };
+        let at_once = !matches!(self.stage, CallStage::Reviewing { .. });
+        self.stop =
+            Some(StopWish { text: ended_by_hook(&format!("A hook of {}", self.tool), reason), at_once });
+    }
+}
+
+/// An outcome that says something else. The model reads its text where the value has one, and the value itself otherwise.
+fn replaced(outcome: ToolOutput, output: &Arc<RawValue>) -> ToolOutput {
+    let text = text_of(output.get());
+    let structured = Some(Arc::new(RawValueEq((**output).to_owned())));
+    ToolOutput { content: vec![Block::text(&text)], structured, ..outcome }
+}
+
+fn text_of(json: &str) -> String {
+    let value = serde_json::from_str(json).unwrap_or(Value::Null);
+    let stream = |name: &str| value.get(name).and_then(Value::as_str);
+    match (value.as_str(), stream("stdout"), stream("stderr").unwrap_or_default()) {
+        (Some(text), ..) => text.to_owned(),
+        (None, Some(stdout), "") => stdout.to_owned(),
+        (None, Some(""), stderr) => stderr.to_owned(),
+        (None, Some(stdout), stderr) => format!("{}\n{stderr}", stdout.trim_end_matches('\n')),
+        (None, None, _) => json.to_owned(),
+    }
+}
+
+/// The result of a call after which, or before which, a hook ended the run.
+pub(super) const STOPPED: &str = "Not run: a hook ended the run before this call started.";
+const DEFERRED: &str = "Not run: a hook deferred this call until the session is resumed.";
+/// What is offered, as changes that hooks can hand back.
+fn suggestions(offers: &Offers) -> Vec<Arc<RawValue>> {
+    let updates = offers.suggestions().into_iter();
+    updates.filter_map(|update| RawValue::from_string(update.to_json()).ok()).map(Arc::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, expected: &str) {
+        assert_eq!(text_of(json), expected);
+    }
+
+    #[test]
+    fn the_model_reads_the_text_of_what_stands_for_an_output() {
+        check(r#""hidden""#, "hidden");
+        check(r#"{"stdout": "a\n", "stderr": ""}"#, "a\n");
+        check(r#"{"stdout": "a\n", "stderr": "b"}"#, "a\nb");
+        check(r#"{"stdout": "", "stderr": "b", "interrupted": false}"#, "b");
+        check(r#"{"filePath": "/a"}"#, r#"{"filePath": "/a"}"#);
+        check("[1, 2]", "[1, 2]");
+    }
+}

@@ -1,0 +1,301 @@
+//! Stage 6 at work: looks at the situation, asks the ladder, and does what it says.
+
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Block, Culprit, Decision, Delivery, Failure, FailureClass, HookAnswer, Message, MessageId, ModelRequest,
+    RawValueEq, Role, Terminal, Transcript, Transition, Update,
+};
+
+use crate::context;
+use crate::state::{LeftEarly, Phase, Settlement};
+use crate::step::Cx;
+use crate::turn::answer_schema;
+use crate::turn::gate::Watermark;
+use crate::turn::hooks::{StopCheck, StopSubject};
+use crate::turn::ladder::{self, LadderDecision, RUNGS, ResponseEnd, Retry, Situation};
+use crate::turn::retry::{self, Attempts, RetryVerdict};
+use crate::turn::settle::{AfterCalls, BrokenResponse};
+use crate::turn::stream::OpenResponse;
+use crate::turn::transition::Onward;
+
+impl Cx<'_> {
+    /// The response has ended, one way or another. `reported` is what the provider says the conversation now is, in
+    /// tokens.
+    pub(crate) fn decide_answer(
+        &mut self,
+        mut streaming: OpenResponse,
+        answer: ResponseEnd,
+        reported: Option<u64>,
+    ) -> Phase {
+        let verdict = self.judge_failure(&streaming);
+        let situation = Situation {
+            retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
+            form: self.form(&streaming),
+            ..self.situation(answer, &streaming.calls)
+        };
+        let next = ladder::decide(&RUNGS, &situation);
+        if stands(&streaming, &situation, next) {
+            self.record_answer(&mut streaming);
+            if let Some(tokens) = reported {
+                let messages = self.state.carry.messages.len();
+                self.state.carry.tokens.on_response(tokens, messages);
+            }
+        } else {
+            streaming.calls.cancel_all(self);
+            self.retract(&mut streaming);
+        }
+        let then = self.follow(&mut streaming, &situation, next, verdict);
+        self.leave(streaming.calls, then, LeftEarly::default())
+    }
+
+    fn follow(
+        &mut self,
+        streaming: &mut OpenResponse,
+        situation: &Situation,
+        next: LadderDecision,
+        verdict: Option<RetryVerdict>,
+    ) -> AfterCalls {
+        match next {
+            LadderDecision::Resend => self.resend(streaming, verdict),
+            LadderDecision::RunCalls { fall_back } => {
+                let broken = matches!(situation.answer, ResponseEnd::Failed(_))
+                    .then(|| self.break_off(verdict, fall_back));
+                AfterCalls::NextTurn { broken }
+            }
+            LadderDecision::Again(transition) => AfterCalls::Go(Box::new(self.onward(transition, situation))),
+            LadderDecision::AskStopHooks => AfterCalls::AskStopHooks(Box::new(*situation)),
+            LadderDecision::End(terminal) => {
+                let acted = streaming.calls.has_acted();
+                streaming.calls.cancel_all(self);
+                self.release(if acted { self.state.carry.broken } else { streaming.attempts });
+                AfterCalls::End(terminal)
+            }
+        }
+    }
+
+    /// The same request again, after a pause. Where streams themselves fail, the answer is asked for at once.
+    fn resend(&mut self, streaming: &OpenResponse, verdict: Option<RetryVerdict>) -> AfterCalls {
+        let Some(failure) = self.state.carry.withheld.take() else {
+            return AfterCalls::End(Terminal::ModelError);
+        };
+        let mut attempts = streaming.attempts.and(failure.class, streaming.has_begun);
+        let delivery =
+            if attempts.wants_whole(&self.config.retry) { Delivery::Whole } else { Delivery::Streamed };
+        attempts.whole |= delivery == Delivery::Whole;
+        let body = if streaming.body.delivery == delivery {
+            streaming.body.clone()
+        } else {
+            Arc::new(ModelRequest { delivery, ..(*streaming.body).clone() })
+        };
+        let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+        self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
+        AfterCalls::Retry { body, attempts, not_before_ms: self.at_ms.saturating_add(delay_ms) }
+    }
+
+    /// The response broke off after something of it had acted: it stands as far as it came, and the next request waits for
+    /// the pause of a retry.
+    fn break_off(&mut self, verdict: Option<RetryVerdict>, fall_back: bool) -> BrokenResponse {
+        let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+        let attempts = self.state.carry.broken;
+        let Some(failure) = self.state.carry.withheld.take() else {
+            return BrokenResponse { attempts, not_before_ms: self.at_ms, fall_back };
+        };
+        let attempts = attempts.and(failure.class, /* half-way */ true);
+        if fall_back {
+            self.announce_fallback(failure);
+        } else {
+            self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
+        }
+        let not_before_ms = if fall_back { self.at_ms } else { self.at_ms.saturating_add(delay_ms) };
+        BrokenResponse { attempts, not_before_ms, fall_back }
+    }
+
+    /// The failure that was withheld is shown: no cure is left.
+    pub(crate) fn release(&mut self, attempts: Attempts) {
+        if let Some(failure) = self.state.carry.withheld.take() {
+            self.state.ledger.failure = Some(retry::given_up(*failure, attempts, &self.config.retry));
+        }
+    }
+
+    /// What goes with a transition: a note for the model, or a rewrite of the transcript.
+    fn onward(&mut self, transition: Transition, situation: &Situation) -> Onward {
+        let resumed = (situation.answer == ResponseEnd::WindowFull).then(|| RESUME.to_owned());
+        let plain = Onward::new(transition);
+        match transition {
+            Transition::CollapseDrainRetry => {
+                context::drain(self);
+                Onward { note: resumed, ..plain }
+            }
+            Transition::ReactiveCompactRetry => Onward { note: resumed, ..plain },
+            Transition::MediaStripRetry => {
+                self.strip_media();
+                plain
+            }
+            Transition::ThinkingStripRetry => {
+                if let Some(decision) = context::strip_thinking(&self.state.carry.messages, None) {
+                    self.change(decision);
+                }
+                plain
+            }
+            Transition::MaxOutputTokensRecovery => Onward { note: Some(RESUME.into()), ..plain },
+            Transition::TokenBudgetContinuation => {
+                let small_gain = situation.tokens_left.is_small_gain();
+                Onward { note: Some(self.state.carry.budget.nudge()), small_gain, ..plain }
+            }
+            Transition::StructuredOutputRetry => {
+                let problem = self.read_structured().err().unwrap_or_default();
+                Onward { note: Some(problem), ..plain }
+            }
+            Transition::EmptyAnswerNudge => Onward { note: Some(NUDGE.into()), ..plain },
+            Transition::ModelFallback => {
+                if let Some(failure) = self.state.carry.withheld.take() {
+                    self.announce_fallback(failure);
+                }
+                Onward { note: self.rest_to_ask_for().map(Into::into), ..plain }
+            }
+            Transition::NextTurn
+            | Transition::MaxOutputTokensEscalate
+            | Transition::StopHookBlocking
+            | Transition::PauseTurnResume => plain,
+        }
+    }
+
+    /// Takes out what the provider refuses, with the thinking that was bound to it.
+    fn strip_media(&mut self) {
+        let messages = &self.state.carry.messages;
+        let class = self.state.carry.withheld.as_ref().map(|failure| failure.class);
+        // Where one medium after the other is refused, the rest would be too.
+        let named = self.culprit().filter(|_| self.state.carry.guards.media_strips == 0);
+        let rewritten = match class {
+            Some(FailureClass::Media) => context::strip_media(messages, named),
+            _ => context::replace_block(messages, self.culprit()),
+        };
+        let Some(decision) = rewritten else { return };
+        let unbound = self.unbound_by(&decision);
+        if unbound.is_empty() {
+            return self.change(decision);
+        }
+        // Thinking goes first: wherever the log ends, it holds none that was bound to something else.
+        let decision = context::unbound(decision);
+        self.change(Decision::ThinkingStripped { messages: unbound });
+        self.change(decision);
+    }
+
+    /// The block that the provider refuses, where it says so.
+    pub(crate) fn culprit(&self) -> Option<Culprit> {
+        self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit)
+    }
+
+    /// The messages whose thinking was bound to what is taken out.
+    fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
+        let Decision::MediaStripped { messages: changed } = decision else { return Vec::new() };
+        if !self.model().binds_thinking {
+            return Vec::new();
+        }
+        let is_changed = |message: &&Arc<Message>| changed.iter().any(|new| new.id == message.id);
+        let behind = self.state.carry.messages.iter().skip_while(|message| !is_changed(message));
+        let thinks = |message: &&Arc<Message>| message.blocks.iter().any(Block::is_thinking);
+        behind.filter(thinks).map(|message| message.id).collect()
+    }
+
+    /// How to ask for the rest of a paused answer that ends in words. Only the model that was paused takes them as the last
+    /// word of a request, and only behind what it was paused at. A call that the provider makes itself says enough.
+    pub(crate) fn rest_to_ask_for(&self) -> Option<&'static str> {
+        let paused = self.state.carry.messages.last().filter(|last| last.role == Role::Assistant)?;
+        paused.blocks.last().and_then(|block| block.as_text()).map(|_| REST)
+    }
+
+    /// The next model takes over. Thinking is bound to the model that made it and does not go with it.
+    fn announce_fallback(&mut self, failure: Box<Failure>) {
+        let fallbacks = self.state.carry.guards.fallbacks;
+        let from = self.config.model_after(fallbacks).id.clone();
+        let to = self.config.model_after(fallbacks + 1).id.clone();
+        if let Some(decision) = context::strip_thinking(&self.state.carry.messages, Some(&to)) {
+            self.change(decision);
+        }
+        self.emit(Update::FellBack { from, to, failure });
+    }
+
+    /// Every call of the response is answered: decides again, and says how the loop goes on, if it does.
+    pub(crate) fn decide_round(
+        &mut self,
+        settling: &Settlement,
+        broken: Option<BrokenResponse>,
+    ) -> Result<Onward, Terminal> {
+        let situation = Situation { settled: true, ..self.situation(ResponseEnd::Called, &settling.calls) };
+        match ladder::decide(&RUNGS, &situation) {
+            LadderDecision::End(terminal) => Err(terminal),
+            _ => Ok(Onward {
+                fall_back: broken.is_some_and(|broken| broken.fall_back),
+                broken: broken.map_or_else(Attempts::default, |broken| broken.attempts),
+                not_before_ms: broken.map_or(self.at_ms, |broken| broken.not_before_ms),
+                ..Onward::new(Transition::NextTurn)
+            }),
+        }
+    }
+    pub(crate) fn on_stop_hooked(&mut self, stopping: &StopCheck, answer: &HookAnswer) -> Phase {
+        let asked = match &stopping.about {
+            StopSubject::Ending(situation) => situation,
+            StopSubject::Failure(terminal) => return self.end(*terminal, None),
+        };
+        let heard = self.hear_stop_hooks(asked, answer);
+        match ladder::decide(&RUNGS, &heard.situation) {
+            LadderDecision::Again(transition) => {
+                let onward = self.onward(transition, &heard.situation);
+                let objected = transition == Transition::StopHookBlocking;
+                let note = if objected { Some(heard.objection) } else { onward.note };
+                self.go(Onward { note, ..onward })
+            }
+            LadderDecision::End(terminal) => self.end(terminal, None),
+            LadderDecision::Resend | LadderDecision::RunCalls { .. } | LadderDecision::AskStopHooks => {
+                self.end(Terminal::ModelError, None)
+            }
+        }
+    }
+
+    /// The last answer as a value, or what is wrong with it.
+    pub(crate) fn read_structured(&self) -> Result<Arc<RawValueEq>, String> {
+        match &self.config.answer {
+            Some(schema) => answer_schema::read(&self.state.ledger.text, schema),
+            None => Err(String::new()),
+        }
+    }
+
+    /// The transcript says something else from some message on, by a recorded decision.
+    pub(crate) fn rewrite(&mut self, messages: Transcript) {
+        self.state.carry.messages = messages;
+        self.state.carry.checked = Watermark::default();
+        self.state.carry.sent = None;
+    }
+}
+
+/// Whether what came of the response stays in the conversation: not if the request is sent again or was refused,
+/// unless something of it has acted.
+fn stands(streaming: &OpenResponse, situation: &Situation, next: LadderDecision) -> bool {
+    if streaming.calls.has_acted() {
+        return true;
+    }
+    match next {
+        LadderDecision::Resend
+        | LadderDecision::Again(Transition::MaxOutputTokensEscalate | Transition::ModelFallback)
+        | LadderDecision::End(Terminal::Refused) => false,
+        LadderDecision::Again(
+            Transition::CollapseDrainRetry
+            | Transition::ReactiveCompactRetry
+            | Transition::MediaStripRetry
+            | Transition::ThinkingStripRetry,
+        ) => situation.answer == ResponseEnd::WindowFull,
+        _ => true,
+    }
+}
+
+const NO_PAUSE: RetryVerdict = RetryVerdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };
+
+/// Asks for the rest of an answer that was cut.
+pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Continue exactly where it \
+    stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces.";
+/// Asks for the rest of an answer that was paused.
+pub(crate) const REST: &str =
+    "Your answer is not complete. Continue exactly where it stopped: no apology, no recap.";
+const NUDGE: &str = "You said nothing after the last results. Continue the work, or say what you found.";

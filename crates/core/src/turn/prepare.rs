@@ -1,0 +1,325 @@
+//! Stage 1: from the conversation to what the next request says.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    AmbientChanges, Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome,
+    Priority, Prompt, Record, RequestEntry, Role, StartSource, StoreId, Terminal, Update, UserEntry,
+};
+
+use crate::context;
+use crate::context::prefix::SentPrefix;
+use crate::effect::Effect;
+use crate::state::{Carry, Phase, PhaseName};
+use crate::step::Cx;
+use crate::turn::budget::{self, TokenBudget};
+use crate::turn::gate;
+use crate::turn::guards::Guards;
+use crate::turn::queue::PromptBatch;
+use crate::turn::request::is_thinking_on;
+use crate::turn::retry::Attempts;
+use crate::turn::run_start::{RunStart, StartCause, opening};
+use crate::turn::stream::OpenResponse;
+
+/// What happens to the conversation before each request, in order. Only the first iteration of a run opens it. The gate is last:
+/// it sees what is sent.
+const LAYERS: [Layer; 9] = [
+    opening,
+    context::after_boundary,
+    context::tool_result_budget,
+    context::snip,
+    context::micro_compact,
+    context::context_collapse,
+    context::auto_compact,
+    context::blocking_limit,
+    last_gate,
+];
+
+/// A step of preparation: it may replace what the next request will say. A layer that asked a question is called again with
+/// the reply.
+pub(crate) type Layer = fn(&mut Cx<'_>, &mut Preparation, Option<LayerReply>) -> LayerStep;
+
+/// What a layer came to.
+#[derive(Debug)]
+pub(crate) enum LayerStep {
+    /// The next layer's turn.
+    Passed,
+    /// It waits for the answer to this question.
+    Asked(LayerQuestion),
+    /// There is no next request.
+    End(Terminal),
+}
+
+/// A question of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LayerQuestion {
+    Fork(ForkId),
+    Hooks(HookId),
+    Store(StoreId),
+    Look(LookId),
+}
+
+/// The answer to a layer's question.
+#[derive(Debug)]
+pub(crate) enum LayerReply {
+    Forked(Box<Outcome>),
+    Hooked(Box<HookAnswer>),
+    Stored(Vec<Option<PathBuf>>),
+    Looked(Box<AmbientChanges>),
+}
+
+/// A request in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Preparation {
+    /// The layer whose turn it is.
+    layer: usize,
+    /// What it waits for.
+    asked: Option<LayerQuestion>,
+    /// No request goes out before this time.
+    not_before_ms: u64,
+    /// The run is beginning.
+    pub(crate) opening: Option<Box<RunStart>>,
+    /// The compaction that was asked for, whatever the thresholds say.
+    pub(crate) forced: Option<ForcedCompaction>,
+    /// What the layers of this iteration have done so far.
+    pub(crate) work: context::Work,
+}
+
+/// A compaction that somebody asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ForcedCompaction {
+    /// The user, with what the summary is to keep; nothing is sent afterwards.
+    Manual { focus: String },
+    /// The provider refused the last request as too long.
+    Reactive,
+}
+
+impl Preparation {
+    /// Whether it is for an answer that was begun: not at the start of a run, and not for a compaction that the user asked for.
+    pub(crate) fn answers(&self) -> bool {
+        self.opening.is_none() && !self.only_compacts()
+    }
+
+    /// Whether the user asked for a compaction and nothing else.
+    pub(crate) fn only_compacts(&self) -> bool {
+        matches!(self.forced, Some(ForcedCompaction::Manual { .. }))
+    }
+
+    /// Whether a layer waits for the answer to this question.
+    pub(crate) fn waits_for(&self, asked: LayerQuestion) -> bool {
+        self.asked == Some(asked)
+    }
+}
+
+impl Cx<'_> {
+    /// The run begins. What was typed during the last one and never sent goes first.
+    pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
+        let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
+        let total = prompt.token_budget.or(self.config.token_budget);
+        self.submitted(TokenBudget { total, ..TokenBudget::default() });
+        let start = self.state.carry.waiting.take_start().or(prompt.start);
+        let prompt = Prompt { start: None, ..prompt };
+        let logged = self.asks_at_opening(start);
+        if logged {
+            self.persist(Record::Queued(prompt.clone()));
+        }
+        self.state.carry.waiting.push_own(prompt);
+        self.prepare_opening(StartCause::Prompt { logged }, start)
+    }
+
+    /// The prompts that wait become part of the conversation, the one that began the run last.
+    pub(crate) fn say_prompts(&mut self, logged: bool) {
+        let waiting = &mut self.state.carry.waiting;
+        let taken = waiting.prompt_count() - usize::from(!logged);
+        // What stands before the last text is context that the engine or a host put there.
+        let text = waiting.own().and_then(|prompt| prompt.blocks.iter().rev().find_map(Block::as_text));
+        if let Some(text) = text.filter(|_| self.config.source.is_main()) {
+            self.effects.push(Effect::Prefetch(text.into()));
+        }
+        let PromptBatch { context, mut blocks, ids } = waiting.take();
+        if blocks.is_empty() {
+            blocks.push(Block::text(EMPTY));
+        }
+        let (id, in_front) = (self.message_id(), context.len());
+        let blocks = [context, blocks].concat();
+        let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
+        let said = UserEntry { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
+        self.note_prompt(&said);
+        self.persist(Record::Said(said));
+        self.start_prompts(ids);
+        self.state.carry.messages.push(message);
+    }
+
+    /// A run that goes on where another was left. What was typed since goes in.
+    pub(crate) fn on_go_on(&mut self, phase: Phase, start: Option<StartSource>) -> Phase {
+        let Phase::Idle = phase else { return phase };
+        self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
+        let start = self.state.carry.waiting.take_start().or(start);
+        self.prepare_opening(StartCause::GoOn, start)
+    }
+
+    /// The prompts that wait become part of the conversation, and the model is asked to go on.
+    pub(crate) fn say_waiting(&mut self) {
+        let unfinished = self.state.carry.unfinished.iter().flat_map(|prompt| prompt.prompts.clone());
+        let unfinished = unfinished.collect();
+        self.start_prompts(unfinished);
+        for message in self.waiting_prompts(Priority::Later) {
+            self.state.carry.messages.push(message);
+        }
+        // An answer is never sent last: whoever is to go on has to be asked.
+        if self.state.carry.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+            self.say(GO_ON, Origin::Continuation);
+        }
+    }
+
+    /// A run that only compacts.
+    pub(crate) fn on_compact(&mut self, phase: Phase, focus: String) -> Phase {
+        let Phase::Idle = phase else { return phase };
+        self.submitted(TokenBudget::default());
+        self.prepare_forced(ForcedCompaction::Manual { focus })
+    }
+
+    fn submitted(&mut self, budget: TokenBudget) {
+        self.cancel_background();
+        self.state.ledger = self.state.ledger.next_run(self.at_ms);
+        let carry = std::mem::take(&mut self.state.carry);
+        self.state.carry = Carry {
+            messages: carry.messages,
+            tools: carry.tools,
+            grants: carry.grants,
+            blocked: carry.blocked,
+            compactions: context::for_next_run(&carry.compactions),
+            guards: Guards::submitted(),
+            summary: None,
+            turn_count: 1,
+            transition: None,
+            waiting: carry.waiting,
+            unfinished: carry.unfinished,
+            withheld: None,
+            staged: carry.staged,
+            budget,
+            repeats: crate::turn::repeats::Repeats::default(),
+            notes: carry.notes,
+            tokens: carry.tokens,
+            sent: carry.sent,
+            broken: Attempts::default(),
+            checked: carry.checked,
+            doubtful: carry.doubtful,
+        };
+    }
+    pub(crate) fn push(&mut self, message: Message) {
+        self.state.carry.messages.push(Arc::new(message));
+    }
+
+    /// The first iteration of a run.
+    fn prepare_opening(&mut self, by: StartCause, start: Option<StartSource>) -> Phase {
+        self.enter(PhaseName::Preparing);
+        let opening = Some(Box::new(self.opened(by, start)));
+        self.go_through_layers(Preparation { opening, ..Preparation::default() }, None)
+    }
+
+    /// Makes the next request and sends it, but not before this time.
+    pub(crate) fn prepare(&mut self, not_before_ms: u64) -> Phase {
+        self.enter(PhaseName::Preparing);
+        self.go_through_layers(Preparation { not_before_ms, ..Preparation::default() }, None)
+    }
+
+    /// Compacts first, whatever the thresholds say.
+    pub(crate) fn prepare_forced(&mut self, forced: ForcedCompaction) -> Phase {
+        self.enter(PhaseName::Preparing);
+        self.go_through_layers(Preparation { forced: Some(forced), ..Preparation::default() }, None)
+    }
+
+    fn go_through_layers(&mut self, mut preparing: Preparation, mut reply: Option<LayerReply>) -> Phase {
+        while let Some(layer) = LAYERS.get(preparing.layer) {
+            match layer(self, &mut preparing, reply.take()) {
+                LayerStep::Passed => preparing.layer += 1,
+                LayerStep::Asked(asked) => {
+                    preparing.asked = Some(asked);
+                    return Phase::Preparing(Box::new(preparing));
+                }
+                LayerStep::End(terminal) => return self.end(terminal, None),
+            }
+        }
+        self.send_next(&preparing)
+    }
+
+    /// An answer that a layer waits for. Others are late news.
+    pub(crate) fn on_reply(&mut self, phase: Phase, asked: LayerQuestion, reply: LayerReply) -> Phase {
+        match phase {
+            Phase::Preparing(mut preparing) if preparing.waits_for(asked) => {
+                preparing.asked = None;
+                self.go_through_layers(*preparing, Some(reply))
+            }
+            other => other,
+        }
+    }
+
+    /// Stops whatever a layer waits for.
+    pub(crate) fn interrupt_preparing(&mut self, preparing: &Preparation) {
+        self.state.carry.waiting.unask();
+        match preparing.asked {
+            Some(LayerQuestion::Fork(fork)) => self.cancel_fork(fork),
+            Some(LayerQuestion::Hooks(hook)) => self.effects.push(Effect::CancelHooks(hook)),
+            Some(LayerQuestion::Store(_) | LayerQuestion::Look(_)) | None => (),
+        }
+    }
+
+    fn send_next(&mut self, preparing: &Preparation) -> Phase {
+        if !budget::usd_left(&self.state.ledger, self.config) {
+            return self.end(Terminal::MaxBudgetUsd, None);
+        }
+        let body = Arc::new(self.request());
+        if preparing.not_before_ms > self.at_ms {
+            return self.wait(body, Attempts::default(), preparing.not_before_ms);
+        }
+        self.send(body, Attempts::default())
+    }
+
+    /// Sends a request, the first time or again.
+    pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
+        self.enter(PhaseName::Streaming);
+        self.state.ledger.requested = true;
+        let thinking = is_thinking_on(body.thinking, self.model());
+        let before = self.state.carry.sent.take();
+        self.state.carry.sent =
+            Some(SentPrefix::new(body.clone(), thinking, self.at_ms).after(before.as_ref()));
+        let request = self.state.ids.request();
+        let model = body.model.clone();
+        let (attempt, parts) = (attempts.retries + 1, context::sizes(self));
+        self.persist(Record::Requested(RequestEntry { request, model: model.clone(), attempt, parts }));
+        self.emit(Update::Requesting { request, model, attempt });
+        self.effects.push(Effect::CallModel { request, body: body.clone() });
+        Phase::Streaming(Box::new(OpenResponse::new(request, body, attempts, before, self.at_ms)))
+    }
+}
+
+/// Mends what a resumed or hand-edited conversation brought, and says so. A run that only compacts sends nothing.
+fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparation, _: Option<LayerReply>) -> LayerStep {
+    if preparing.only_compacts() {
+        return LayerStep::Passed;
+    }
+    cx.take_out_foreign_thinking();
+    let carry = &mut cx.state.carry;
+    // Within a run the user's side speaks after every answer but a paused one.
+    let paused = carry.transition.is_some();
+    if carry.checked.advance(&carry.messages, paused) {
+        return LayerStep::Passed;
+    }
+    let (messages, repairs) = gate::repair(&carry.messages);
+    carry.checked = gate::Watermark::default();
+    carry.checked.advance(&messages, paused);
+    carry.tokens.rewritten(&carry.messages, &messages, cx.config);
+    carry.messages = messages;
+    carry.staged.retain_in(&carry.messages);
+    // The cached prefix may have changed, so the old end of it means nothing.
+    carry.sent = None;
+    cx.persist(Record::Repaired(repairs.clone()));
+    cx.emit(Update::Repaired(repairs));
+    LayerStep::Passed
+}
+
+/// Asks the model to go on where nothing new is said.
+const GO_ON: &str = "Continue.";
+const EMPTY: &str = "(Empty message.)";

@@ -1,0 +1,200 @@
+//! What one handler's run means for the answer: its words, its objection, or the way it failed.
+
+use std::time::Duration;
+
+use windlass_protocol::{HookAnswer, HookEvent, HookFailure, HookFailureKind, HookPermission, RawValue};
+
+use crate::events;
+use crate::handler::{Handler, HandlerAction};
+use crate::observer::ObservedEnd;
+use crate::output::{self, NO_REASON, ParsedAnswer};
+
+/// What is said of an answer of more than [`KEPT_BYTES`](crate::program::KEPT_BYTES).
+const CUT: &str = "its answer is longer than 1 MiB and was cut off";
+
+/// How a handler failed to have a say. Each is told in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HandlerFailure {
+    /// It could not be started, or not be reached.
+    NotStarted(String),
+    /// It ended in a way that says nothing.
+    Crashed(String),
+    /// A web address gave no good answer; the words say what it gave instead.
+    NoGoodAnswer(String),
+    /// It took too long.
+    TimedOut(Duration),
+    /// What it printed is no answer.
+    Misspoke(String),
+    /// The end of its answer is missing, and with it perhaps a refusal.
+    TooLong,
+}
+
+impl HandlerFailure {
+    fn kind(&self) -> HookFailureKind {
+        match self {
+            Self::NotStarted(_) => HookFailureKind::NotStarted,
+            Self::Crashed(_) | Self::NoGoodAnswer(_) => HookFailureKind::Crashed,
+            Self::TimedOut(_) => HookFailureKind::TimedOut,
+            Self::Misspoke(_) | Self::TooLong => HookFailureKind::Misspoke,
+        }
+    }
+
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::NotStarted(why) => format!("could not be started: {why}"),
+            Self::Crashed(how) => format!("crashed: {how}"),
+            Self::NoGoodAnswer(what) => what.clone(),
+            Self::TimedOut(time) => {
+                format!("took longer than {} s and was stopped", time.as_secs_f64())
+            }
+            Self::Misspoke(why) => format!("gave an answer that cannot be read: {why}"),
+            Self::TooLong => format!("gave an answer that cannot be read: {CUT}"),
+        }
+    }
+}
+
+/// Waits for the text of an answer and reads it, for handlers that are no programs.
+pub(crate) async fn hear(
+    handler: &Handler,
+    time: Duration,
+    text: impl Future<Output = Result<String, HandlerFailure>>,
+    read: impl FnOnce(&str) -> Result<HookAnswer, HandlerFailure>,
+) -> (HookAnswer, ObservedEnd) {
+    match tokio::time::timeout(time, text).await.unwrap_or(Err(HandlerFailure::TimedOut(time))) {
+        Err(failure) => failed(handler, "", &failure),
+        Ok(text) => match read(&text) {
+            Err(failure) => failed(handler, &text, &failure),
+            Ok(answer) => {
+                handler.worked();
+                (answer, ObservedEnd::said(&text))
+            }
+        },
+    }
+}
+
+/// The answer of a handler that failed, and what hosts hear of it.
+pub(crate) fn failed(handler: &Handler, text: &str, failure: &HandlerFailure) -> (HookAnswer, ObservedEnd) {
+    (from_failure(handler, failure), ObservedEnd::failed(text, failure))
+}
+
+/// A text that must be an object.
+pub(crate) fn from_object(
+    handler: &Handler,
+    text: &str,
+    otherwise: &str,
+) -> Result<HookAnswer, HandlerFailure> {
+    let parsed = parse(handler, text).unwrap_or_else(|| Err(otherwise.to_owned()));
+    parsed.map(|parsed| from_parsed(handler, parsed)).map_err(HandlerFailure::Misspoke)
+}
+
+/// A handler that failed is told. What it guards is blocked if it is set to, if a host that was to be asked did not answer in time, and
+/// if the answer was cut.
+pub(crate) fn from_failure(handler: &Handler, failed: &HandlerFailure) -> HookAnswer {
+    if *failed == HandlerFailure::TooLong {
+        return from_objection(handler, None, CUT);
+    }
+    let told = |what_follows: &str| HookFailure {
+        hook: handler.name(),
+        kind: failed.kind(),
+        text: format!("{} {}. {what_follows}", handler.name(), failed.words()),
+    };
+    let is_silent_host =
+        matches!((&handler.action, failed), (HandlerAction::Callback(_), HandlerFailure::TimedOut(_)))
+            && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
+    if events::failure_can_block(handler.event) && (handler.blocks_on_failure || is_silent_host) {
+        let failure = told("Blocked: this hook must succeed.");
+        let answer = blocked(handler.event, failure.text.clone());
+        return HookAnswer { failures: vec![failure], ..answer };
+    }
+    HookAnswer { failures: vec![told("Its answer is ignored.")], ..HookAnswer::default() }
+}
+
+/// What a handler said in an object.
+pub(crate) fn from_parsed(handler: &Handler, parsed: ParsedAnswer) -> HookAnswer {
+    let failures = misspelt(handler, &parsed);
+    let mut answer = parsed.answer;
+    answer.failures.extend(failures);
+    let denied = match &answer.permission {
+        Some(HookPermission::Deny(why)) => Some(why.clone()),
+        _ => None,
+    };
+    let objections: Vec<String> = denied.into_iter().chain(answer.blocks.iter().cloned()).collect();
+    answer.notices.extend(objections.iter().map(|why| format!("{} objects: {why}", handler.name())));
+    answer
+}
+
+/// A handler objects by its exit code. What it printed cannot take that back.
+pub(crate) fn from_objection(handler: &Handler, parsed: Option<ParsedAnswer>, stderr: &str) -> HookAnswer {
+    let parsed = parsed.unwrap_or_default();
+    let reason = match (&parsed.reason, stderr.trim()) {
+        (Some(reason), _) => reason.clone(),
+        (None, "") => NO_REASON.to_owned(),
+        (None, stderr) => stderr.to_owned(),
+    };
+    let failures = misspelt(handler, &parsed);
+    let mut answer =
+        HookAnswer { permission: None, failures, blocks: Vec::new(), input: None, ..parsed.answer };
+    answer.notices.push(format!("{} objects: {reason}", handler.name()));
+    if events::takes_objections(handler.event) {
+        let HookAnswer { blocks, permission, .. } = blocked(handler.event, reason);
+        (answer.blocks, answer.permission) = (blocks, permission);
+    }
+    answer
+}
+
+/// Nothing passes without a handler that blocks on failure, so a decision of it that is lost is a failure.
+fn whole(handler: &Handler, parsed: ParsedAnswer) -> Result<ParsedAnswer, String> {
+    match parsed.misspelt.iter().find(|misspelt| misspelt.decides) {
+        Some(lost) if handler.blocks_on_failure => Err(lost.to_string()),
+        _ => Ok(parsed),
+    }
+}
+
+/// What a handler said under names that nobody knows. The rest of it counts.
+pub(crate) fn misspelt(handler: &Handler, parsed: &ParsedAnswer) -> Vec<HookFailure> {
+    let told = parsed.misspelt.iter().map(|misspelt| HookFailure {
+        hook: handler.name(),
+        kind: HookFailureKind::Misspoke,
+        text: format!("{} gave an answer with an unknown field: {misspelt}", handler.name()),
+    });
+    told.collect()
+}
+
+/// Plain output is for the model where a session or a prompt begins, and for nobody elsewhere.
+pub(crate) fn from_plain_text(handler: &Handler, text: &str) -> HookAnswer {
+    let text = text.trim();
+    let context = (events::takes_plain_text(handler.event) && !text.is_empty()).then(|| text.to_owned());
+    HookAnswer { context: context.into_iter().collect(), ..HookAnswer::default() }
+}
+
+/// What a handler printed, if it is an object: `None` if it is plain text. What begins like an object and is none is plain text
+/// only where plain text has a meaning: elsewhere it may be a refusal that went wrong.
+pub(crate) fn parse(handler: &Handler, text: &str) -> Option<Result<ParsedAnswer, String>> {
+    let text = text.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) => {
+            let parsed = output::read(handler.event, text, &handler.origin);
+            Some(parsed.and_then(|parsed| whole(handler, parsed)))
+        }
+        Err(_) if events::takes_plain_text(handler.event) => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+/// Whether the beginning of an output may be that of an answer. Where plain text means nothing, whatever is printed is meant as one.
+pub(crate) fn may_be_answer(handler: &Handler, beginning: &str) -> bool {
+    let beginning = beginning.trim_start();
+    !events::takes_plain_text(handler.event) || beginning.is_empty() || beginning.starts_with('{')
+}
+
+fn blocked(event: HookEvent, reason: String) -> HookAnswer {
+    match event {
+        HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+            HookAnswer { permission: Some(HookPermission::Deny(reason)), ..HookAnswer::default() }
+        }
+        _ => HookAnswer { blocks: vec![reason], ..HookAnswer::default() },
+    }
+}

@@ -1,0 +1,22 @@
+//! Who may do what.
+//!
+//! [`judge`] decides about one call from the facts its tool states: an ordered list of stages, of which the first that
+//! settles gives the ruling. [`Permissions`] is what the user configured, with its [`Rules`]; [`Grants`] is what a session
+//! changed of it since. [`offers`] says what would spare the question next time. Everything is a pure function of its
+//! arguments: no clock, no environment, no files.
+
+mod grants;
+mod rules;
+mod settings;
+mod stages;
+mod tool_names;
+
+pub use grants::Grants;
+pub use rules::{Anchors, CommandPattern, HostReach, Hosts, Rule, RuleError, RuleSource, Rules};
+pub use settings::{Answerer, Classifier, PermissionMode, Permissions, SandboxPermissions};
+pub use stages::{
+    PROTECTED_DIRECTORIES, PROTECTED_FILES, PermissionCase, ask_in_place, can_ask, is_confined, judge,
+    missing_rules, offers, why_each_time,
+};
+pub use tool_names::{ToolNames, UnknownTool};
+pub use windlass_protocol::Behaviour;

@@ -1,0 +1,629 @@
+//! Patterns of commands: `npm run build`, `git log *`, `npm test:*`.
+
+use windlass_protocol::{CommandFacts, FoundCommand, PlainCommand, UNKNOWN_TEXT};
+
+use super::Match;
+use super::input::runs_input;
+use super::position_set::PositionSet;
+
+/// Stands between two words. A word that holds it is never equal to a pattern.
+const SEPARATOR: char = '\u{1f}';
+
+/// Programs that run what they are told: a pattern that begins with one of them says nothing about what runs.
+#[rustfmt::skip]
+const INTERPRETERS: [&str; 58] = [
+    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "awk", "gawk", "env",
+    "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn", "make", "docker", "podman",
+    "nix", "tclsh", "just", "tsx", "ts-node", "pypy", "busybox", "timeout", "nohup", "nice", "time", "source", "pwsh", "powershell",
+    "java", "kotlin", "scala", "groovy", "julia", "Rscript", "osascript", "expect", "watch", "parallel",
+];
+
+/// Programs that run what they are told only behind one of the words below.
+#[rustfmt::skip]
+const RUNNERS: [&str; 16] = [
+    "uv", "poetry", "pipx", "pipenv", "pdm", "hatch", "rye", "go", "cargo", "kubectl", "conda", "mamba", "mise", "asdf", "devbox", "pixi",
+];
+const RUNS: [&str; 4] = ["run", "exec", "x", "shell"];
+
+/// Programs that take words for what they are: names of things, subcommands, text.
+#[rustfmt::skip]
+const TAKE_WORDS: [&str; 75] = [
+    "git", "hg", "svn", "gh", "glab", "docker", "podman", "kubectl", "helm", "npm", "pnpm", "yarn", "bun", "cargo", "rustup", "go", "pip",
+    "pip3", "uv", "poetry", "conda", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "snap", "gem", "bundle", "composer", "aws",
+    "gcloud", "az", "terraform", "systemctl", "make", "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "sed", "cut", "tr", "ls",
+    "cat", "head", "tail", "wc", "mkdir", "touch", "cp", "mv", "ln", "rm", "which", "whereis", "type", "command", "man", "info", "test",
+    "[", "[[", "export", "local", "declare", "alias", "read", "for", "set",
+];
+
+/// So many places of a name are looked at.
+const PLACES_MAX: usize = 16;
+
+/// A pattern of commands, word by word: how a word is quoted makes no difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandPattern {
+    tokens: Vec<Token>,
+    /// So many of the tokens at the beginning are characters, and nothing else fits there.
+    literal: usize,
+    /// The program, as far as it is characters.
+    name: String,
+    /// What the last word ends with, behind the last star.
+    ending: String,
+    /// As it was written, for lines that are allowed as a whole.
+    text: String,
+    /// It lets anything run.
+    broad: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    /// Anything, over several words too.
+    Any,
+    /// Anything within a word: a star inside quotes.
+    AnyInWord,
+    /// The end of the command, or of a word; what follows may be anything.
+    Boundary,
+}
+
+impl Token {
+    fn char(self) -> Option<char> {
+        match self {
+            Self::Char(c) => Some(c),
+            Self::Any | Self::AnyInWord | Self::Boundary => None,
+        }
+    }
+}
+
+/// Why a star does not cover a command that it fits.
+pub(crate) struct HeldBack {
+    /// The word that has another program run. `None` if what is run must be given in all its words.
+    pub(crate) told: Option<String>,
+    /// A pattern that would cover it, if there is one.
+    pub(crate) pattern: Option<String>,
+}
+
+impl CommandPattern {
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads what stands between the parentheses. `None` if it says nothing.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let body = ending(text);
+        let mut reader = Reader::default();
+        reader.read(body.unwrap_or(text));
+        let mut tokens = reader.tokens;
+        if tokens.is_empty() {
+            return None;
+        }
+        if body.is_some() {
+            tokens.extend([Token::Boundary, Token::Any]);
+        }
+        let literal = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
+        let ending = last_word_ending(&tokens);
+        let characters = tokens[..literal].iter().copied().filter_map(Token::char);
+        let name = characters.take_while(|c| *c != SEPARATOR).collect();
+        let pattern = Self { tokens, literal, name, ending, text: text.to_owned(), broad: false };
+        Some(Self { broad: pattern.lets_anything_run(), ..pattern })
+    }
+
+    /// A pattern that means these words and no others; `None` if they cannot be written as one.
+    pub(crate) fn literal(words: &[String]) -> Option<String> {
+        let odd = |word: &String| word.chars().any(|c| c.is_control() || c == SEPARATOR);
+        if words.is_empty() || words.iter().any(odd) {
+            return None;
+        }
+        let text = words.iter().map(|word| escape(word)).collect::<Vec<_>>().join(" ");
+        let reads_back = Self::parse(&text).is_some_and(|pattern| pattern.is_exact() && pattern.is(words));
+        reads_back.then_some(text)
+    }
+
+    /// Whether it means one list of words and no other.
+    fn is_exact(&self) -> bool {
+        self.literal == self.tokens.len()
+    }
+
+    /// Whether an allow rule with this pattern covers a command. A part that is not known is covered only where anything is.
+    pub(crate) fn covers(&self, command: &PlainCommand) -> bool {
+        if self.is_exact() {
+            return self.is(&command.words) || self.is(&command.whole);
+        }
+        let may_cover = !command.exact_only
+            && command.spelled.is_none_or(|count| self.spells(&command.words, count))
+            && !(self.is_below_directory() && command.words.iter().any(|word| climbs(word)));
+        may_cover && self.is(&command.words)
+    }
+
+    /// Whether a star stands for something in a directory: `scripts/*`.
+    fn is_below_directory(&self) -> bool {
+        self.text.contains("/*")
+    }
+
+    /// Why a star of an allow rule does not cover a command that it fits; `None` if it fits none, or covers it.
+    pub(crate) fn holds_back(&self, command: &PlainCommand) -> Option<HeldBack> {
+        if self.is_exact() || self.covers(command) || !self.is(&command.words) {
+            return None;
+        }
+        let count =
+            command.spelled.filter(|_| !command.exact_only).map(|count| count.min(command.words.len()));
+        let told = count.and_then(|count| command.words[..count].last()).cloned();
+        let wide = count.and_then(|count| Some(format!("{} *", Self::literal(&command.words[..count])?)));
+        let allows = |text: &String| Self::parse(text).is_some_and(|pattern| pattern.covers(command));
+        Some(HeldBack { told, pattern: wide.filter(allows).or_else(|| Self::literal(&command.words)) })
+    }
+
+    /// Whether what stands in front of the first star would be these words to their ends, if it fits.
+    fn spells(&self, words: &[String], count: usize) -> bool {
+        let count = count.min(words.len());
+        let length = characters(words[..count].iter().map(String::as_str)).count();
+        let ends = |token: Option<&Token>| matches!(token, None | Some(Token::Boundary));
+        self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
+    }
+
+    /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
+    pub(crate) fn is_broad(&self) -> bool {
+        self.broad
+    }
+
+    fn lets_anything_run(&self) -> bool {
+        let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
+        let mut words = literal.split(SEPARATOR).skip(1);
+        let name = self.name.as_str();
+        let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
+        let is_whole = words.clone().next().is_some() || ends;
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let runs = words.next().is_none_or(|word| RUNS.contains(&word));
+        let is_runner = INTERPRETERS.contains(&plain) || RUNNERS.contains(&name) && runs;
+        if self.is_exact() {
+            return runs_input(&literal.split(SEPARATOR).collect::<Vec<_>>());
+        }
+        !is_whole || is_runner
+    }
+
+    /// A pattern that means this very line as a whole; `None` if it would mean others too.
+    pub(crate) fn literal_line(line: &str) -> Option<String> {
+        let pattern = Self::parse(line)?;
+        pattern.is_exact().then_some(pattern.text)
+    }
+
+    /// Whether an allow rule is this very line, whatever the line is.
+    pub(crate) fn is_line(&self, line: &str) -> bool {
+        self.text == line.trim()
+    }
+
+    /// Whether a deny or ask rule with this pattern means something in a line.
+    pub(crate) fn restricts(&self, facts: &CommandFacts) -> Match {
+        if self.is_line(&facts.line) {
+            return Match::Yes;
+        }
+        let found = facts.found.iter().map(|command| self.restricts_found(command));
+        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(written(command))));
+        found.chain(plain).max().unwrap_or(Match::No)
+    }
+
+    /// The command by its name and by the last part of it: `/bin/rm` is `rm`.
+    fn restricts_found(&self, command: &FoundCommand) -> Match {
+        let Some((name, rest)) = command.words.split_first() else { return Match::No };
+        let as_written = self.compare(std::iter::once(name.as_str()).chain(rest.iter().map(String::as_str)));
+        let base = base_name(name);
+        let by_base = if base == name {
+            Match::No
+        } else {
+            self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)))
+        };
+        match as_written.max(by_base) {
+            Match::No => Match::May.min(self.behind(base, rest)),
+            seen => seen,
+        }
+    }
+
+    /// A program that is not known may run the rest of its words.
+    fn behind(&self, program: &str, words: &[String]) -> Match {
+        let begins = |at: &usize| !self.name.is_empty() && base_name(&words[*at]) == self.name;
+        let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
+        if places.peek().is_none() || TAKE_WORDS.contains(&program) {
+            return Match::No;
+        }
+        let rest = |at: usize| words[at + 1..].iter().map(String::as_str);
+        let name = self.name.as_str();
+        places.map(|at| self.compare(std::iter::once(name).chain(rest(at)))).max().unwrap_or(Match::No)
+    }
+
+    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> Match {
+        if self.runs(words.clone(), Reading::Sure) {
+            return Match::Yes;
+        }
+        let unknown = words.clone().any(|word| word.contains(UNKNOWN_TEXT));
+        if unknown && self.runs(words, Reading::Possible) { Match::May } else { Match::No }
+    }
+
+    fn is(&self, words: &[String]) -> bool {
+        self.runs(words.iter().map(String::as_str), Reading::Sure)
+    }
+
+    fn runs<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone, reading: Reading) -> bool {
+        let mut text = characters(words.clone());
+        let mut at = 0;
+        // Most patterns part from a command within its first characters.
+        while at < self.literal {
+            match text.next() {
+                Some(c) if self.tokens[at] == Token::Char(c) => at += 1,
+                Some(UNKNOWN_TEXT) if reading == Reading::Possible => {
+                    let mut walk = Walk::new(&self.tokens, at);
+                    return walk.take(UNKNOWN_TEXT, reading) && walk.takes_all(text, reading);
+                }
+                Some(_) | None => return false,
+            }
+        }
+        let ends_apart = |last: &str| reading == Reading::Sure && !last.ends_with(&*self.ending);
+        !words.last().is_some_and(ends_apart) && Walk::new(&self.tokens, at).takes_all(text, reading)
+    }
+}
+
+/// The words of a command that stand in the line, without what stands for further ones from its input: a denial of what is written holds
+/// whatever follows.
+fn written(command: &PlainCommand) -> &[String] {
+    let is_unknown = |last: &String| last.len() == 1 && last.starts_with(UNKNOWN_TEXT);
+    match command.words.split_last() {
+        Some((last, words)) if is_unknown(last) && !command.whole.ends_with(&command.words) => words,
+        _ => &command.words,
+    }
+}
+
+/// The characters that tokens end with, as far as they are of one word.
+fn last_word_ending(tokens: &[Token]) -> String {
+    let chars = tokens.iter().rev().map_while(|token| match token {
+        // What a pattern has in the place of another character cannot be looked for in a word.
+        Token::Char(c) if !matches!(*c, SEPARATOR | char::REPLACEMENT_CHARACTER) => Some(*c),
+        Token::Char(_) | Token::Any | Token::AnyInWord | Token::Boundary => None,
+    });
+    chars.collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+/// The words one character after the other, with what stands between two of them.
+fn characters<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = char> {
+    let known = |c| if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
+    words.enumerate().flat_map(move |(at, word)| {
+        let before = (at > 0).then_some(SEPARATOR);
+        before.into_iter().chain(word.chars().map(known))
+    })
+}
+
+/// The last part of a path.
+fn base_name(word: &str) -> &str {
+    word.rsplit_once('/').map_or(word, |(_, base)| base)
+}
+
+/// What is before a star that stands for the rest of a command.
+fn ending(text: &str) -> Option<&str> {
+    let body = text.strip_suffix('*')?;
+    let before = body.strip_suffix(':').or_else(|| body.strip_suffix(char::is_whitespace))?;
+    let escaped = before.chars().rev().take_while(|&c| c == '\\').count() % 2 == 1;
+    (!escaped && !before.trim().is_empty()).then(|| before.trim_end())
+}
+
+/// How unknown text is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// As something that only a star covers.
+    Sure,
+    /// As whatever would fit.
+    Possible,
+}
+
+/// How far in a pattern a text can have come.
+struct Walk<'a> {
+    tokens: &'a [Token],
+    places: PositionSet,
+    spare: PositionSet,
+}
+
+impl<'a> Walk<'a> {
+    fn new(tokens: &'a [Token], place: usize) -> Self {
+        let places = PositionSet::below(tokens.len() + 1);
+        let mut walk = Self { tokens, spare: places.clone(), places };
+        walk.enter(place);
+        walk
+    }
+
+    /// A star can stand for nothing, so what follows it is reached with it.
+    fn enter(&mut self, place: usize) {
+        let mut place = place;
+        while self.places.insert(place)
+            && matches!(self.tokens.get(place), Some(Token::Any | Token::AnyInWord))
+        {
+            place += 1;
+        }
+    }
+
+    /// Whether the rest of a text ends where the pattern does.
+    fn takes_all(mut self, mut text: impl Iterator<Item = char>, reading: Reading) -> bool {
+        text.all(|c| self.take(c, reading)) && self.is_over()
+    }
+
+    /// Goes on by one character; false if the pattern cannot.
+    fn take(&mut self, c: char, reading: Reading) -> bool {
+        let unknown = c == UNKNOWN_TEXT;
+        if unknown && reading == Reading::Possible {
+            let Some(first) = self.places.iter().next() else { return false };
+            (first..=self.tokens.len()).for_each(|place| _ = self.places.insert(place));
+            return true;
+        }
+        let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
+        self.places.clear();
+        for place in before.iter() {
+            match self.tokens.get(place) {
+                Some(Token::Char(wanted)) if *wanted == c => self.enter(place + 1),
+                Some(Token::Boundary) if c == SEPARATOR => self.enter(place + 1),
+                Some(Token::Any) => self.enter(place),
+                Some(Token::AnyInWord) if c != SEPARATOR && !unknown => self.enter(place),
+                Some(Token::Char(_) | Token::Boundary | Token::AnyInWord) | None => (),
+            }
+        }
+        self.spare = before;
+        !self.places.is_empty()
+    }
+
+    fn is_over(&self) -> bool {
+        let ends = |place: usize| matches!(self.tokens.get(place), None | Some(Token::Boundary));
+        self.places.iter().any(ends)
+    }
+}
+
+/// Reads a pattern the way a shell reads words.
+#[derive(Default)]
+struct Reader {
+    tokens: Vec<Token>,
+    /// A word was begun, be it an empty one.
+    begun: bool,
+    /// Blanks came since the last word.
+    apart: bool,
+}
+
+impl Reader {
+    fn read(&mut self, text: &str) {
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                c if c.is_whitespace() => self.apart = self.begun,
+                '*' => self.put(Token::Any),
+                '\\' => self.push(chars.next().unwrap_or('\\')),
+                '\'' | '"' => match chars.as_str().find(c) {
+                    Some(_) => self.quoted(c, &mut chars),
+                    None => self.push(c),
+                },
+                c => self.push(c),
+            }
+        }
+    }
+
+    fn quoted(&mut self, quote: char, chars: &mut std::str::Chars<'_>) {
+        self.begin();
+        while let Some(c) = chars.next() {
+            match c {
+                c if c == quote => return,
+                '*' => self.put(Token::AnyInWord),
+                '\\' if quote == '"' => self.escaped(chars),
+                c => self.push(c),
+            }
+        }
+    }
+
+    /// Within double quotes a backslash stays, unless what follows would mean something.
+    fn escaped(&mut self, chars: &mut std::str::Chars<'_>) {
+        match chars.next() {
+            Some(c @ ('$' | '`' | '"' | '\\' | '*')) => self.push(c),
+            Some(c) => {
+                self.push('\\');
+                self.push(c);
+            }
+            None => self.push('\\'),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.begun = true;
+        if std::mem::take(&mut self.apart) {
+            self.tokens.push(Token::Char(SEPARATOR));
+        }
+    }
+
+    fn put(&mut self, token: Token) {
+        self.begin();
+        self.tokens.push(token);
+    }
+
+    fn push(&mut self, c: char) {
+        // Nobody types it, and as a character it would pass for the space between two words.
+        let c = if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
+        self.put(Token::Char(c));
+    }
+}
+
+/// A word as a pattern that means only it.
+fn escape(word: &str) -> String {
+    if word.is_empty() {
+        return "''".into();
+    }
+    let plain = |c: char| c.is_alphanumeric() || "_-./,:+=@%^~".contains(c);
+    word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// Whether a path leads back out of a directory that it names.
+fn climbs(word: &str) -> bool {
+    word.split('/').skip(1).any(|part| part == "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split('|').map(|word| word.replace('$', "\0")).collect()
+    }
+
+    /// The pattern, the words with `|` between them and `$` for what is not known, and what becomes of them.
+    #[track_caller]
+    fn check(pattern: &str, command: &str, expected: Match) {
+        let pattern = CommandPattern::parse(pattern).unwrap();
+        let seen = pattern.restricts_found(&FoundCommand {
+            words: words(command),
+            reads: vec![],
+            writes: vec![],
+            removes: vec![],
+        });
+        assert_eq!(seen, expected, "{pattern:?} {command}");
+    }
+
+    #[test]
+    fn patterns_mean_words() {
+        use Match::{May, No, Yes};
+        check("npm run build", "npm|run|build", Yes);
+        check("npm run build", "npm|run|build|x", No);
+        check("npm run build", "npm|run build", No);
+        check("npm 'run build'", "npm|run build", Yes);
+        check("ls *", "ls", Yes);
+        check("ls *", "ls|-la|x", Yes);
+        check("ls *", "lsof", No);
+        check("ls:*", "ls", Yes);
+        check("ls:*", "ls|x", Yes);
+        check("ls:*", "lsx", No);
+        check("ls*", "lsof", Yes);
+        check("ls*", "ls|x", Yes);
+        check("* --version", "node|--version", Yes);
+        check("* --version", "a|b|--version", Yes);
+        check("* --version", "--version", No);
+        check("git * main", "git|push|origin|main", Yes);
+        check("git * main", "git|main", No);
+        check("git commit -m \"*\"", "git|commit|-m|a b c", Yes);
+        check("git commit -m \"*\"", "git|commit|-m|a|--amend", No);
+        check("echo \\*", "echo|*", Yes);
+        check("echo \\*", "echo|x", No);
+        check("a:b *", "a:b|c", Yes);
+        check("rm *", "/bin/rm|x", Yes);
+        check("/bin/rm *", "/bin/rm|x", Yes);
+        check("/bin/rm *", "rm|x", No);
+        check("it's *", "it's|x", Yes);
+        check("rm *", "rm|$", Yes);
+        check("rm *", "$|x", May);
+        check("rm -rf *", "rm|$", May);
+        check("rm -rf /", "rm|-rf|$", May);
+        check("curl *", "wget|$", No);
+        check("echo ''", "echo|", Yes);
+        check("* *", "a|b", Yes);
+    }
+
+    #[test]
+    fn a_literal_pattern_means_its_words_and_no_others() {
+        for line in
+            ["npm|run|x", "echo|*", "git|commit|-m|it's \"a\" $x\\", "a||b", "echo|:*", "x|a  b", "ls|*"]
+        {
+            let list: Vec<String> = line.split('|').map(str::to_owned).collect();
+            let text = CommandPattern::literal(&list).unwrap();
+            let pattern = CommandPattern::parse(&text).unwrap();
+            assert!(pattern.is(&list), "{line}: {text}");
+            assert!(pattern.is_exact(), "{line}: {text}");
+        }
+        assert_eq!(CommandPattern::literal(&["a\nb".into()]), None);
+    }
+
+    #[test]
+    fn a_rule_with_a_star_has_to_spell_out_what_is_run() {
+        let check = |pattern: &str, spelled: Option<usize>, expected: bool| {
+            let words = words("rg|--pre|./x|foo");
+            let command = PlainCommand {
+                text: "rg --pre ./x foo".into(),
+                whole: words.clone(),
+                words,
+                exact_only: false,
+                spelled,
+                effect: windlass_protocol::CommandEffect::Unknown,
+                reads: vec![],
+                writes: vec![],
+                network: false,
+            };
+            assert_eq!(CommandPattern::parse(pattern).unwrap().covers(&command), expected, "{pattern}");
+        };
+        check("rg:*", None, true);
+        check("rg:*", Some(3), false);
+        check("rg *", Some(3), false);
+        check("*", Some(3), false);
+        check("rg * foo", Some(3), false);
+        check("rg --pre:*", Some(3), false);
+        check("rg --pre ./*", Some(3), false);
+        check("rg --pre ./x*", Some(3), false);
+        check("rg --pre \"*\" foo", Some(3), false);
+        check("rg --pre ./x:*", Some(3), true);
+        check("rg --pre ./x *", Some(3), true);
+        check("rg --pre ./x f*", Some(3), true);
+        check("rg --pre ./x foo", Some(3), true);
+        check("rg --pre ./x foo", Some(4), true);
+        check("rg --pre ./x foo:*", Some(4), true);
+        check("rg --pre ./x foo *", Some(9), true);
+        check("rg --pre ./x bar *", Some(3), false);
+    }
+
+    #[test]
+    fn what_a_program_nobody_knows_is_given_may_run() {
+        let check = |pattern: &str, line: &str, expected: Match| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            let command = FoundCommand { words, reads: vec![], writes: vec![], removes: vec![] };
+            assert_eq!(CommandPattern::parse(pattern).unwrap().restricts_found(&command), expected, "{line}");
+        };
+        check("rm:*", "wrapped -x rm y", Match::May);
+        check("rm:*", "wrapped /bin/rm y", Match::May);
+        check("git push *", "wrapped git push origin", Match::May);
+        check("git push *", "wrapped git pull", Match::No);
+        check("rm:*", "git rm y", Match::No);
+        check("rm:*", "docker rm y", Match::No);
+        check("rm:*", "wrapped rmdir y", Match::No);
+        check("rm:*", "rm y", Match::Yes);
+        check("*", "wrapped y", Match::Yes);
+    }
+
+    #[test]
+    fn a_pattern_that_lets_anything_run_is_broad() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(CommandPattern::parse(text).unwrap().is_broad(), expected, "{text}");
+        };
+        for text in [
+            "*",
+            "py*",
+            "python *",
+            "python3.12:*",
+            "bash -c *",
+            "npm run *",
+            "uv run *",
+            "cargo run *",
+            "go run:*",
+        ] {
+            check(text, true);
+        }
+        for text in ["kubectl exec *", "cargo *", "timeout *", "pypy3 *", "mise exec *", "java *", "just:*"] {
+            check(text, true);
+        }
+        for text in ["sh", "bash -s", "python3", "python3 -", "sudo sh", "env A=1 node", "ssh host"] {
+            check(text, true);
+        }
+        for text in ["sh x.sh", "python3 a.py", "bash -c make", "sudo make", "make", "ssh host uptime"] {
+            check(text, false);
+        }
+        for text in
+            ["cargo test *", "go vet *", "kubectl get *", "uv pip list *", "ls *", "python a.py", "git *"]
+        {
+            check(text, false);
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_pattern() {
+        for text in ["", "  ", "\t"] {
+            assert_eq!(CommandPattern::parse(text), None);
+        }
+        assert!(CommandPattern::parse("*").is_some());
+    }
+}

@@ -1,0 +1,475 @@
+//! Permission rules: what users write, where it comes from, and what it covers.
+//!
+//! A rule is `Tool` or `Tool(what)`. Rules that allow are read strictly, rules that deny or ask generously: a restriction
+//! that is missed would let something run, a permission that is missed only costs a question.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) use windlass_protocol::Behaviour;
+use windlass_protocol::{CallFacts, CallKind, PathFact, PathNaming, PlainCommand, RawValue};
+
+mod command;
+mod grammar;
+mod host;
+mod input;
+mod path;
+mod position_set;
+mod reach;
+mod subject;
+mod text;
+mod tool;
+
+pub use command::CommandPattern;
+use command::HeldBack;
+pub use grammar::RuleError;
+use host::HostPattern;
+pub(crate) use host::is_private;
+pub(crate) use input::runs_input;
+pub(crate) use path::PathPattern;
+pub use reach::{HostReach, Hosts};
+pub(crate) use subject::RuleSubject;
+use subject::{Names, TouchedPath};
+pub(crate) use text::{covers as text_covers, fold};
+use tool::ToolPattern;
+pub(crate) use tool::{has_value, skill_text};
+
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleSource {
+    /// In words: `user settings`, `--allowedTools`, `this session`.
+    pub place: Arc<str>,
+    /// The file, if it stands in one.
+    pub file: Option<PathBuf>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
+impl RuleSource {
+    /// A place that is no file.
+    #[must_use]
+    pub fn named(place: &str) -> Self {
+        Self { place: place.into(), file: None, line: None }
+    }
+
+    /// A rule that holds until the session ends.
+    #[must_use]
+    pub fn session() -> Self {
+        Self::named("this session")
+    }
+}
+
+impl std::fmt::Display for RuleSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{}:{line}", file.display()),
+            (Some(file), None) => write!(f, "{}", file.display()),
+            (None, _) => f.write_str(&self.place),
+        }
+    }
+}
+
+/// What the anchors of path patterns mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anchors {
+    /// What `/x` is relative to: the place of the settings file, or the start directory.
+    pub settings: PathBuf,
+    /// What `x` and `./x` are relative to: the directory the session started in.
+    pub start: PathBuf,
+    /// The working directories; a restriction on a relative path holds in each.
+    pub roots: Vec<PathBuf>,
+    /// What `~/x` is relative to.
+    pub home: Option<PathBuf>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// As it was written.
+    pub text: Arc<str>,
+    /// Where it stands.
+    pub source: RuleSource,
+    behaviour: Behaviour,
+    tool: ToolPattern,
+    what: RuleScope,
+}
+
+/// What of a tool's uses a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum RuleScope {
+    Every,
+    Commands(CommandPattern),
+    Paths(PathAccess, PathPattern),
+    Hosts(HostPattern),
+    /// The name of an agent or a skill; `true` if anything may follow it.
+    Named(String, bool),
+    /// A value of the input.
+    Parameter(String, String),
+}
+
+/// What a rule about paths is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathAccess {
+    Read,
+    Edit,
+}
+
+/// Whether a restriction means a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Match {
+    No,
+    /// It cannot be told.
+    May,
+    Yes,
+}
+
+impl Match {
+    pub(crate) fn sure(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+impl Rule {
+    /// Why an allow rule has no effect, if it has none.
+    #[must_use]
+    pub fn idleness(&self) -> Option<&'static str> {
+        match &self.what {
+            RuleScope::Paths(PathAccess::Edit, _) if !self.tool.is_family() => {
+                Some("use Edit(path), which covers every tool that changes files")
+            }
+            RuleScope::Paths(PathAccess::Read, _) if !self.tool.is_family() => {
+                Some("use Read(path), which covers every tool that reads files")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it means every use of a tool, so that a denied tool need not be offered at all.
+    pub(crate) fn is_about_all_of(&self, tool: &str) -> bool {
+        self.what == RuleScope::Every && self.tool.names(tool, self.behaviour)
+    }
+
+    /// Whether it is about a part of a tool's uses.
+    pub(crate) fn is_scoped_command(&self) -> bool {
+        matches!(self.what, RuleScope::Commands(_))
+    }
+
+    /// Whether it is about files.
+    pub(crate) fn is_about_paths(&self) -> bool {
+        matches!(self.what, RuleScope::Paths(..))
+    }
+
+    /// Whether the rule is about this tool.
+    pub(crate) fn covers_tool(&self, tool: &str) -> bool {
+        self.tool.names(tool, self.behaviour)
+    }
+
+    /// The tool it is about, as it was written.
+    pub(crate) fn tool_text(&self) -> &str {
+        self.tool.text()
+    }
+
+    /// Takes a tool's own name for an alias or another spelling of it.
+    pub(crate) fn rename(&mut self, name: &str) {
+        self.tool = ToolPattern::of(name);
+    }
+
+    fn names(&self, subject: &RuleSubject<'_>, behaviour: Behaviour) -> bool {
+        self.tool.names(subject.tool, behaviour)
+            || subject.given.is_some_and(|given| self.tool.names(given, behaviour))
+    }
+
+    /// Whether a rule that denies or asks means a call.
+    pub(crate) fn restricts(&self, subject: &RuleSubject<'_>) -> Match {
+        let own = self.names(subject, self.behaviour);
+        match &self.what {
+            RuleScope::Every if own => Match::Yes,
+            RuleScope::Every => Match::sure(self.is_of_family(subject)),
+            RuleScope::Commands(pattern) if own => match &subject.facts.commands {
+                Some(facts) => pattern.restricts(facts),
+                None => Match::No,
+            },
+            RuleScope::Paths(access, pattern) => restricts_paths(*access, pattern, subject),
+            RuleScope::Hosts(pattern) if own => {
+                Match::sure(subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host)))
+            }
+            RuleScope::Named(name, prefix) if own => {
+                Match::sure(tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny))
+            }
+            RuleScope::Parameter(name, value) if own => {
+                Match::sure(tool::has_value(subject.input, name, value))
+            }
+            _ => Match::No,
+        }
+    }
+
+    /// Whether the rule is about a call, read generously; `None` if that cannot be told.
+    #[must_use]
+    pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
+        match self.restricts(&RuleSubject::new(tool, input, facts)) {
+            Match::Yes => Some(true),
+            Match::May => None,
+            Match::No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,
+            Match::No => Some(false),
+        }
+    }
+
+    /// Whether a rule that allows covers a whole call. Command lines are covered part by part; see [`Rule::covers_command`].
+    pub(crate) fn covers(&self, subject: &RuleSubject<'_>) -> bool {
+        let own = self.names(subject, Behaviour::Allow);
+        match &self.what {
+            RuleScope::Every => own,
+            RuleScope::Commands(pattern) => {
+                let line = subject.facts.commands.as_ref().filter(|_| own);
+                line.is_some_and(|facts| pattern.is_line(&facts.line))
+            }
+            RuleScope::Paths(access, pattern) => {
+                let kind = subject.facts.kind;
+                let meant = match access {
+                    PathAccess::Edit => {
+                        kind == CallKind::Edit || kind == CallKind::Read && self.reads_too(subject)
+                    }
+                    PathAccess::Read => kind == CallKind::Read,
+                };
+                let paths = &subject.facts.paths;
+                let fits = self.tool.is_family() && (own || !tool::is_foreign(subject.tool));
+                meant && fits && subject.facts.commands.is_none() && covers_all(pattern, paths)
+            }
+            RuleScope::Hosts(pattern) => {
+                own && subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host))
+            }
+            RuleScope::Named(name, prefix) => own && tool::is_named(subject, name, *prefix, Behaviour::Allow),
+            RuleScope::Parameter(..) => false,
+        }
+    }
+
+    /// Leave to edit a file is leave to read it.
+    fn reads_too(&self, subject: &RuleSubject<'_>) -> bool {
+        self.tool.is_family() && subject.facts.commands.is_none()
+    }
+
+    /// Whether a rule that allows covers one command of a line.
+    pub(crate) fn covers_command(&self, tool: &str, command: &PlainCommand) -> bool {
+        let own = self.tool.names(tool, Behaviour::Allow);
+        match &self.what {
+            RuleScope::Every => own,
+            RuleScope::Commands(pattern) => own && pattern.covers(command),
+            _ => false,
+        }
+    }
+
+    /// Why a rule that allows does not cover a command that its star fits.
+    pub(crate) fn holds_back(&self, tool: &str, command: &PlainCommand) -> Option<HeldBack> {
+        match &self.what {
+            RuleScope::Commands(pattern) if self.tool.names(tool, Behaviour::Allow) => {
+                pattern.holds_back(command)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a rule that allows covers reading or changing a path that a command names.
+    pub(crate) fn covers_path(&self, access: PathAccess, path: &PathFact) -> bool {
+        match &self.what {
+            RuleScope::Every => access == PathAccess::Edit && self.tool.names("Edit", Behaviour::Allow),
+            RuleScope::Paths(own, pattern) => {
+                (*own == access || access == PathAccess::Read)
+                    && self.tool.is_family()
+                    && pattern.covers(path)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is a rule for one literal host.
+    pub(crate) fn names_host(&self) -> bool {
+        matches!(&self.what, RuleScope::Hosts(pattern) if pattern.is_literal())
+    }
+
+    /// Whether a rule that denies reading hides a path from searches.
+    fn hides(&self, path: &Names<'_>) -> bool {
+        matches!(&self.what, RuleScope::Paths(PathAccess::Read, pattern) if pattern.restricts(path))
+    }
+
+    /// A ban of Edit is one of every tool that changes files, and one of Read of every tool that reads them.
+    fn is_of_family(&self, subject: &RuleSubject<'_>) -> bool {
+        let commands = subject.facts.commands.as_deref();
+        let found = || commands.into_iter().flat_map(|commands| &commands.found);
+        if tool::is_foreign(subject.tool) {
+            return false;
+        }
+        let kind = subject.facts.kind;
+        let edits = || match commands {
+            Some(_) => found().any(|command| !command.writes.is_empty()),
+            None => kind == CallKind::Edit,
+        };
+        let reads = || match commands {
+            Some(_) => {
+                found().flat_map(|command| &command.reads).any(|named| named.naming != PathNaming::Mentioned)
+            }
+            None => kind == CallKind::Read && !subject.facts.paths.is_empty(),
+        };
+        let means = |family| self.tool.names(family, self.behaviour);
+        means("Edit") && edits() || means("Read") && reads()
+    }
+
+    fn is_about_reading(&self) -> bool {
+        matches!(self.what, RuleScope::Paths(PathAccess::Read, _))
+    }
+
+    /// Whether it lets so much run that a mode in which a model judges must not rely on it.
+    pub(crate) fn is_broad(&self) -> bool {
+        match &self.what {
+            RuleScope::Every => {
+                ["Bash", "Monitor", "Agent"].into_iter().any(|tool| self.tool.names(tool, Behaviour::Allow))
+            }
+            RuleScope::Commands(pattern) => pattern.is_broad(),
+            _ => false,
+        }
+    }
+}
+
+fn covers_all(pattern: &PathPattern, paths: &[PathFact]) -> bool {
+    !paths.is_empty() && paths.iter().all(|path| pattern.covers(path))
+}
+
+/// What may not be read may not be changed either.
+fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> Match {
+    if subject.facts.commands.is_some() {
+        return restricts_commands(access, pattern, subject);
+    }
+    let meant = match access {
+        PathAccess::Read => matches!(subject.facts.kind, CallKind::Read | CallKind::Edit),
+        PathAccess::Edit => subject.facts.kind == CallKind::Edit,
+    };
+    let restricts = |path: &PathFact| match &path.resolved {
+        _ if pattern.restricts(&Names::of(path)) => Match::Yes,
+        Some(_) => Match::No,
+        // It leads nobody knows where.
+        None => Match::May,
+    };
+    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(Match::No)
+}
+
+fn restricts_commands(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> Match {
+    let meant =
+        subject.touched().iter().filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
+    // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
+    let is_deep = |path: &TouchedPath<'_>| path.named.recursive && path.access == access;
+    let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));
+    matches.max().unwrap_or(Match::No)
+}
+
+/// All rules of a session, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub(crate) deny: Vec<Rule>,
+    pub(crate) ask: Vec<Rule>,
+    pub(crate) allow: Vec<Rule>,
+    /// Every rule as it was written, to find doubles among very many.
+    written: Arc<BTreeSet<RuleKey>>,
+}
+
+/// What makes two rules the same: their list, their text and where they stand.
+type RuleKey = (Behaviour, Arc<str>, RuleSource);
+
+impl Rules {
+    /// Reads a rule and adds it, unless it is there.
+    pub fn add(
+        &mut self,
+        behaviour: Behaviour,
+        text: &str,
+        source: RuleSource,
+        anchors: &Anchors,
+    ) -> Result<(), RuleError> {
+        let rule = Rule::parse(behaviour, text, source, anchors)?;
+        let written = (behaviour, rule.text.clone(), rule.source.clone());
+        if Arc::make_mut(&mut self.written).insert(written) {
+            self.list_mut(behaviour).push(rule);
+        }
+        Ok(())
+    }
+
+    /// Takes out the rules of a kind that do not stay.
+    pub(crate) fn retain(&mut self, behaviour: Behaviour, stays: impl Fn(&Rule) -> bool) {
+        self.list_mut(behaviour).retain(stays);
+        let key = |rule: &Rule| (rule.behaviour, rule.text.clone(), rule.source.clone());
+        self.written =
+            Arc::new([&self.deny, &self.ask, &self.allow].into_iter().flatten().map(key).collect());
+    }
+
+    /// Rules that allow these tools altogether.
+    #[must_use]
+    pub fn allowing<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
+        Self::about(Behaviour::Allow, tools)
+    }
+
+    /// Rules that deny these tools altogether.
+    #[must_use]
+    pub fn denying<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
+        Self::about(Behaviour::Deny, tools)
+    }
+
+    fn about<'a>(behaviour: Behaviour, tools: impl Iterator<Item = &'a str>) -> Self {
+        let mut rules = Self::default();
+        for tool in tools {
+            // A tool's own name is always a rule.
+            let _ = rules.add(behaviour, tool, RuleSource::session(), &Anchors::default());
+        }
+        rules
+    }
+
+    /// The rules of a kind.
+    #[must_use]
+    pub fn list(&self, behaviour: Behaviour) -> &[Rule] {
+        match behaviour {
+            Behaviour::Allow => &self.allow,
+            Behaviour::Ask => &self.ask,
+            Behaviour::Deny => &self.deny,
+        }
+    }
+
+    pub(crate) fn list_mut(&mut self, behaviour: Behaviour) -> &mut Vec<Rule> {
+        match behaviour {
+            Behaviour::Allow => &mut self.allow,
+            Behaviour::Ask => &mut self.ask,
+            Behaviour::Deny => &mut self.deny,
+        }
+    }
+
+    /// Whether a tool is denied altogether, so that it is not offered.
+    #[must_use]
+    pub fn removes(&self, tool: &str) -> bool {
+        self.deny.iter().any(|rule| rule.is_about_all_of(tool))
+    }
+
+    /// Whether a rule hides a path from reading, and so from searches.
+    #[must_use]
+    pub fn hides(&self, path: &PathFact) -> bool {
+        let names = Names::of(path);
+        self.deny.iter().any(|rule| rule.hides(&names))
+    }
+
+    /// Whether any rule hides anything.
+    #[must_use]
+    pub fn hides_anything(&self) -> bool {
+        self.deny.iter().any(Rule::is_about_reading)
+    }
+
+    /// Whether a path may not be read without a question, if at all.
+    #[must_use]
+    pub fn guards(&self, path: &PathFact) -> bool {
+        let names = Names::of(path);
+        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
+    }
+
+    /// Whether any path may not be read without a question.
+    #[must_use]
+    pub fn guards_anything(&self) -> bool {
+        self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! Patterns of paths, in the manner of ignore files, each with the place it is anchored at.
+
+use std::path::{Path, PathBuf};
+
+use windlass_protocol::{NamedPath, PathFact, PathNaming, UNKNOWN_TEXT};
+
+use super::subject::{NameSpelling, Names};
+use super::{Anchors, Behaviour, Match};
+
+mod form;
+
+use form::PatternForm;
+
+/// A pattern of paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PathPattern {
+    /// One pattern for each place it may be anchored at.
+    forms: Vec<PatternForm>,
+    /// The same without case: a restriction must hold for every spelling, and for what it says as it is written.
+    folded: Vec<PatternForm>,
+    /// Only what lies below what the pattern names.
+    below: bool,
+    /// Only directories, and what lies below them.
+    directory: bool,
+}
+
+impl PathPattern {
+    /// Reads what stands between the parentheses; the error says what is wrong.
+    pub(crate) fn parse(text: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<Self, &'static str> {
+        let restricts = behaviour != Behaviour::Allow;
+        let (text, directory) = match text.strip_suffix('/') {
+            Some(body) if !body.is_empty() && !body.ends_with('/') => (body, true),
+            _ => (text, false),
+        };
+        let (places, body) = places(text, restricts, anchors)?;
+        // Directories in a directory are not all that is in it.
+        let all = if directory && !restricts { "" } else { body };
+        let mut rest = if all == "**" { Some("") } else { all.strip_suffix("/**") };
+        while let Some(again) =
+            rest.and_then(|rest| if rest == "**" { Some("") } else { rest.strip_suffix("/**") })
+        {
+            rest = Some(again);
+        }
+        // A directory that nothing may be read in is not listed either.
+        let below = rest.is_some() && !restricts;
+        let body = rest.unwrap_or(body);
+        let anchored = text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
+        let floats =
+            !anchored && !body.is_empty() && (is_name(text) || restricts && rest.is_some_and(is_name));
+        let compiled = |folds: bool| {
+            let form = |place: &PathBuf| PatternForm::compile(place, body, floats, folds);
+            places.iter().map(form).collect::<Result<Vec<_>, _>>()
+        };
+        let folded = if restricts { compiled(true)? } else { Vec::new() };
+        Ok(Self { forms: compiled(false)?, folded, below, directory })
+    }
+
+    /// The same pattern for reading: whoever may read all that is in a directory may list it.
+    pub(crate) fn for_reading(mut self) -> Self {
+        self.below = false;
+        self
+    }
+
+    /// A pattern that means this path and no other.
+    pub(crate) fn literal(path: &Path) -> Option<String> {
+        let text = path.to_str().filter(|text| !text.chars().any(char::is_control))?;
+        let special = |c: char| matches!(c, '*' | '?' | '[' | '\\' | '(' | ')');
+        let escaped: String =
+            text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect();
+        Some(format!("/{escaped}"))
+    }
+
+    /// Whether an allow rule covers a path, by both of its names.
+    pub(crate) fn covers(&self, path: &PathFact) -> bool {
+        let covers = |name: &Path| {
+            let text = name.to_string_lossy();
+            self.forms.iter().any(|form| self.meets(form, &text, path.is_directory))
+        };
+        covers(&path.lexical) && path.resolved.as_deref().is_some_and(covers)
+    }
+
+    /// Whether a restriction means a path, by either of its names.
+    pub(crate) fn restricts(&self, names: &Names<'_>) -> bool {
+        // What may be a directory by now is taken for one.
+        names.each().any(|name| self.tries(name, |form, text| self.meets(form, text, true)))
+    }
+
+    /// Whether a restriction means a path that a command names, or may mean it.
+    pub(crate) fn restricts_named(&self, named: &NamedPath, names: &Names<'_>, is_deep: bool) -> Match {
+        let may_be = |name: &NameSpelling<'_>| self.tries(name, |form, text| may_meet(form, text, is_deep));
+        match named.naming {
+            // It may be mere text.
+            PathNaming::Mentioned if names.lexical().text().contains("/**/") && may_be(names.lexical()) => {
+                Match::May
+            }
+            PathNaming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
+            _ if self.restricts(names) => Match::Yes,
+            PathNaming::Unknown => Match::May,
+            PathNaming::Pattern if may_be(names.lexical()) => Match::May,
+            PathNaming::Exact if is_deep && names.each().any(may_be) => Match::May,
+            PathNaming::Pattern | PathNaming::Exact => Match::No,
+        }
+    }
+
+    /// Whether a path, or a directory above it, is what a form of the pattern says.
+    fn meets(&self, form: &PatternForm, text: &str, is_directory: bool) -> bool {
+        if form.is_empty() {
+            return !self.below || text.len() > 1;
+        }
+        let Some((mut walk, rest)) = form.begin(text) else { return false };
+        let mut chars = rest.chars().peekable();
+        loop {
+            let ends = walk.is_over();
+            match chars.next() {
+                Some('/') if ends => return true,
+                None => return ends && !self.below && (is_directory || !self.directory),
+                Some(c) if walk.take(c) => (),
+                Some(_) => return false,
+            }
+        }
+    }
+
+    /// Whether one of the forms fits a name, as it is written or without case.
+    fn tries(&self, name: &NameSpelling<'_>, fits: impl Fn(&PatternForm, &str) -> bool) -> bool {
+        self.forms.iter().any(|form| fits(form, name.text()))
+            || self.folded.iter().any(|form| fits(form, name.folded()))
+    }
+}
+
+/// Whether some name that a pattern of the shell stands for, or that lies below it, is what a form says. When in doubt, it is.
+fn may_meet(form: &PatternForm, text: &str, recursive: bool) -> bool {
+    let mut walk = form.walk();
+    let mut before = '/';
+    for (at, c) in text.char_indices() {
+        // It stands for directories at any depth.
+        if c == '*' && before == '/' && text[at..].starts_with("**/") {
+            return form.may_end_in(text.rsplit('/').next().unwrap_or_default());
+        }
+        let goes_on = match c {
+            '*' | '?' | '[' | ']' => walk.take_some_of_name(before == '/'),
+            UNKNOWN_TEXT => return true,
+            c => walk.take(c),
+        };
+        if !goes_on {
+            return false;
+        }
+        if c == '/' && walk.passed_end() {
+            return true;
+        }
+        before = c;
+    }
+    walk.is_over() || recursive && walk.take('/')
+}
+
+/// Whether a pattern is a single name, which means that name at any depth.
+fn is_name(text: &str) -> bool {
+    !text.contains('/')
+}
+
+/// Where a pattern is anchored, and what of it is left.
+fn places<'a>(
+    text: &'a str,
+    restricts: bool,
+    anchors: &Anchors,
+) -> Result<(Vec<PathBuf>, &'a str), &'static str> {
+    if text.is_empty() || text == "/" {
+        return Err("it names no path; write a pattern such as Read(src/**)");
+    }
+    if text.contains(UNKNOWN_TEXT) {
+        return Err("a path cannot contain a NUL character; remove it");
+    }
+    if let Some(rest) = text.strip_prefix("//") {
+        return Ok((vec!["/".into()], rest));
+    }
+    if text == "~" || text.starts_with("~/") {
+        let home =
+            anchors.home.clone().ok_or("the home directory is unknown; write a path that begins with //")?;
+        return Ok((vec![home], text.trim_start_matches('~').trim_start_matches('/')));
+    }
+    if let Some(rest) = text.strip_prefix('/') {
+        return Ok((vec![anchors.settings.clone()], rest));
+    }
+    let mut rest = text.strip_prefix("./").unwrap_or(text);
+    // A restriction on a relative path holds in every working directory.
+    let roots = if restricts { anchors.roots.clone() } else { vec![anchors.start.clone()] };
+    let mut places = if roots.is_empty() { vec![anchors.start.clone()] } else { roots };
+    while let Some(above) = rest.strip_prefix("../") {
+        rest = above;
+        for place in &mut places {
+            place.pop();
+        }
+    }
+    Ok((places, rest))
+}
+
+#[cfg(test)]
+mod tests;

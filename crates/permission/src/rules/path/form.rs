@@ -1,0 +1,263 @@
+//! A pattern at one place, and the walk of a path through it.
+
+use std::path::Path;
+
+use crate::rules::position_set::PositionSet;
+use crate::rules::text::fold;
+
+/// A pattern at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PatternForm {
+    tokens: Vec<Token>,
+    /// The characters it begins with.
+    head: String,
+    /// So many tokens are the head.
+    literal: usize,
+    /// The longest run of characters behind the head: most paths are told apart by it without a walk.
+    landmark: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    /// One character of a name.
+    One,
+    /// One character of a name out of a set.
+    Of {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
+    /// Any part of a name.
+    Any,
+    /// Any number of directories.
+    Deep,
+}
+
+impl PatternForm {
+    /// Reads what stands behind the place. What floats may be at any depth.
+    pub(super) fn compile(
+        place: &Path,
+        body: &str,
+        floats: bool,
+        folded: bool,
+    ) -> Result<Self, &'static str> {
+        let tokens = tokens(place, body, floats, folded)?;
+        let is_backwards = |token: &Token| matches!(token, Token::Of { ranges, .. } if ranges.iter().any(|(low, high)| low > high));
+        if tokens.iter().any(is_backwards) {
+            return Err("a range in brackets runs backwards; write it as [a-z]");
+        }
+        let head = characters(&tokens);
+        let literal = head.chars().count();
+        let is_char = |token: &Token| matches!(token, Token::Char(_));
+        let runs = tokens[literal..].split(|token| !is_char(token)).map(characters);
+        let landmark = runs.max_by_key(String::len).unwrap_or_default();
+        Ok(Self { tokens, head, literal, landmark })
+    }
+
+    /// Whether it means everything there is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The walk of a path that begins as the pattern does, and what is left of the path. `None` if the pattern cannot mean it,
+    /// nor anything above it.
+    pub(super) fn begin<'a, 'b>(&'a self, path: &'b str) -> Option<(Walk<'a>, &'b str)> {
+        let rest = path.strip_prefix(&*self.head)?;
+        if !rest.contains(&*self.landmark) {
+            return None;
+        }
+        let before = self.head.chars().next_back().unwrap_or('/');
+        Some((Walk::new(&self.tokens, self.literal, before), rest))
+    }
+
+    /// Whether a name that the shell finds by a pattern may be the last one that is meant, or lie in the directory that is.
+    pub(super) fn may_end_in(&self, pattern: &str) -> bool {
+        let is_between = |token: &Token| matches!(token, Token::Char('/') | Token::Deep);
+        let last = self.tokens.rsplit(is_between).next().unwrap_or_default();
+        let plain = last.iter().rev().take_while(|token| matches!(token, Token::Char(_))).count();
+        let end = characters(&last[last.len() - plain..]);
+        let is_whole = plain == last.len();
+        if is_whole && end.starts_with('.') && !pattern.starts_with('.') {
+            return false;
+        }
+        let ending = pattern.rsplit(['*', '?', ']']).next().unwrap_or_default();
+        let may_be_directory = is_whole && !end.trim_start_matches('.').contains('.');
+        may_be_directory || end.ends_with(ending) || ending.ends_with(&end)
+    }
+
+    /// The walk of a path from its beginning.
+    pub(super) fn walk(&self) -> Walk<'_> {
+        Walk::new(&self.tokens, 0, '/')
+    }
+}
+
+/// The characters that tokens begin with.
+fn characters(tokens: &[Token]) -> String {
+    let chars = tokens.iter().map_while(|token| match token {
+        Token::Char(c) => Some(*c),
+        Token::One | Token::Of { .. } | Token::Any | Token::Deep => None,
+    });
+    chars.collect()
+}
+
+/// The tokens of a body at a place.
+fn tokens(place: &Path, body: &str, floats: bool, folded: bool) -> Result<Vec<Token>, &'static str> {
+    let place = place.to_str().ok_or("its place has a name that is not UTF-8")?;
+    let place = place.trim_end_matches('/');
+    let place = if folded { fold(place) } else { place.to_owned() };
+    let body = if folded { fold(body) } else { body.to_owned() };
+    let mut tokens: Vec<Token> = place.chars().map(Token::Char).collect();
+    if floats {
+        tokens.extend([Token::Char('/'), Token::Deep]);
+    }
+    for (at, part) in body.split('/').filter(|part| !matches!(*part, "" | ".")).enumerate() {
+        if part == ".." {
+            return Err("`..` can stand only at its beginning");
+        }
+        if !(floats && at == 0 || tokens.last() == Some(&Token::Deep)) {
+            tokens.push(Token::Char('/'));
+        }
+        if part == "**" {
+            tokens.push(Token::Deep);
+        } else {
+            name(part, &mut tokens);
+        }
+    }
+    if tokens.last() == Some(&Token::Deep) {
+        tokens.push(Token::Any);
+    }
+    Ok(tokens)
+}
+
+fn name(part: &str, tokens: &mut Vec<Token>) {
+    let mut rest = part;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '*' => tokens.push(Token::Any),
+            '?' => tokens.push(Token::One),
+            '\\' => {
+                let c = rest.chars().next().unwrap_or('\\');
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+                tokens.push(Token::Char(c));
+            }
+            '[' => match set(rest) {
+                Some((token, after)) => {
+                    tokens.push(token);
+                    rest = after;
+                }
+                None => tokens.push(Token::Char('[')),
+            },
+            c => tokens.push(Token::Char(c)),
+        }
+    }
+}
+
+/// A set of characters behind `[`, and what follows it; `None` if it does not end.
+fn set(text: &str) -> Option<(Token, &str)> {
+    let negated = text.starts_with(['!', '^']);
+    let body = if negated { &text[1..] } else { text };
+    // A bracket that comes first is one of the set.
+    let first = body.chars().next()?.len_utf8();
+    let end = first + body.get(first..)?.find(']')?;
+    let chars: Vec<char> = body[..end].chars().collect();
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while let Some(&low) = chars.get(at) {
+        if let (Some('-'), Some(&high)) = (chars.get(at + 1), chars.get(at + 2)) {
+            ranges.push((low, high));
+            at += 3;
+        } else {
+            ranges.push((low, low));
+            at += 1;
+        }
+    }
+    Some((Token::Of { ranges, negated }, &body[end + 1..]))
+}
+
+/// How far in a pattern a path can have come.
+pub(super) struct Walk<'a> {
+    tokens: &'a [Token],
+    places: PositionSet,
+    spare: PositionSet,
+    before: char,
+    passed: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(tokens: &'a [Token], place: usize, before: char) -> Self {
+        let places = PositionSet::below(tokens.len() + 1);
+        let mut walk = Self { tokens, spare: places.clone(), places, before, passed: false };
+        walk.enter(place);
+        walk
+    }
+
+    /// What can stand for nothing is passed at once; any number of directories ends only where a name begins.
+    fn enter(&mut self, place: usize) {
+        let mut place = place;
+        while self.places.insert(place) {
+            match self.tokens.get(place) {
+                Some(Token::Any) => place += 1,
+                Some(Token::Deep) if self.before == '/' => place += 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// Goes on by one character; false if the pattern cannot.
+    pub(super) fn take(&mut self, c: char) -> bool {
+        self.passed = self.is_over();
+        self.before = c;
+        let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
+        self.places.clear();
+        for place in before.iter() {
+            match self.tokens.get(place) {
+                Some(Token::Char(wanted)) if *wanted == c => self.enter(place + 1),
+                Some(Token::One) if c != '/' => self.enter(place + 1),
+                Some(Token::Of { ranges, negated }) if c != '/' => {
+                    if ranges.iter().any(|&(low, high)| (low..=high).contains(&c)) != *negated {
+                        self.enter(place + 1);
+                    }
+                }
+                Some(Token::Any) if c != '/' => self.enter(place),
+                Some(Token::Deep) => self.enter(place),
+                Some(Token::Char(_) | Token::One | Token::Of { .. } | Token::Any) | None => (),
+            }
+        }
+        self.spare = before;
+        !self.places.is_empty() || self.passed
+    }
+
+    /// Goes on by any part of a name. The shell's patterns stand for no hidden name unless they begin with its dot.
+    pub(super) fn take_some_of_name(&mut self, first: bool) -> bool {
+        self.passed = false;
+        let mut reached = false;
+        for place in 0..=self.tokens.len() {
+            let blocked = match place.checked_sub(1).map(|before| &self.tokens[before]) {
+                Some(Token::Char('/')) => true,
+                Some(Token::Char('.')) if first => {
+                    matches!(
+                        place.checked_sub(2).map(|at| &self.tokens[at]),
+                        Some(Token::Char('/') | Token::Deep)
+                    )
+                }
+                _ => false,
+            };
+            reached = self.places.contains(place) || reached && !blocked;
+            if reached {
+                self.places.insert(place);
+            }
+        }
+        self.before = '*';
+        reached
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.places.contains(self.tokens.len())
+    }
+
+    /// Whether the pattern was at its end before the last character.
+    pub(super) fn passed_end(&self) -> bool {
+        self.passed
+    }
+}

@@ -1,0 +1,110 @@
+//! A call as rules see it.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::path::Path;
+
+use windlass_protocol::{CallFacts, NamedPath, PathFact, PathNaming, RawValue};
+
+use super::PathAccess;
+use super::text::fold;
+
+/// A call as rules see it. What they compare again and again is made once.
+pub(crate) struct RuleSubject<'a> {
+    /// The tool as the model names it, if rules name it in another way.
+    pub(super) given: Option<&'a str>,
+    /// As rules do.
+    pub(crate) tool: &'a str,
+    pub(crate) input: &'a RawValue,
+    pub(crate) facts: &'a CallFacts,
+    touched: OnceCell<Vec<TouchedPath<'a>>>,
+}
+
+/// A path that a command of the call names.
+pub(super) struct TouchedPath<'a> {
+    pub(super) access: PathAccess,
+    pub(super) named: &'a NamedPath,
+    pub(super) names: Names<'a>,
+}
+
+impl<'a> RuleSubject<'a> {
+    /// Tools have had other names, and rules go by the present one.
+    pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
+        let present = match tool {
+            "Task" => "Agent",
+            "SlashCommand" => "Skill",
+            // What it runs is a command line like any other.
+            "Monitor" => "Bash",
+            other => other,
+        };
+        let given = (present != tool).then_some(tool);
+        Self { given, tool: present, input, facts, touched: OnceCell::new() }
+    }
+
+    /// What the commands of the call name, in both readings.
+    pub(super) fn touched(&self) -> &[TouchedPath<'a>] {
+        self.touched.get_or_init(|| {
+            let commands = || self.facts.commands.iter();
+            let plain = commands().flat_map(|facts| facts.plain.iter().flatten());
+            let plain = plain.map(|command| (&command.reads, &command.writes));
+            let found = commands().flat_map(|facts| &facts.found);
+            let lists = found.map(|command| (&command.reads, &command.writes)).chain(plain);
+            let each = lists.flat_map(|(reads, writes)| {
+                let read = reads.iter().map(|named| (access(named), named));
+                read.chain(writes.iter().map(|named| (PathAccess::Edit, named)))
+            });
+            each.map(|(access, named)| TouchedPath { access, named, names: Names::of(&named.path) }).collect()
+        })
+    }
+}
+
+/// What code mentions it may change as well.
+fn access(read: &NamedPath) -> PathAccess {
+    if read.naming == PathNaming::Mentioned { PathAccess::Edit } else { PathAccess::Read }
+}
+
+/// The names of a path as restrictions compare them.
+pub(crate) struct Names<'a> {
+    lexical: NameSpelling<'a>,
+    /// Where it leads, if that is another name.
+    resolved: Option<NameSpelling<'a>>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn of(path: &'a PathFact) -> Self {
+        let resolved = path.resolved.as_deref().filter(|resolved| *resolved != path.lexical);
+        Self { lexical: NameSpelling::of(&path.lexical), resolved: resolved.map(NameSpelling::of) }
+    }
+
+    pub(super) fn lexical(&self) -> &NameSpelling<'a> {
+        &self.lexical
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = &NameSpelling<'a>> {
+        std::iter::once(&self.lexical).chain(&self.resolved)
+    }
+}
+
+/// A name as it is written, and without case.
+pub(super) struct NameSpelling<'a> {
+    text: Cow<'a, str>,
+    /// If it is another.
+    folded: Option<String>,
+}
+
+impl<'a> NameSpelling<'a> {
+    fn of(name: &'a Path) -> Self {
+        let text = name.to_string_lossy();
+        let is_folded = text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        let folded = (!is_folded).then(|| fold(&text));
+        Self { text, folded }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn folded(&self) -> &str {
+        self.folded.as_deref().unwrap_or(&self.text)
+    }
+}

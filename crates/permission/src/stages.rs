@@ -1,0 +1,450 @@
+//! Whether a call may run: an ordered list of stages over the facts of the call.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use windlass_protocol::{
+    CallFacts, CallKind, HookPermission, NamedPath, Offers, PathFact, PathNaming, RawValue, Ruling,
+    RulingRule, UNKNOWN_TEXT, Verdict,
+};
+
+use crate::rules::{Rule, RuleSubject, is_private};
+use crate::settings::{Answerer, PermissionMode, Permissions};
+
+mod advice;
+mod commands;
+mod free_paths;
+mod offer;
+mod prefixes;
+mod protected_paths;
+mod removals;
+mod restrictions;
+mod sandbox;
+
+pub use protected_paths::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
+
+use advice::Remedy;
+use free_paths::is_within;
+use restrictions::Restrictions;
+pub use sandbox::is_confined;
+
+/// A call as the stages see it.
+#[derive(Clone, Copy)]
+pub struct PermissionCase<'a> {
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// What the call was given.
+    pub input: &'a RawValue,
+    /// What the tool says about it.
+    pub facts: &'a CallFacts,
+    /// What a hook wants to become of it.
+    pub hook: Option<&'a HookPermission>,
+    /// Whether the same call was started before, and nobody knows what came of it.
+    pub doubtful: bool,
+    /// Files outside the working directories that tools made for reading.
+    pub readable: &'a BTreeSet<PathBuf>,
+    /// Who may do what.
+    pub permissions: &'a Permissions,
+    /// The working directories; the first is the project's.
+    pub roots: &'a [PathBuf],
+    /// Where the call would run.
+    pub cwd: &'a Path,
+}
+
+static NOTHING: BTreeSet<PathBuf> = BTreeSet::new();
+static NULL: LazyLock<Box<RawValue>> = LazyLock::new(|| RawValue::NULL.to_owned());
+
+impl<'a> PermissionCase<'a> {
+    /// A call that nothing is known of but these facts.
+    #[must_use]
+    pub fn new(
+        tool: &'a str,
+        facts: &'a CallFacts,
+        permissions: &'a Permissions,
+        roots: &'a [PathBuf],
+    ) -> Self {
+        let cwd = roots.first().map_or(Path::new("/"), |root| root);
+        let (input, readable) = (&**NULL, &NOTHING);
+        Self { tool, input, facts, hook: None, doubtful: false, readable, permissions, roots, cwd }
+    }
+
+    fn mode(&self) -> PermissionMode {
+        self.permissions.mode
+    }
+
+    /// What users call it.
+    fn noun(&self) -> &'static str {
+        if self.facts.commands.is_some() { "command" } else { "call" }
+    }
+
+    /// Whether files inside the working directories may be changed unasked.
+    fn accepts_edits(&self) -> bool {
+        matches!(self.mode(), PermissionMode::AcceptEdits | PermissionMode::Auto)
+    }
+
+    /// The rules that allow. Where a model judges, those that would let anything run do not count.
+    fn allow_rules(&self) -> impl Iterator<Item = &'a Rule> {
+        let judged = self.mode() == PermissionMode::Auto;
+        self.permissions.rules.allow.iter().filter(move |rule| !(judged && rule.is_broad()))
+    }
+}
+
+/// A call on its way through the stages, with what several of them look at.
+struct CaseReview<'a> {
+    case: PermissionCase<'a>,
+    subject: RuleSubject<'a>,
+    restrictions: Restrictions<'a>,
+}
+
+impl<'a> CaseReview<'a> {
+    fn new(case: &PermissionCase<'a>) -> Self {
+        let subject = RuleSubject::new(case.tool, case.input, case.facts);
+        let restrictions = Restrictions::of(case, &subject);
+        Self { case: *case, subject, restrictions }
+    }
+}
+
+impl<'a> std::ops::Deref for CaseReview<'a> {
+    type Target = PermissionCase<'a>;
+
+    fn deref(&self) -> &PermissionCase<'a> {
+        &self.case
+    }
+}
+
+/// A stage settles the case or passes it on.
+type Stage = fn(&CaseReview<'_>) -> Option<Ruling>;
+
+/// The stages, in order; the first that settles decides. What none settles is asked.
+const STAGES: [Stage; 19] = [
+    denied_by_hook,
+    denied_by_rule,
+    plan_mode,
+    asked_by_rule,
+    doubted_by_rule,
+    asked_by_hook,
+    needs_person,
+    outcome_unknown,
+    critical_removal,
+    private_host,
+    sandbox::leaves_sandbox,
+    bypass_mode,
+    protected_edit,
+    sandbox::confined_command,
+    allowed_by_hook,
+    allowed_by_rule,
+    harmless_call,
+    accepted_edit,
+    classified,
+];
+
+/// Decides about a call.
+#[must_use]
+pub fn judge(case: &PermissionCase<'_>) -> Ruling {
+    let review = CaseReview::new(case);
+    STAGES.iter().find_map(|stage| stage(&review)).unwrap_or_else(|| ask(case))
+}
+
+/// The rules that would let the same call run, each for what is missing and no more; empty if none would, or if something
+/// in the call cannot be seen.
+#[must_use]
+pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
+    offer::missing(case)
+}
+
+/// What would spare the question about a call.
+#[must_use]
+pub fn offers(case: &PermissionCase<'_>) -> Offers {
+    offer::offers(case)
+}
+
+/// Why nothing would spare the question about a call, in a few words.
+#[must_use]
+pub fn why_each_time(case: &PermissionCase<'_>) -> String {
+    let review = CaseReview::new(case);
+    let restrictions = &review.restrictions;
+    if let Some(rule) = restrictions.asking.or(restrictions.doubting) {
+        return format!("the rule {} ({}) requires it", rule.text, rule.source);
+    }
+    let removes_much = || removals::critical(&review).is_some();
+    let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.hidden);
+    let changed = protected_path(case);
+    let why = match case.hook {
+        Some(HookPermission::Ask(_)) => "a hook requires it",
+        _ if PERSONAL.contains(&case.tool) => "only you can answer it",
+        _ if case.doubtful => "whether it took effect before is unknown",
+        _ if removes_much() => "it deletes more than one project's files",
+        _ if changed.as_ref().is_some_and(|changed| changed.perhaps.is_some()) => {
+            "it may change a protected file"
+        }
+        _ if changed.is_some() => "it changes a protected file",
+        _ if sandbox::asks_to_leave(case) => "leaving the sandbox is asked about every time",
+        _ if case.permissions.managed_only => MANAGED_ONLY,
+        _ if hidden => "part of the command is invisible",
+        _ => "no rule can describe just this call",
+    };
+    why.to_owned()
+}
+
+/// Asks in place of a model that could not tell, or denies where nobody answers.
+#[must_use]
+pub fn ask_in_place(case: &PermissionCase<'_>, reason: String) -> Ruling {
+    ask_because(case, reason, || advice::remedy(case))
+}
+
+/// Whether there is somebody who answers questions.
+#[must_use]
+pub fn can_ask(permissions: &Permissions) -> bool {
+    permissions.asking == Answerer::Person && permissions.mode != PermissionMode::DontAsk
+}
+
+fn allow(reason: impl Into<String>) -> Ruling {
+    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into(), undecided: false }
+}
+
+fn allow_by(rule: &Rule) -> Ruling {
+    let reason = format!("Allowed by the rule {} ({}).", rule.text, rule.source);
+    Ruling { rule: Some(by_rule(rule)), ..allow(reason) }
+}
+
+fn deny(reason: impl Into<String>) -> Ruling {
+    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into(), undecided: false }
+}
+
+fn by_rule(rule: &Rule) -> RulingRule {
+    RulingRule { text: rule.text.clone(), source: rule.source.to_string().into() }
+}
+
+fn denied_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
+    let Some(HookPermission::Deny(reason)) = case.hook else { return None };
+    Some(deny(format!("A hook denied this call: {reason}")))
+}
+
+/// A denial is final, whatever allows the call.
+fn denied_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.denying?;
+    let reason = format!("The rule {} ({}) denies this {}.", rule.text, rule.source, case.noun());
+    Some(Ruling { rule: Some(by_rule(rule)), ..deny(reason) })
+}
+
+/// Plan mode stands before the rules that allow: nothing changes while a plan is made.
+fn plan_mode(case: &CaseReview<'_>) -> Option<Ruling> {
+    let changes = matches!(case.facts.kind, CallKind::Edit | CallKind::Execute);
+    (case.mode() == PermissionMode::Plan && changes)
+        .then(|| deny(advice::in_plan_mode(case, "Plan mode allows only reading.".to_owned())))
+}
+
+fn asked_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.asking?;
+    let reason =
+        format!("The rule {} ({}) requires approval for this {}.", rule.text, rule.source, case.noun());
+    // It beats every rule that allows, so another rule is no help.
+    let remedy =
+        || Remedy::Any(vec![advice::being_asked(case), format!("remove that rule from {}", rule.source)]);
+    let asked = ask_because(case, reason, remedy);
+    Some(Ruling { rule: Some(by_rule(rule)), ..asked })
+}
+
+/// Where something that is denied, or to be asked about, could hide and nobody can tell, it is asked about.
+fn doubted_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.doubting?;
+    let unseen = case.facts.commands.as_ref().and_then(|commands| commands.unseen.as_ref());
+    let why = unseen.map_or("what it names is only known when it runs", String::as_str);
+    let reason =
+        format!("The rule {} ({}) may apply; this cannot be checked: {why}.", rule.text, rule.source);
+    let asked = ask_because(case, reason, || Remedy::one("use a command that shows what it does"));
+    Some(Ruling { rule: Some(by_rule(rule)), ..asked })
+}
+
+/// A hook's question is asked whatever would allow the call; what denies it stands before this.
+fn asked_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
+    let Some(HookPermission::Ask(reason)) = case.hook else { return None };
+    Some(ask_because(case, format!("A hook requires approval: {reason}"), || {
+        Remedy::Any(vec![advice::being_asked(case), "change that hook".to_owned()])
+    }))
+}
+
+/// Tools whose whole purpose is an answer of the user. Nothing else can stand for it.
+const PERSONAL: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+
+fn needs_person(case: &CaseReview<'_>) -> Option<Ruling> {
+    PERSONAL.contains(&case.tool).then(|| {
+        let reason = format!("{} needs an answer from the user.", case.tool);
+        ask_because(case, reason, || Remedy::one(advice::being_asked(case)))
+    })
+}
+
+/// Nothing that does more than read is made twice without a decision, whatever else allows it.
+fn outcome_unknown(case: &CaseReview<'_>) -> Option<Ruling> {
+    let doubtful = case.doubtful && !case.facts.kind.is_read_only();
+    doubtful.then(|| {
+        let reason =
+            "The same call was running when the session was cut off; whether it took effect is unknown.";
+        ask_because(case, reason.to_owned(), || {
+            Remedy::one("check whether it took effect, then prompt again")
+        })
+    })
+}
+
+fn critical_removal(case: &CaseReview<'_>) -> Option<Ruling> {
+    let removed = removals::critical(case)?;
+    let path = &removed.path.lexical;
+    let what = match path.strip_prefix(case.cwd).unwrap_or(path).to_string_lossy() {
+        name if name.contains(UNKNOWN_TEXT) => {
+            format!("`{}`, which is only known at run time", name.replace(UNKNOWN_TEXT, "$…"))
+        }
+        _ => format!("`{}`", path.display()),
+    };
+    let is_asked = can_ask(case.permissions);
+    let reason = if is_asked {
+        format!("This would delete {what}.")
+    } else {
+        format!("Refused: this would delete {what}.")
+    };
+    Some(ask_because(case, reason, || Remedy::Hand))
+}
+
+/// What only this machine and its network can reach needs a rule that names the very host.
+fn private_host(case: &CaseReview<'_>) -> Option<Ruling> {
+    let url = case.facts.url.as_ref().filter(|url| is_private(&url.host))?;
+    let named = case.allow_rules().any(|rule| rule.names_host() && rule.covers(&case.subject));
+    if named {
+        return None;
+    }
+    let reason = format!("{} is an address of this machine or its network.", url.host);
+    Some(ask_because(case, reason, || advice::remedy(case)))
+}
+
+fn bypass_mode(case: &CaseReview<'_>) -> Option<Ruling> {
+    (case.mode() == PermissionMode::BypassPermissions)
+        .then(|| allow("The mode bypassPermissions allows everything."))
+}
+
+/// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
+fn protected_edit(case: &CaseReview<'_>) -> Option<Ruling> {
+    let changed = protected_path(case)?;
+    if case.mode() == PermissionMode::Auto {
+        return Some(classify(case));
+    }
+    let path = changed.path.lexical.display();
+    let reason = match changed.perhaps {
+        None => format!("This changes the protected file {path}."),
+        Some(name) => {
+            format!("This changes everything that {path} matches, perhaps a protected file such as {name}.")
+        }
+    };
+    Some(ask_because(case, reason, || advice::remedy(case)))
+}
+
+/// A hook's permission spares the question, and nothing else: what denies a call and what is always asked stand before it.
+fn allowed_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
+    (case.hook == Some(&HookPermission::Allow)).then(|| allow("A hook allowed this call."))
+}
+
+fn allowed_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
+    let rule = case.allow_rules().find(|rule| rule.covers(&case.subject));
+    rule.map(allow_by).or_else(|| commands::allowed(case))
+}
+
+/// Reading inside the working directories, and what touches only the session itself.
+fn harmless_call(case: &CaseReview<'_>) -> Option<Ruling> {
+    // The parts of a command line have been looked at one by one.
+    if case.facts.commands.is_some() {
+        return None;
+    }
+    match case.facts.kind {
+        CallKind::Session => Some(allow("This affects only the session itself.")),
+        CallKind::Read => {
+            let free = case.facts.paths.iter().all(|path| case.may_read(path));
+            free.then(|| allow("Reading inside the working directories needs no approval."))
+        }
+        CallKind::Fetch | CallKind::Edit | CallKind::Execute => None,
+    }
+}
+
+fn accepted_edit(case: &CaseReview<'_>) -> Option<Ruling> {
+    let edits = case.accepts_edits() && case.facts.kind == CallKind::Edit;
+    let inside = || !case.facts.paths.is_empty() && case.facts.paths.iter().all(|path| case.is_inside(path));
+    (edits && inside()).then(|| {
+        allow(format!("The mode {} allows edits inside the working directories.", case.mode().name()))
+    })
+}
+
+fn classified(case: &CaseReview<'_>) -> Option<Ruling> {
+    (case.mode() == PermissionMode::Auto).then(|| classify(case))
+}
+
+fn classify(case: &PermissionCase<'_>) -> Ruling {
+    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case), undecided: false }
+}
+
+fn ask(case: &PermissionCase<'_>) -> Ruling {
+    ask_because(case, reason(case), || advice::remedy(case))
+}
+
+/// Asks, or denies with the same reason where nobody answers.
+fn ask_because(case: &PermissionCase<'_>, reason: String, remedy: impl FnOnce() -> Remedy) -> Ruling {
+    if can_ask(case.permissions) {
+        return Ruling { verdict: Verdict::Ask, ..allow(reason) };
+    }
+    Ruling { undecided: true, ..deny(advice::denial(case, &reason, remedy())) }
+}
+
+/// What no rule of the user can do anything about.
+const MANAGED_ONLY: &str = "only rules in managed settings can allow it; ask your administrator";
+
+/// Why the call is not simply allowed.
+fn reason(case: &PermissionCase<'_>) -> String {
+    if let Some(reason) = commands::reason(case) {
+        return reason;
+    }
+    let (tool, facts) = (case.tool, case.facts);
+    match case.outside() {
+        None if facts.kind == CallKind::Edit || facts.url.is_some() => {
+            format!("{tool} of {} needs approval.", facts.target)
+        }
+        None => format!("{tool} needs approval."),
+        Some(PathFact { lexical, resolved: None, .. }) => {
+            format!("Where {} leads cannot be checked.", lexical.display())
+        }
+        Some(PathFact { lexical, resolved: Some(resolved), .. }) if is_within(lexical, case.roots) => {
+            format!("{} leads to {}, outside the working directories.", lexical.display(), resolved.display())
+        }
+        Some(PathFact { lexical, .. }) => {
+            format!("{} is outside the working directories.", lexical.display())
+        }
+    }
+}
+
+/// A path that is protected, or may be.
+struct ProtectedChange<'a> {
+    path: &'a PathFact,
+    /// A protected name that the path, a pattern, may stand for.
+    perhaps: Option<&'static str>,
+}
+
+/// The first protected path that the call would change.
+fn protected_path<'a>(case: &'a PermissionCase<'_>) -> Option<ProtectedChange<'a>> {
+    let edited = case.facts.paths.iter().filter(|_| case.facts.kind == CallKind::Edit);
+    let commands = case.facts.commands.as_deref();
+    let found = commands.into_iter().flat_map(|commands| &commands.found).flat_map(|command| &command.writes);
+    let plain = commands.into_iter().flat_map(|commands| commands.plain.iter().flatten());
+    let mut written = found.chain(plain.flat_map(|command| &command.writes));
+    let changed = |path: &'a PathFact| {
+        let is_protected = protected_paths::is_protected(path, &case.facts.git_directories, case.roots);
+        is_protected.then_some(ProtectedChange { path, perhaps: None })
+    };
+    let named = |named: &'a NamedPath| {
+        let by_pattern = || match named.naming {
+            PathNaming::Pattern => protected_paths::perhaps_protected(&named.path.lexical),
+            PathNaming::Exact | PathNaming::Unknown | PathNaming::Mentioned => None,
+        };
+        let perhaps = || Some(ProtectedChange { path: &named.path, perhaps: Some(by_pattern()?) });
+        changed(&named.path).or_else(perhaps)
+    };
+    edited.into_iter().find_map(changed).or_else(|| written.find_map(named))
+}
+
+#[cfg(test)]
+mod tests;

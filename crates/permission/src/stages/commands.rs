@@ -1,0 +1,174 @@
+//! Command lines: every command of a line needs its own leave.
+
+use std::path::Path;
+
+use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCommand, Ruling, UNKNOWN_TEXT};
+
+use super::{PermissionCase, allow, allow_by, is_within};
+use crate::rules::{PathAccess, Rule};
+
+/// Why a command of a line may run.
+pub(super) enum Allowance<'a> {
+    /// A rule covers it.
+    Rule(&'a Rule),
+    /// It only looks, where looking is free.
+    Looks,
+    /// It changes files where the mode lets it.
+    Changes,
+}
+
+/// What a command of a line still needs.
+pub(super) enum MissingRight<'a> {
+    /// A rule for the command itself.
+    Command,
+    /// Leave to change what a redirection names.
+    Write(&'a PathFact),
+    /// Leave to read what it names.
+    Read(&'a PathFact),
+    /// Nothing but a person can tell.
+    Person,
+}
+
+/// The line, if every command in it may run.
+pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
+    let commands = case.facts.commands.as_ref()?.plain.as_ref().ok()?;
+    let allowances =
+        commands.iter().map(|command| allowance(case, command)).collect::<Result<Vec<_>, _>>().ok()?;
+    let rule = allowances.iter().find_map(|allowance| match allowance {
+        Allowance::Rule(rule) => Some(*rule),
+        Allowance::Looks | Allowance::Changes => None,
+    });
+    if let Some(rule) = rule {
+        return Some(allow_by(rule));
+    }
+    let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
+    let freed =
+        |named: &NamedPath| case.allow_rules().find(|rule| rule.covers_path(PathAccess::Edit, &named.path));
+    if let Some(rule) = written.clone().find_map(freed) {
+        return Some(allow_by(rule));
+    }
+    let changes = allowances.iter().any(|allowance| matches!(allowance, Allowance::Changes))
+        || written.next().is_some();
+    Some(allow(if changes {
+        format!("The mode {} allows changes of files inside the working directories.", case.mode().name())
+    } else {
+        "This only reads, inside the working directories.".to_owned()
+    }))
+}
+
+/// Whether one command may run, and why.
+pub(super) fn allowance<'a>(
+    case: &PermissionCase<'a>,
+    command: &'a PlainCommand,
+) -> Result<Allowance<'a>, MissingRight<'a>> {
+    if command.network {
+        return Err(MissingRight::Person);
+    }
+    let redirected = |list: &'a [NamedPath]| list.iter().filter(|named| named.redirected);
+    let may_change = |named: &&NamedPath| !is_free(case, named);
+    if let Some(named) = redirected(&command.writes).find(may_change) {
+        return Err(if is_exact(named) { MissingRight::Write(&named.path) } else { MissingRight::Person });
+    }
+    if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
+        return match redirected(&command.reads).find(|named| !is_exact(named) || !case.may_read(&named.path))
+        {
+            None => Ok(Allowance::Rule(rule)),
+            Some(named) if is_exact(named) => Err(MissingRight::Read(&named.path)),
+            Some(_) => Err(MissingRight::Person),
+        };
+    }
+    match command.effect {
+        CommandEffect::Looks => match case.named(&command.reads, |case, named| case.may_read(&named.path)) {
+            None => Ok(Allowance::Looks),
+            Some(_) => Err(MissingRight::Command),
+        },
+        CommandEffect::ChangesFiles if case.accepts_edits() => {
+            let reads = case.named(&command.reads, |case, named| case.may_read(&named.path));
+            match reads.or_else(|| case.named(&command.writes, PermissionCase::may_change)) {
+                None => Ok(Allowance::Changes),
+                Some(_) => Err(MissingRight::Command),
+            }
+        }
+        CommandEffect::ChangesFiles | CommandEffect::Unknown => Err(MissingRight::Command),
+    }
+}
+
+fn is_exact(named: &NamedPath) -> bool {
+    named.naming == PathNaming::Exact
+}
+
+fn is_free(case: &PermissionCase<'_>, named: &NamedPath) -> bool {
+    is_exact(named) && case.may_write(&named.path)
+}
+
+/// Why a line is not simply allowed.
+pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
+    let facts = case.facts.commands.as_ref()?;
+    let commands = match &facts.plain {
+        Ok(commands) => commands,
+        Err(why) => {
+            return Some(format!("This command needs approval: it cannot be fully analysed ({why})."));
+        }
+    };
+    let lacking = commands.iter().find_map(|command| Some((command, allowance(case, command).err()?)));
+    Some(match lacking {
+        None => format!("{} needs approval.", case.tool),
+        Some((command, MissingRight::Write(path))) => {
+            format!("No rule allows `{}` to write to {}.", command.text, path.lexical.display())
+        }
+        Some((command, MissingRight::Read(path))) => {
+            format!("No rule allows `{}` to read {}.", command.text, path.lexical.display())
+        }
+        Some((command, MissingRight::Command | MissingRight::Person)) => unallowed(case, command),
+    })
+}
+
+/// What is said about a command that has no leave of its own.
+fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
+    if let Some(path) = outside(case, command) {
+        return format!(
+            "`{}` reads {}, outside the working directories.",
+            command.text,
+            leads_to(case, path).display()
+        );
+    }
+    format!("No rule allows `{}`.{}", command.text, held_back(case, command).unwrap_or_default())
+}
+
+/// The name of a path that is outside: a link can lead there from a name inside.
+fn leads_to<'a>(case: &PermissionCase<'_>, path: &'a PathFact) -> &'a Path {
+    match &path.resolved {
+        Some(resolved) if is_within(&path.lexical, case.roots) => resolved,
+        _ => &path.lexical,
+    }
+}
+
+/// What is said about a rule whose star fits a command and does not cover it.
+fn held_back(case: &PermissionCase<'_>, command: &PlainCommand) -> Option<String> {
+    let (rule, held) =
+        case.allow_rules().find_map(|rule| Some((rule, rule.holds_back(case.tool, command)?)))?;
+    let why = match held.told {
+        Some(word) if word.contains(UNKNOWN_TEXT) => {
+            format!("`*` does not cover substituted commands (`{}`)", word.replace(UNKNOWN_TEXT, "$…"))
+        }
+        Some(word) => format!("`*` does not cover other programs (`{word}`)"),
+        None => "`*` does not cover what this does".to_owned(),
+    };
+    let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
+    Some(format!(
+        " The rule {} ({}) is not enough: {why}.{}",
+        rule.text,
+        rule.source,
+        other.unwrap_or_default()
+    ))
+}
+
+/// What a command that only looks, or only changes files, names outside.
+fn outside<'a>(case: &PermissionCase<'_>, command: &'a PlainCommand) -> Option<&'a PathFact> {
+    if command.effect == CommandEffect::Unknown {
+        return None;
+    }
+    case.named(&command.reads, |case, named| case.may_read(&named.path))
+        .filter(|named| is_exact(named))
+        .map(|named| &named.path)
+}

@@ -1,0 +1,195 @@
+//! What would let the same call run: rules, and another mode.
+
+use windlass_protocol::{CallKind, CommandFacts, Offers, Verdict};
+
+use super::commands::{MissingRight, allowance};
+use super::{PermissionCase, judge, prefixes};
+use crate::rules::{
+    Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, RuleSubject, runs_input, skill_text,
+};
+use crate::settings::{Answerer, PermissionMode, Permissions};
+
+/// A line that needs more rules than this is asked about each time.
+const RULES_MAX: usize = 5;
+
+/// Everything that is offered with a question.
+pub(super) fn offers(case: &PermissionCase<'_>) -> Offers {
+    let rules = missing(case);
+    let prefix_rules = with_prefixes(case, &rules);
+    Offers { rules, prefix_rules, accepts_edits: mode(case) == Some(PermissionMode::AcceptEdits) }
+}
+
+/// The least permissive mode besides the present one in which the very same call passes. `bypassPermissions` is never offered.
+pub(super) fn mode(case: &PermissionCase<'_>) -> Option<PermissionMode> {
+    let allows = |mode: &PermissionMode| {
+        let permissions = Permissions { mode: *mode, asking: Answerer::Person, ..case.permissions.clone() };
+        *mode != case.mode() && passes(case, &permissions)
+    };
+    let is_allowed = || with(case, &[]).is_some_and(|permissions| passes(case, &permissions));
+    [PermissionMode::Default, PermissionMode::AcceptEdits].into_iter().find(allows).filter(|_| !is_allowed())
+}
+
+/// The missing rules with a star behind those commands whose further words are harmless; empty if that changes nothing.
+fn with_prefixes(case: &PermissionCase<'_>, rules: &[String]) -> Vec<String> {
+    let commands = case.facts.commands.iter().flat_map(|commands| commands.plain.iter().flatten());
+    let prefixes: Vec<(String, String)> = commands
+        .filter_map(|command| {
+            let exact = CommandPattern::literal(&command.words)?;
+            let prefix = CommandPattern::literal(prefixes::useful(&command.words)?)?;
+            Some((format!("{}({exact})", case.tool), format!("{}({prefix} *)", case.tool)))
+        })
+        .collect();
+    let mut wider: Vec<String> = Vec::new();
+    for rule in rules {
+        let prefix = prefixes.iter().find(|(exact, _)| exact == rule).map_or(rule, |(_, prefix)| prefix);
+        if !wider.contains(prefix) {
+            wider.push(prefix.clone());
+        }
+    }
+    let allows = || with(case, &wider).is_some_and(|permissions| passes(case, &permissions));
+    if wider != rules && allows() { wider } else { Vec::new() }
+}
+
+/// The missing rules. They are offered only if with them the very same call passes, and where rules of the user count.
+pub(super) fn missing(case: &PermissionCase<'_>) -> Vec<String> {
+    if case.permissions.managed_only { Vec::new() } else { sufficient(case) }
+}
+
+/// The rules that would do, whoever may set them.
+pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
+    let mut rules: Vec<String> = Vec::new();
+    // What lacks leave for a file may lack it for itself too, which shows only when the file has it.
+    while rules.len() <= RULES_MAX {
+        let Some(permissions) = with(case, &rules) else { return Vec::new() };
+        let again = PermissionCase { permissions: &permissions, ..*case };
+        if passes(case, &permissions) {
+            return needed(case, rules);
+        }
+        let more: Vec<String> = candidates(&again).into_iter().filter(|rule| !rules.contains(rule)).collect();
+        if more.is_empty() {
+            return Vec::new();
+        }
+        rules.extend(more);
+    }
+    Vec::new()
+}
+
+/// A rule for the very line, if the line passes with it. It may be one that a question does not offer to keep: what `$x` or the input of
+/// a command brings is another thing each time.
+pub(super) fn whole_line(case: &PermissionCase<'_>) -> Option<String> {
+    let commands = case.facts.commands.as_ref().filter(|commands| !commands.hidden)?;
+    let rule = format!("{}({})", case.tool, CommandPattern::literal_line(&commands.line)?);
+    let permissions = with(case, std::slice::from_ref(&rule))?;
+    passes(case, &permissions).then_some(rule)
+}
+
+/// Those of some rules that a call does not pass without.
+fn needed(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String> {
+    let passes = |rules: &[String]| with(case, rules).is_some_and(|permissions| passes(case, &permissions));
+    let mut at = 0;
+    while rules.len() > 1 && at < rules.len() {
+        let rule = rules.remove(at);
+        if !passes(&rules) {
+            rules.insert(at, rule);
+            at += 1;
+        }
+    }
+    rules
+}
+
+/// Whether the call runs unasked with these permissions.
+pub(super) fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
+    judge(&PermissionCase { permissions, ..*case }).verdict == Verdict::Allow
+}
+
+/// The permissions with some rules besides, with a person to ask so that no advice is sought for them; nothing if one of the
+/// rules is none.
+pub(super) fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
+    // It allows what the mode `default` allows.
+    let mode = if case.mode() == PermissionMode::DontAsk { PermissionMode::Default } else { case.mode() };
+    let mut permissions = Permissions { asking: Answerer::Person, mode, ..case.permissions.clone() };
+    let anchors = Anchors { roots: case.roots.to_vec(), ..Anchors::default() };
+    for rule in rules {
+        permissions.rules.add(Behaviour::Allow, rule, RuleSource::session(), &anchors).ok()?;
+    }
+    Some(permissions)
+}
+
+fn candidates(case: &PermissionCase<'_>) -> Vec<String> {
+    if let Some(commands) = &case.facts.commands {
+        if commands.hidden {
+            return Vec::new();
+        }
+        return match &commands.plain {
+            Ok(_) => of_commands(case),
+            Err(_) => of_line(case, commands).into_iter().collect(),
+        };
+    }
+    if let Some(url) = &case.facts.url {
+        let host = url.host.to_string();
+        // As a rule, a star would mean many hosts.
+        return if host.contains('*') { vec![] } else { vec![format!("{}(domain:{host})", case.tool)] };
+    }
+    let subject = RuleSubject::new(case.tool, case.input, case.facts);
+    if subject.tool == "Skill" {
+        return skill_text(&subject).map(|text| format!("Skill({text})")).into_iter().collect();
+    }
+    let access = match case.facts.kind {
+        CallKind::Edit => "Edit",
+        CallKind::Read if !case.facts.paths.is_empty() => "Read",
+        CallKind::Read | CallKind::Fetch | CallKind::Execute | CallKind::Session => {
+            return vec![case.tool.to_owned()];
+        }
+    };
+    let names = case.facts.paths.iter().flat_map(|path| [Some(&path.lexical), path.resolved.as_ref()]);
+    let mut rules: Vec<String> = Vec::new();
+    for name in names.flatten() {
+        let Some(text) = PathPattern::literal(name) else { return Vec::new() };
+        let rule = format!("{access}({text})");
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
+/// A line that cannot be taken apart is allowed as a whole or not at all.
+fn of_line(case: &PermissionCase<'_>, commands: &CommandFacts) -> Option<String> {
+    if commands.found.iter().any(|command| takes_program(&command.words)) {
+        return None;
+    }
+    CommandPattern::literal_line(&commands.line).map(|text| format!("{}({text})", case.tool))
+}
+
+/// Whether words leave it to the input what is run. Kept, they would allow every program.
+fn takes_program(words: &[String]) -> bool {
+    runs_input(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// One rule for each command that has no leave, and for each file that a redirection names.
+fn of_commands(case: &PermissionCase<'_>) -> Vec<String> {
+    let commands = case.facts.commands.iter().flat_map(|commands| commands.plain.iter().flatten());
+    let mut rules: Vec<String> = Vec::new();
+    for command in commands {
+        let rule = match allowance(case, command) {
+            Ok(_) => continue,
+            Err(MissingRight::Command) if takes_program(&command.words) => None,
+            Err(MissingRight::Command) => {
+                CommandPattern::literal(&command.words).map(|text| format!("{}({text})", case.tool))
+            }
+            Err(MissingRight::Write(path)) => {
+                PathPattern::literal(&path.lexical).map(|text| format!("Edit({text})"))
+            }
+            Err(MissingRight::Read(path)) => {
+                PathPattern::literal(&path.lexical).map(|text| format!("Read({text})"))
+            }
+            Err(MissingRight::Person) => None,
+        };
+        match rule {
+            Some(rule) if rules.contains(&rule) => (),
+            Some(rule) => rules.push(rule),
+            None => return Vec::new(),
+        }
+    }
+    rules
+}

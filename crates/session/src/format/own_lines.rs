@@ -1,0 +1,295 @@
+//! Lines of our own, which other programs skip: everything that is not said in the conversation itself.
+
+use std::sync::Arc;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+use windlass_protocol::{
+    CallId, Decision, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal,
+};
+
+use super::LogTime;
+use super::chain::Chain;
+use super::decode::Flaw;
+use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_field, put_json};
+use super::header::Header;
+use super::stored_elsewhere::StoredElsewhere;
+
+/// Something about the session itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionMark {
+    /// Which repository it belongs to; any JSON.
+    Repository(Arc<RawValueEq>),
+    /// The conversation goes on from an earlier entry, or from the start. Facts follow.
+    Rewound {
+        /// The entry.
+        to: Option<Uuid>,
+    },
+    /// What stands before was copied from another session.
+    Forked {
+        /// That session.
+        source: Uuid,
+        /// The last entry that was taken over, if not all were.
+        entry: Option<Uuid>,
+    },
+    /// A kind that this version does not know, or that is not its business.
+    Other {
+        /// The kind.
+        kind: Arc<str>,
+        /// What it says.
+        body: Arc<RawValueEq>,
+    },
+}
+
+/// What a line of our own says.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnLineBody {
+    Opened(Box<Header>),
+    Mark(SessionMark),
+    Heard { input: Box<Input>, held: Option<StoredElsewhere> },
+    Record(Box<Record>),
+    Facts { facts: Box<SessionSnapshot>, header: Box<Header>, chain: Box<Chain> },
+}
+
+struct RewindTarget {
+    to: Option<Uuid>,
+}
+
+struct ForkOrigin {
+    source: Uuid,
+    entry: Option<Uuid>,
+}
+
+struct FinishedCall {
+    call: CallId,
+    tool_use_id: Arc<str>,
+    is_error: bool,
+}
+
+struct RunEnding {
+    terminal: Terminal,
+    rest: Box<SessionMemory>,
+}
+
+/// The line itself tells when it was heard.
+impl FieldForm<Input> for PlainForm {
+    fn serialize<S: Serializer>(value: &Input, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        put_field::<_, Hex, _>(&mut map, "entropy", &value.entropy)?;
+        put_field::<_, Self, _>(&mut map, "event", &value.event)?;
+        map.end()
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Input, D::Error> {
+        let fields = JsonFields::deserialize(from)?;
+        let (entropy, event) = (fields.read::<_, Hex, _>("entropy")?, fields.plain("event")?);
+        Ok(Input { at_ms: 0, wall_ms: 0, entropy, event })
+    }
+}
+
+object!(RewindTarget { to });
+object!(ForkOrigin { source, entry });
+object!(FinishedCall { call, tool_use_id, is_error });
+object!(RunEnding { terminal, rest });
+
+/// How every line of our own begins.
+pub(crate) const BEGINNING: &str = r#"{"type":"windlass","kind":""#;
+
+/// How a line begins that restates everything.
+pub(crate) const FACTS_BEGINNING: &str = r#"{"type":"windlass","kind":"facts","#;
+
+/// A line that is being written, without what it says.
+#[derive(Serialize)]
+pub(crate) struct OwnLineFrame<'a> {
+    #[serde(rename = "type")]
+    pub(crate) owner: &'static str,
+    pub(crate) kind: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) at: u64,
+    pub(crate) wall: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timestamp: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) header: Option<As<&'a Header>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chain: Option<As<&'a Chain>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<As<&'a StoredElsewhere>>,
+}
+
+impl<'a> OwnLineFrame<'a> {
+    pub(crate) fn new(kind: &'a str, seq: u64, at: LogTime) -> Self {
+        let LogTime { at_ms: at, wall_ms: wall } = at;
+        Self {
+            owner: "windlass",
+            kind,
+            seq,
+            at,
+            wall,
+            timestamp: None,
+            header: None,
+            chain: None,
+            held: None,
+        }
+    }
+
+    /// Appends the line.
+    pub(crate) fn put<T>(&self, of: &T, out: &mut Vec<u8>)
+    where
+        PlainForm: FieldForm<T>,
+    {
+        let start = out.len();
+        put_json(self, out);
+        out.pop();
+        out.extend_from_slice(br#","of":"#);
+        put_json(&As::<_, PlainForm>::new(of), out);
+        finish(start, out);
+    }
+
+    /// Appends the line of something about which there is no more to say.
+    fn put_bare(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        put_json(self, out);
+        out.pop();
+        finish(start, out);
+    }
+}
+
+/// Ends the line that begins there with its sum.
+fn finish(start: usize, out: &mut Vec<u8>) {
+    let sum = crc32fast::hash(&out[start..]);
+    out.extend_from_slice(format!("{SUM_KEY}{sum:08x}\"}}\n").as_bytes());
+}
+
+const SUM_KEY: &str = r#","sum":""#;
+const SUM_LENGTH: usize = SUM_KEY.len() + 10;
+
+/// The sum at the end of a line and whether it is right; `None` for a line that somebody wrote anew.
+pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Flaw>> {
+    let (before, end) = line.split_at_checked(line.len().checked_sub(SUM_LENGTH)?)?;
+    let digits = end.strip_prefix(SUM_KEY)?.strip_suffix("\"}")?;
+    let written = u32::from_str_radix(digits, 16).ok()?;
+    let sum = crc32fast::hash(before.as_bytes());
+    Some(if sum == written { Ok(sum) } else { Err(Flaw("checksum mismatch".into())) })
+}
+
+/// The kind of the line of a record that is neither an entry nor something heard.
+pub(crate) fn kind(record: &Record) -> Option<&'static str> {
+    match record {
+        Record::Heard(_)
+        | Record::Said(_)
+        | Record::Answered(_)
+        | Record::Result(_)
+        | Record::Decided(Decision::Compacted(_)) => None,
+        Record::Retracted(_) => Some("retracted"),
+        Record::Queued(_) => Some("queued"),
+        Record::Dequeued => Some("dequeued"),
+        Record::Requested(_) => Some("requested"),
+        Record::Ruled(_) => Some("ruled"),
+        Record::Intended(_) => Some("intended"),
+        Record::Finished { .. } => Some("finished"),
+        Record::Decided(_) => Some("decided"),
+        Record::Spent(_) => Some("spent"),
+        Record::Repaired(_) => Some("repaired"),
+        Record::Ended { .. } => Some("ended"),
+        Record::Snapshot(_) => Some("facts"),
+    }
+}
+
+/// Appends the line of a record that is neither an entry nor something heard, nor restates everything.
+pub(crate) fn put_record(record: &Record, frame: &OwnLineFrame<'_>, out: &mut Vec<u8>) {
+    match record {
+        Record::Retracted(messages) => frame.put(messages, out),
+        Record::Queued(prompt) => frame.put(prompt, out),
+        Record::Requested(requested) => frame.put(requested, out),
+        Record::Ruled(ruled) => frame.put(ruled, out),
+        Record::Intended(intended) => frame.put(intended, out),
+        Record::Finished { call, tool_use_id, is_error } => {
+            frame.put(
+                &FinishedCall { call: *call, tool_use_id: tool_use_id.clone(), is_error: *is_error },
+                out,
+            );
+        }
+        Record::Decided(decision) => frame.put(decision, out),
+        Record::Spent(spent) => frame.put(spent, out),
+        Record::Repaired(repairs) => frame.put(repairs, out),
+        Record::Ended { terminal, rest } => {
+            frame.put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
+        }
+        Record::Dequeued => frame.put_bare(out),
+        Record::Heard(_)
+        | Record::Snapshot(_)
+        | Record::Said(_)
+        | Record::Answered(_)
+        | Record::Result(_) => {}
+    }
+}
+
+impl SessionMark {
+    pub(crate) fn kind(&self) -> &str {
+        match self {
+            Self::Repository(_) => "repository",
+            Self::Rewound { .. } => "rewound",
+            Self::Forked { .. } => "forked",
+            Self::Other { kind, .. } => kind,
+        }
+    }
+
+    /// Appends its line.
+    pub(crate) fn put(&self, seq: u64, at: LogTime, out: &mut Vec<u8>) {
+        let frame = OwnLineFrame::new(self.kind(), seq, at);
+        match self {
+            Self::Repository(body) | Self::Other { body, .. } => frame.put(body, out),
+            Self::Rewound { to } => frame.put(&RewindTarget { to: *to }, out),
+            Self::Forked { source, entry } => frame.put(&ForkOrigin { source: *source, entry: *entry }, out),
+        }
+    }
+}
+
+/// What a line of this kind says.
+pub(crate) fn take(kind: &str, at: LogTime, fields: &JsonFields<'_>) -> serde_json::Result<OwnLineBody> {
+    let record = match kind {
+        "opened" => return Ok(OwnLineBody::Opened(fields.plain("of")?)),
+        "repository" => return Ok(OwnLineBody::Mark(SessionMark::Repository(fields.plain("of")?))),
+        "rewound" => {
+            let RewindTarget { to } = fields.plain("of")?;
+            return Ok(OwnLineBody::Mark(SessionMark::Rewound { to }));
+        }
+        "forked" => {
+            let ForkOrigin { source, entry } = fields.plain("of")?;
+            return Ok(OwnLineBody::Mark(SessionMark::Forked { source, entry }));
+        }
+        "heard" => {
+            let mut input: Box<Input> = fields.plain("of")?;
+            (input.at_ms, input.wall_ms) = (at.at_ms, at.wall_ms);
+            return Ok(OwnLineBody::Heard { input, held: fields.plain("held")? });
+        }
+        "facts" => {
+            let (facts, header) = (fields.plain("of")?, fields.plain("header")?);
+            return Ok(OwnLineBody::Facts { facts, header, chain: fields.plain("chain")? });
+        }
+        "retracted" => Record::Retracted(fields.plain("of")?),
+        "queued" => Record::Queued(fields.plain("of")?),
+        "dequeued" => Record::Dequeued,
+        "requested" => Record::Requested(fields.plain("of")?),
+        "ruled" => Record::Ruled(fields.plain("of")?),
+        "intended" => Record::Intended(fields.plain("of")?),
+        "finished" => {
+            let FinishedCall { call, tool_use_id, is_error } = fields.plain("of")?;
+            Record::Finished { call, tool_use_id, is_error }
+        }
+        "decided" => Record::Decided(fields.plain("of")?),
+        "spent" => Record::Spent(fields.plain("of")?),
+        "repaired" => Record::Repaired(fields.plain("of")?),
+        "ended" => {
+            let RunEnding { terminal, rest } = fields.plain("of")?;
+            Record::Ended { terminal, rest }
+        }
+        other => {
+            let body = fields.plain("of")?;
+            return Ok(OwnLineBody::Mark(SessionMark::Other { kind: other.into(), body }));
+        }
+    };
+    Ok(OwnLineBody::Record(Box::new(record)))
+}

@@ -1,0 +1,247 @@
+//! What was heard is often said again in the very next lines: a block that a model completed, what a tool returned, a prompt.
+//! It is stored once; the line of what was heard names the place and a sum of it.
+
+use memchr::memmem;
+use windlass_protocol::{Block, Event, Input, MessageId, ModelEvent, Prompt, Record, ToolOutput};
+
+use super::form::{Hex, choice, text};
+
+/// Less than this is stored twice rather than by reference.
+const BYTES_MIN: usize = 256;
+
+/// Stands in front of what a result says. In a string, the quotes would be escaped.
+const CONTENT: &[u8] = br#""content":"#;
+
+/// Where the rest of what was heard stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum StoredElsewhere {
+    /// The block of an answer.
+    Answered { n: MessageId, crc: u32 },
+    /// What a tool returned, and perhaps its structured form.
+    Result { n: MessageId, crc: u32, structured: bool },
+    /// The blocks of a prompt.
+    Said { n: MessageId, crc: u32 },
+    /// The blocks of a prompt that waits.
+    Queued { crc: u32 },
+}
+
+choice!(StoredElsewhere {
+    "answered" = Answered { n, crc: Hex },
+    "result" = Result { n, crc: Hex, structured },
+    "said" = Said { n, crc: Hex },
+    "queued" = Queued { crc: Hex },
+});
+
+/// What is left to store of what was heard, and where the rest of it stands among the records that follow.
+pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, StoredElsewhere)> {
+    let (event, held) = match &input.event {
+        Event::Model { request, event: ModelEvent::Block { index, block } } => {
+            let held = following.iter().find_map(|record| holds_block(record, block))?;
+            let event = ModelEvent::Block { index: *index, block: Block::text("") };
+            (Event::Model { request: *request, event }, held)
+        }
+        Event::Finished { call, outcome } => {
+            let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
+            let keeps = matches!(held, StoredElsewhere::Result { structured: false, .. });
+            let rest = ToolOutput {
+                content: Vec::new(),
+                is_error: outcome.is_error,
+                structured: outcome.structured.clone().filter(|_| keeps),
+                seen: outcome.seen.clone(),
+                cwd: outcome.cwd.clone(),
+                readable: outcome.readable.clone(),
+            };
+            (Event::Finished { call: *call, outcome: rest }, held)
+        }
+        Event::Submit(prompt) => {
+            let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
+            (Event::Submit(without_blocks(prompt)), held)
+        }
+        Event::Steer(prompt) => {
+            let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
+            (Event::Steer(without_blocks(prompt)), held)
+        }
+        _ => return None,
+    };
+    Some((Input { event, ..*input }, held))
+}
+
+/// Whether a record is the place where the rest should stand.
+pub(crate) fn is_place(held: &StoredElsewhere, record: &Record) -> bool {
+    match (held, record) {
+        (StoredElsewhere::Answered { n, .. }, Record::Answered(answered)) => answered.id == *n,
+        (StoredElsewhere::Result { n, .. }, Record::Result(result)) => result.id == *n,
+        (StoredElsewhere::Said { n, .. }, Record::Said(said)) => said.message.id == *n,
+        (StoredElsewhere::Queued { .. }, Record::Queued(_)) => true,
+        _ => false,
+    }
+}
+
+/// Puts back what a record holds; whether it was the right one.
+pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -> bool {
+    match (event, held, record) {
+        (
+            Event::Model { event: ModelEvent::Block { block, .. }, .. },
+            StoredElsewhere::Answered { n, crc },
+            Record::Answered(answered),
+        ) if answered.id == *n && sum([&answered.block]) == *crc => {
+            *block = answered.block.clone();
+            true
+        }
+        (
+            Event::Finished { outcome, .. },
+            StoredElsewhere::Result { n, crc, structured },
+            Record::Result(result),
+        ) if result.id == *n && sum([&result.result]) == *crc => {
+            let Some(content) = content(&result.result) else { return false };
+            outcome.content = content;
+            if *structured {
+                outcome.structured.clone_from(&result.structured);
+            }
+            true
+        }
+        (
+            Event::Submit(prompt) | Event::Steer(prompt),
+            StoredElsewhere::Said { n, crc },
+            Record::Said(said),
+        ) if said.message.id == *n && sum(&said.message.blocks) == *crc => {
+            let (context, blocks) = said.message.blocks.split_at(said.context.min(said.message.blocks.len()));
+            (prompt.context, prompt.blocks) = (context.to_vec(), blocks.to_vec());
+            true
+        }
+        (
+            Event::Submit(prompt) | Event::Steer(prompt),
+            StoredElsewhere::Queued { crc },
+            Record::Queued(queued),
+        ) if sum(queued.context.iter().chain(&queued.blocks)) == *crc => {
+            (prompt.context, prompt.blocks) = (queued.context.clone(), queued.blocks.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+fn holds_block(record: &Record, block: &Block) -> Option<StoredElsewhere> {
+    let Record::Answered(answered) = record else { return None };
+    let holds = answered.block == *block && block.json().len() >= BYTES_MIN;
+    holds.then(|| StoredElsewhere::Answered { n: answered.id, crc: sum([block]) })
+}
+
+fn holds_outcome(record: &Record, outcome: &ToolOutput) -> Option<StoredElsewhere> {
+    let Record::Result(result) = record else { return None };
+    if result.result.json().len() < BYTES_MIN {
+        return None;
+    }
+    let holds = holds_text(&result.result, &outcome.content)
+        || content(&result.result).as_ref() == Some(&outcome.content);
+    if !holds {
+        return None;
+    }
+    let structured = outcome.structured.is_some() && outcome.structured == result.structured;
+    Some(StoredElsewhere::Result { n: result.id, crc: sum([&result.result]), structured })
+}
+
+/// Whether a result says the one text that was returned, both as we write them: then their bytes tell, however many they are.
+fn holds_text(result: &Block, returned: &[Block]) -> bool {
+    let [text] = returned else { return false };
+    let Some(text) =
+        text.json().strip_prefix(r#"{"type":"text","text":"#).and_then(|rest| rest.strip_suffix('}'))
+    else {
+        return false;
+    };
+    // In a string, the second of these quotes would be escaped: another field begins here.
+    if memmem::find(text.as_bytes(), br#"",""#).is_some() {
+        return false;
+    }
+    let said = memmem::find(result.json().as_bytes(), CONTENT).map(|at| &result.json()[at + CONTENT.len()..]);
+    said.and_then(|said| said.strip_prefix(text)).is_some_and(|rest| rest.starts_with([',', '}']))
+}
+
+fn holds_prompt(record: &Record, prompt: &Prompt) -> Option<StoredElsewhere> {
+    let blocks = || prompt.context.iter().chain(&prompt.blocks);
+    if blocks().map(|block| block.json().len()).sum::<usize>() < BYTES_MIN {
+        return None;
+    }
+    match record {
+        Record::Said(said)
+            if said.context == prompt.context.len() && said.message.blocks.iter().eq(blocks()) =>
+        {
+            Some(StoredElsewhere::Said { n: said.message.id, crc: sum(&said.message.blocks) })
+        }
+        Record::Queued(queued) if queued.context == prompt.context && queued.blocks == prompt.blocks => {
+            Some(StoredElsewhere::Queued { crc: sum(blocks()) })
+        }
+        _ => None,
+    }
+}
+
+fn without_blocks(prompt: &Prompt) -> Prompt {
+    Prompt {
+        context: Vec::new(),
+        blocks: Vec::new(),
+        id: prompt.id.clone(),
+        speaker: prompt.speaker,
+        priority: prompt.priority,
+        token_budget: prompt.token_budget,
+        start: prompt.start,
+    }
+}
+
+/// What a tool must have returned for this result.
+fn content(result: &Block) -> Option<Vec<Block>> {
+    let fields = windlass_protocol::RawObject::parse(result.json()).ok()?;
+    match fields.get("content") {
+        None => Some(Vec::new()),
+        Some(content) if content.get().starts_with('"') => Some(vec![Block::text(&text(content).ok()?)]),
+        Some(_) => Some(result.result_blocks()),
+    }
+}
+
+fn sum<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for block in blocks {
+        hasher.update(block.json().as_bytes());
+    }
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_in_its_result_by_its_bytes() {
+        let check = |returned: &str, result: &str, expected: bool| {
+            let block = |json: &str| Block::from_json(json).unwrap();
+            assert_eq!(holds_text(&block(result), &[block(returned)]), expected, "{returned} in {result}");
+        };
+        let result = |content: &str| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"\"content\":","content":{content}}}"#)
+        };
+        let text = |content: &str| format!(r#"{{"type":"text","text":{content}}}"#);
+        for said in
+            [r#""""#, r#""plain""#, r#""a \"quote\", and \\""#, r#""\",\"content\":""#, r#""ö\n\u0001""#]
+        {
+            check(&text(said), &result(said), true);
+            check(&text(said), &result(r#""something else""#), false);
+        }
+        check(&text(r#""a""#), &result(r#""ab""#), false);
+        check(r#"{"type":"text","text":"a","is_error":true}"#, &result(r#""a","is_error":true"#), false);
+        check(&text(r#""a""#), &result(r#""a","is_error":true"#), true);
+        check(r#"{"text":"a","type":"text"}"#, &result(r#""a""#), false);
+        check(&text(r#""a""#), r#"{"type":"tool_result","tool_use_id":"t"}"#, false);
+    }
+
+    #[test]
+    fn what_the_bytes_tell_is_what_a_reader_finds() {
+        for text in ["", "plain", "\"q\",\"r\"", "a\\\u{1}\u{7f}\u{2028}\tö\r\n", "\"content\":"] {
+            let returned = [Block::text(text)];
+            let result = Block::tool_result("t", &returned, false);
+            if holds_text(&result, &returned) {
+                assert_eq!(content(&result), Some(returned.to_vec()), "{text}");
+            } else {
+                assert!(text.is_empty(), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Small things that many crates need, each written once.
+
+pub mod folders;
+pub mod invisible;
+pub mod nearest;
+pub mod shorten;
+pub mod time;

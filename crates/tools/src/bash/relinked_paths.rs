@@ -1,0 +1,93 @@
+//! Places that lead elsewhere once a line has begun: links that it makes, and links that it moves or copies with a directory.
+
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+use windlass_protocol::{FoundCommand, NamedPath, PathNaming, PlainCommand};
+
+/// More entries of a directory are not looked through.
+const ENTRIES_MAX: usize = 5_000;
+
+/// Nobody knows what a path is by then that lies in such a place.
+pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [FoundCommand]) {
+    let places: Vec<PathBuf> = found.iter().flat_map(made).collect();
+    if places.is_empty() {
+        return;
+    }
+    for command in plain.iter_mut().flatten() {
+        doubt_each(&places, &mut command.reads, &mut command.writes);
+    }
+    for command in found {
+        doubt_each(&places, &mut command.reads, &mut command.writes);
+    }
+}
+
+fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPath]) {
+    // The command that makes a place knows what it does there; a redirection to it makes none.
+    let makes = writes.iter().any(|named| !named.redirected && places.contains(&named.path.lexical));
+    if makes {
+        return;
+    }
+    for named in reads.iter_mut().chain(writes) {
+        if places.iter().any(|place| named.path.lexical.starts_with(place)) {
+            named.naming = PathNaming::Unknown;
+        }
+    }
+}
+
+/// The places that lead elsewhere behind a command.
+fn made(command: &FoundCommand) -> Vec<PathBuf> {
+    let name = command.words.first().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
+    let targets =
+        command.writes.iter().filter(|named| !named.redirected).map(|named| named.path.lexical.clone());
+    match name {
+        // What it leads to comes first.
+        "ln" | "link" => targets.skip(1).collect(),
+        "cp" if command.words.iter().any(|word| is_link_option(word)) => targets.collect(),
+        "mv" | "cp" | "rsync" if command.reads.iter().any(holds_link) => targets.collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_link_option(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    letters.is_some_and(|letters| letters.contains('s')) || word.starts_with("--sym")
+}
+
+/// Whether something is a link, or a directory with one in it. Too much to look through may hold one.
+fn holds_link(named: &NamedPath) -> bool {
+    let path: &Path = &named.path.lexical;
+    let mut entries = WalkBuilder::new(path).standard_filters(false).build().enumerate();
+    entries.any(|(count, entry)| count > ENTRIES_MAX || entry.is_ok_and(|entry| entry.path_is_symlink()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commands::{LineContext, LineJudgement, line_facts};
+    use super::*;
+
+    #[test]
+    fn nobody_knows_what_lies_behind_a_link_that_the_line_makes_or_moves() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(cwd.join("linked")).unwrap();
+        std::fs::create_dir_all(cwd.join("plain")).unwrap();
+        std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
+        let check = |line: &str, expected: bool| {
+            let hidden = windlass_ports::Hidden::default();
+            let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
+            let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
+            let commands = facts.plain.as_ref().unwrap();
+            let mut named = commands.iter().flat_map(|command| command.reads.iter().chain(&command.writes));
+            assert_eq!(named.any(|named| named.naming == PathNaming::Unknown), expected, "{line}");
+        };
+        check("mv linked e && echo y > e/out/f", true);
+        check("mv linked e && cat e/out/hostname", true);
+        check("cp -a linked e && cat e/out/hostname", true);
+        check("ln -s plain z && cat z/a", true);
+        check("mv linked e", false);
+        check("mv linked e && cat f", false);
+        check("mv plain e && echo y > e/f", false);
+        check("cp -r plain e && cat e/f", false);
+    }
+}

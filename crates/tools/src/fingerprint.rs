@@ -1,0 +1,330 @@
+//! What a conversation knows of a file's content, without the content.
+//!
+//! One hash over all bytes tells whether anything changed; one small hash per line tells where. Both are `XXH3`,
+//! whose values are fixed by its specification, so what was stored in one process means the same in the next.
+//! Timestamps only spare work: a file that looks as it did is not read again, and one that was touched and holds the same
+//! bytes has not changed.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use memchr::memchr;
+use similar::{Algorithm, DiffTag};
+use windlass_protocol::FileSeen;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use crate::open::{OpenError, OpenFile, open_regular};
+use crate::plurals::counted;
+use crate::text_encoding::TextEncoding;
+
+/// Files with more lines than this are compared as a whole: the hashes of a file never take more than 1 MB.
+const LINES_MAX: usize = 250_000;
+/// Changed places that are shown in full.
+const PLACES_MAX: usize = 6;
+/// Lines shown of one changed place.
+const LINES_SHOWN_MAX: usize = 12;
+/// Bytes shown of one line.
+const LINE_BYTES_MAX: usize = 240;
+/// Comparing stops here and falls back to coarser places.
+const DIFF_TIME_MAX: Duration = Duration::from_millis(100);
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Computes a [`FileSeen`] from content that comes in pieces.
+pub(crate) struct SeenBuilder {
+    whole: Xxh3Default,
+    lines: Vec<u32>,
+    /// The start of a line whose end has not come yet.
+    open: Vec<u8>,
+    /// A line too long to keep until its end.
+    long: Option<LongLine>,
+    /// No hashes of lines: there are too many, or bytes do not tell where a line ends.
+    overflow: bool,
+    started: bool,
+}
+
+/// The hash of a line so far. A carriage return waits until it is known not to be part of the line's end.
+struct LongLine {
+    hash: Xxh3Default,
+    held_cr: bool,
+}
+
+impl LongLine {
+    fn update(&mut self, part: &[u8]) {
+        if part.is_empty() {
+            return;
+        }
+        if self.held_cr {
+            self.hash.update(b"\r");
+        }
+        self.hash.update(without_cr(part));
+        self.held_cr = part.ends_with(b"\r");
+    }
+}
+
+impl Default for SeenBuilder {
+    fn default() -> Self {
+        Self {
+            whole: Xxh3Default::new(),
+            lines: Vec::new(),
+            open: Vec::new(),
+            long: None,
+            overflow: false,
+            started: false,
+        }
+    }
+}
+
+impl SeenBuilder {
+    /// Takes the next piece.
+    pub(crate) fn update(&mut self, piece: &[u8]) {
+        self.whole.update(piece);
+        if !self.started && !piece.is_empty() {
+            self.started = true;
+            self.overflow = TextEncoding::has_utf16_bom(piece);
+        }
+        if self.overflow {
+            return;
+        }
+        let mut rest = piece;
+        while let Some(end) = memchr(b'\n', rest) {
+            self.end_line(&rest[..end]);
+            rest = &rest[end + 1..];
+            if self.lines.len() > LINES_MAX {
+                self.overflow = true;
+                self.lines = Vec::new();
+                return;
+            }
+        }
+        self.extend_line(rest);
+    }
+
+    fn extend_line(&mut self, part: &[u8]) {
+        if let Some(long) = &mut self.long {
+            long.update(part);
+        } else if self.open.len() + part.len() <= CHUNK_BYTES {
+            self.open.extend_from_slice(part);
+        } else {
+            let mut long = LongLine { hash: Xxh3Default::new(), held_cr: false };
+            long.update(&self.open);
+            long.update(part);
+            self.open.clear();
+            self.long = Some(long);
+        }
+    }
+
+    fn end_line(&mut self, part: &[u8]) {
+        let hash = if let Some(mut long) = self.long.take() {
+            long.update(part);
+            long.hash.digest()
+        } else if self.open.is_empty() {
+            xxh3_64(without_cr(part))
+        } else {
+            self.open.extend_from_slice(part);
+            let hash = xxh3_64(without_cr(&self.open));
+            self.open.clear();
+            hash
+        };
+        self.lines.push(short(hash));
+    }
+
+    /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
+    #[must_use]
+    pub(crate) fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
+        if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
+            self.end_line(&[]);
+        }
+        FileSeen {
+            path,
+            hash: self.whole.digest(),
+            lines: self.lines.into(),
+            whole,
+            shown: Vec::new(),
+            stamp: None,
+        }
+    }
+}
+
+/// Line ends are not part of a line's hash, so that a change of style is not a change of every line.
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
+fn short(hash: u64) -> u32 {
+    hash as u32
+}
+
+/// The knowledge of content that is in memory.
+#[must_use]
+pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
+    let mut builder = SeenBuilder::default();
+    builder.update(content);
+    builder.finish(path, whole)
+}
+
+/// The knowledge of a file at its resolved path, read in pieces. Blocks; meant for files that a command has
+/// just shown. Anything but a regular file is an error.
+pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
+    let OpenFile { mut file, stamp, .. } = open_regular(resolved)?;
+    let mut builder = SeenBuilder::default();
+    let mut buffer = vec![0; CHUNK_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => {
+                let seen = builder.finish(resolved.to_owned(), whole);
+                return Ok(FileSeen { stamp: Some(stamp), ..seen });
+            }
+            Ok(count) => builder.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The hash of the whole content alone.
+#[must_use]
+pub fn content_hash(content: &[u8]) -> u64 {
+    xxh3_64(content)
+}
+
+/// Says which lines differ between what was seen and the content now, and shows them as they are now. The text is
+/// bounded however much changed.
+#[must_use]
+pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding) -> String {
+    let now = seen_bytes(PathBuf::new(), new, true);
+    if now.hash == old.hash {
+        return "The content is the same.".to_owned();
+    }
+    if now.lines == old.lines && !now.lines.is_empty() {
+        return "Only line ends, or the end of the file, changed.".to_owned();
+    }
+    if now.lines.is_empty() || old.lines.is_empty() {
+        return format!("It now has {} bytes; the changed lines are unknown.", new.len());
+    }
+    let deadline = Instant::now() + DIFF_TIME_MAX;
+    let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old.lines, &now.lines, Some(deadline));
+    let changes: Vec<_> = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal).collect();
+    let mut text = String::new();
+    let lines: Vec<&[u8]> = lines_of(new).collect();
+    for op in changes.iter().take(PLACES_MAX) {
+        describe_place(&mut text, op, &lines, encoding);
+    }
+    if changes.len() > PLACES_MAX {
+        let _ = writeln!(text, "… and {}.", counted(changes.len() - PLACES_MAX, "more place"));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], encoding: TextEncoding) {
+    let (old, now) = (op.old_range(), op.new_range());
+    let span = |range: &Range<usize>| match range.len() {
+        1 => format!("line {}", range.start + 1),
+        _ => format!("lines {}-{}", range.start + 1, range.end),
+    };
+    let _ = match op.tag() {
+        DiffTag::Delete => {
+            let (was, next) = (span(&old), now.start + 1);
+            writeln!(text, "Removed: {was} you saw, before what is now line {next}.")
+        }
+        DiffTag::Insert => writeln!(text, "New {}:", span(&now)),
+        _ => writeln!(text, "Changed {} (was {}):", span(&now), span(&old)),
+    };
+    for (number, line) in (now.start + 1..).zip(&lines[now.clone()]).take(LINES_SHOWN_MAX) {
+        let cut = &line[..line.len().min(LINE_BYTES_MAX)];
+        let _ = writeln!(text, "{number}\t{}", encoding.decode_lossy(cut));
+    }
+    if now.len() > LINES_SHOWN_MAX {
+        let _ = writeln!(text, "… {}", counted(now.len() - LINES_SHOWN_MAX, "more line"));
+    }
+}
+
+/// The lines as they are hashed: without their ends.
+fn lines_of(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ended = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\n"));
+    content.split_inclusive(|byte| *byte == b'\n').map(move |line| without_cr(&line[..ended(line)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seen(content: &str) -> FileSeen {
+        seen_bytes("/f".into(), content.as_bytes(), true)
+    }
+
+    fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
+        (0..count).map(line).collect::<Vec<_>>().concat()
+    }
+
+    fn describe(old: &FileSeen, new: &str) -> String {
+        describe_change(old, new.as_bytes(), TextEncoding::detect(new.as_bytes()))
+    }
+
+    fn check(old: &str, new: &str, expected: &str) {
+        assert_eq!(describe(&seen(old), new), expected);
+    }
+
+    #[test]
+    fn changes_are_named_and_shown() {
+        check("a\nb\n", "a\nb\n", "The content is the same.");
+        check("a\nb\n", "a\r\nb\r\n", "Only line ends, or the end of the file, changed.");
+        check("a\nb\n", "a\nb", "Only line ends, or the end of the file, changed.");
+        check("a\nb\nc\n", "a\nB\nc\n", "Changed line 2 (was line 2):\n2\tB");
+        check("a\nc\n", "a\nb1\nb2\nc\n", "New lines 2-3:\n2\tb1\n3\tb2");
+        check("a\nb\nc\n", "a\nc\n", "Removed: line 2 you saw, before what is now line 2.");
+        check("", "a\n", "It now has 2 bytes; the changed lines are unknown.");
+    }
+
+    #[test]
+    fn the_description_is_bounded() {
+        let old = numbered(400, |n| format!("{n}\n"));
+        let new = numbered(400, |n| format!("{n}{}\n", "x".repeat(1000 * (n % 2))));
+        let text = describe(&seen(&old), &new);
+        assert!(text.contains("more places") && text.len() < 4000, "{} bytes", text.len());
+        let text = describe(&seen("one\n"), &new);
+        assert!(text.contains("388 more lines") && text.len() < 4000, "{text}");
+    }
+
+    #[test]
+    fn a_file_of_countless_lines_is_known_as_a_whole() {
+        let seen = seen_bytes("/f".into(), &vec![b'\n'; LINES_MAX + 5], true);
+        assert!(seen.lines.is_empty());
+        let text = describe(&seen, "x\n");
+        assert!(text.contains("the changed lines are unknown"), "{text}");
+    }
+
+    #[test]
+    fn a_file_on_disk_is_seen_as_its_bytes_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("f");
+        let content = numbered(40_000, |n| format!("line {n}\r\n"));
+        std::fs::write(&path, &content).unwrap();
+        let seen = seen_file(&path, true).unwrap();
+        assert_eq!(seen.stamp.unwrap().size, content.len() as u64);
+        assert_eq!(FileSeen { stamp: None, ..seen }, seen_bytes(path, content.as_bytes(), true));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(
+            parts in prop::collection::vec(prop_oneof![
+                Just("\n".to_owned()), Just("\r\n".to_owned()), Just("\r".to_owned()), "[ab]{0,4}",
+                Just("l".repeat(CHUNK_BYTES + 1)),
+            ], 0..12),
+            cut in 1_usize..90_000,
+        ) {
+            let content = parts.concat().into_bytes();
+            let mut builder = SeenBuilder::default();
+            for piece in content.chunks(cut) {
+                builder.update(piece);
+            }
+            prop_assert_eq!(builder.finish("/f".into(), true), seen_bytes("/f".into(), &content, true));
+        }
+    }
+}

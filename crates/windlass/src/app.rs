@@ -1,0 +1,72 @@
+//! The application: settings are read once, then sessions are opened.
+
+use windlass_config::{Config, Place};
+
+use crate::error::Error;
+use crate::model_choice::models;
+use crate::options::Options;
+use crate::permission_saver::PermissionSaver;
+use crate::session::Session;
+use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice};
+use crate::settings::{self, LoadedSettings, SettingsNotices};
+use crate::wiring::wire_models;
+
+/// Where and as what a run works: the directory, the settings that hold there, and what the caller asks for.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let project = tempfile::tempdir()?;
+/// let app = windlass::Windlass::open(windlass::Options::new().cwd(project.path()).model("opus"))?;
+/// assert_eq!(app.notices().all(), Vec::<String>::new());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Windlass {
+    options: Options,
+    place: Place,
+    settings: LoadedSettings,
+}
+
+impl Windlass {
+    /// Reads what user and administrator say, asks for trust, then reads what the project says.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let mut place = settings::place()?;
+        if let Some(cwd) = &options.cwd {
+            place.cwd = std::path::absolute(place.cwd.join(cwd)).map_err(Error::CurrentDirectory)?;
+        }
+        let ask = |files: &_, state: &_| options.agrees(files, state);
+        let settings = settings::load(options.settings_flags(), &place, ask)?;
+        Ok(Self { options, place, settings })
+    }
+
+    /// What the user should know about settings files.
+    #[must_use]
+    pub fn notices(&self) -> &SettingsNotices {
+        &self.settings.notices
+    }
+
+    /// Opens a session: a new one, or one that goes on.
+    ///
+    /// Nothing is written before the first prompt, and everything that can be checked without the network is checked here.
+    pub fn session(&self, choice: impl Into<SessionChoice>) -> Result<Session, Error> {
+        let Self { options, place, settings } = self;
+        let found = FoundSession::find(&choice.into(), &settings.home, &place.cwd, settings.git.as_ref())?;
+        let mut flags = options.flags.clone();
+        found.saved().fill(&mut flags);
+        let files = settings.effective.settings.clone();
+        let mut config = Config::with_files(settings.settings.clone(), &flags, place, files)?;
+        config.environment.clone_from(&settings.environment);
+        config.permissions.asking = options.asking;
+        let (key, origin) = (found.key, ProcessOrigin::new(&config, &flags, settings.git.clone()));
+        let chosen = match &options.models {
+            Some(models) => models.clone(),
+            None => models(&config)?,
+        };
+        let mut wired =
+            wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
+        wired.setup.untrusted_settings.clone_from(&settings.effective.skipped);
+        let open = found.open(&wired.engine, origin)?;
+        let saver = PermissionSaver { places: settings.places.clone(), home: settings.home.clone() };
+        Ok(Session::new(key, wired, open, saver, options.approver.clone()))
+    }
+}

@@ -1,0 +1,176 @@
+//! Why something cannot be done, and who must act on it.
+
+use uuid::Uuid;
+use windlass_config::{ConfigError, Problem, SharedFileError};
+use windlass_engine::{EngineError, SchemaError};
+use windlass_models::{ClientError, ScriptError};
+use windlass_ports::LogError;
+use windlass_sandbox::Unavailable;
+use windlass_session::{FindError, LeaseError, LoadError};
+
+/// Who can do something about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// Whoever gave the options, the prompt or the settings files.
+    User,
+    /// Whoever runs the machine: disks, directories, permissions, the kernel.
+    Operator,
+}
+
+/// Why no session can be opened or changed. The text names the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The process stands nowhere.
+    #[error("cannot use the current directory: {0}. Change to one that exists and is readable.")]
+    CurrentDirectory(std::io::Error),
+    /// A flag, a variable or a file has a value that cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Whoever names the sources twice may lose the rules of a file without knowing, whichever of the two would win.
+    #[error("--setting-sources is given more than once. Give it once, with all names separated by commas.")]
+    SourcesRepeated,
+    /// A settings file is so wrong that nothing may start.
+    #[error("{0}")]
+    Setting(Box<Problem>),
+    /// The list of trusted projects cannot be read or written.
+    #[error(transparent)]
+    Trust(SharedFileError),
+    /// No provider can be asked.
+    #[error(
+        "No API key is set. Set ANTHROPIC_API_KEY to a key; for a local server that speaks the Messages API, set \
+         ANTHROPIC_BASE_URL, such as to http://localhost:8080; or try `windlass demo`, which needs neither."
+    )]
+    NoKey,
+    /// The script in place of a model cannot be used.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// The client cannot be set up.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A model takes over from itself, or twice.
+    #[error("--fallback-model {name} is already {}. Give another model.", if *.is_main { "the model" } else { "among the fallback models" })]
+    Fallback {
+        /// The name as it was given.
+        name: String,
+        /// Whether it is the model itself.
+        is_main: bool,
+    },
+    /// The form of the answer is no JSON schema.
+    #[error("--json-schema: {0}.")]
+    Schema(SchemaError),
+    /// The engine refuses the configuration.
+    #[error("{0}.")]
+    Engine(#[from] EngineError),
+    /// A hook that nothing may start without is wrong.
+    #[error("{0}.")]
+    Hook(Box<windlass_hooks::HookProblem>),
+    /// The settings require a sandbox that cannot be had.
+    #[error(
+        "{0} The settings require the sandbox, so no commands run; set sandbox.failIfUnavailable to false to run \
+         them without it."
+    )]
+    Sandbox(Unavailable),
+    /// The session cannot be opened.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// Why a session cannot be found, opened or rewound.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// No session is meant, or several are.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// More than the given turn would be left out.
+    #[error("Resume rejected by --resume-drops-turn: {0}")]
+    DropsMore(String),
+    /// The log cannot be read or continued.
+    #[error("cannot open the session {id}: {problem}.")]
+    Unreadable {
+        /// Which session.
+        id: Uuid,
+        /// Why.
+        problem: LogProblem,
+    },
+    /// There is no room for the session.
+    #[error(
+        "cannot create the directory for sessions: {0}. Free some space or correct its permissions, or run without \
+         sessions (--no-session-persistence)."
+    )]
+    Directory(std::io::Error),
+    /// The id that was given is that of another session.
+    #[error("the session {0} already exists. Continue it with --resume {0}.")]
+    Exists(Uuid),
+    /// Another process is about to begin a session with the id that was given.
+    #[error("another process (pid {pid}) is starting the session {id}. Choose another id.")]
+    Starting {
+        /// The id.
+        id: Uuid,
+        /// The other process.
+        pid: u32,
+    },
+    /// Nothing of this session is on disk.
+    #[error("this session is not saved, so it cannot be rewound.")]
+    NotSaved,
+    /// The prompts of the session cannot be read.
+    #[error("cannot read the session: {0}.")]
+    Prompts(std::io::Error),
+    /// The conversation is as it was.
+    #[error("the conversation was not rewound: {0}.")]
+    NotRewound(LogProblem),
+    /// The conversation goes on from the earlier point, but a crash would forget that.
+    #[error("rewound the conversation, but the log has no record of it yet: {0}.")]
+    RewindNotLogged(LogError),
+}
+
+/// What is wrong with the log of a session.
+#[derive(Debug, thiserror::Error)]
+pub enum LogProblem {
+    /// It cannot be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The right to write it cannot be had.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+}
+
+impl Error {
+    /// Who must act.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        match self {
+            Self::CurrentDirectory(_) | Self::Trust(_) | Self::Sandbox(_) => Actor::Operator,
+            Self::Session(error) => error.actor(),
+            Self::Config(_)
+            | Self::SourcesRepeated
+            | Self::Setting(_)
+            | Self::NoKey
+            | Self::Script(_)
+            | Self::Client(_)
+            | Self::Fallback { .. }
+            | Self::Schema(_)
+            | Self::Engine(_)
+            | Self::Hook(_) => Actor::User,
+        }
+    }
+}
+
+impl SessionError {
+    /// Who must act.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        match self {
+            Self::Find(_) | Self::DropsMore(_) | Self::Exists(_) | Self::Starting { .. } | Self::NotSaved => {
+                Actor::User
+            }
+            Self::Unreadable { .. }
+            | Self::Directory(_)
+            | Self::Prompts(_)
+            | Self::NotRewound(_)
+            | Self::RewindNotLogged(_) => Actor::Operator,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The hooks of settings files, with everything they need of this program.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use windlass_config::{Config, Level};
+use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
+use windlass_engine::protocol::{ModelCard, RawValue};
+use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleError, RuleSource, Update};
+use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
+use windlass_sandbox::VariableChanges;
+use windlass_secrets::Redactor;
+use windlass_tools::describe;
+use windlass_wire::HookLines;
+
+use crate::error::Error;
+use crate::sandbox;
+use crate::supervision::launcher;
+use crate::wiring::SessionStorage;
+
+/// What hooks and commands share.
+pub struct HookSurroundings {
+    /// What hooks that are programs run in.
+    pub confinement: Confinement,
+    /// The variables that hooks set for commands.
+    pub later: VariableChanges,
+}
+
+/// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
+pub fn read_hooks(config: &Config) -> Result<(HookSet, Vec<String>), Error> {
+    let mut set = HookSet::default();
+    let mut problems = Vec::new();
+    let anchors = &config.permissions.anchors;
+    let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
+    for group in &config.files.hooks {
+        let origin = group.origin.to_string();
+        let source = match group.origin.level {
+            Level::Managed => HookSource::managed(&origin),
+            _ => HookSource::settings(&origin),
+        };
+        let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
+        for problem in found {
+            if problem.stops {
+                return Err(Error::Hook(Box::new(problem)));
+            }
+            problems.push(problem.to_string());
+        }
+    }
+    Ok((set, problems))
+}
+
+/// The hooks, if there are any, ready to run, and what is wrong with those that are none.
+pub fn settings_hooks(
+    config: &Config,
+    session: &SessionStorage,
+    model: (Arc<dyn ModelClient>, ModelCard),
+    around: HookSurroundings,
+) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
+    let (set, problems) = read_hooks(config)?;
+    if set.is_empty() {
+        return Ok((None, problems));
+    }
+    let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
+        list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
+    };
+    let environment: Vec<_> =
+        config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let environment = match &around.confinement {
+        Confinement::Free => environment,
+        Confinement::In(_) | Confinement::Missing => sandbox::without_hidden(environment, config),
+    };
+    let host = HookHost {
+        environment,
+        pass: config.settings.shell.pass.clone(),
+        home: config.permissions.anchors.home.clone(),
+        http_urls: texts(&config.files.hook_urls),
+        http_variables: texts(&config.files.hook_variables),
+        rules: Some(rule_match(config.permissions.anchors.clone())),
+        model: Some(Arc::new(OneQuestion { client: model.0, card: model.1 })),
+        launcher: launcher(),
+        confinement: around.confinement,
+        variable_changes: Some(around.later),
+        outputs: session.results.clone(),
+        ending_time: config.settings.limits.session_end_ms.map(Duration::from_millis),
+        ..HookHost::new(config.cwd.clone())
+    };
+    let hooks = SettingsHooks::new(set, host);
+    hooks.bind(session.key, session.log.clone());
+    Ok((Some(hooks), problems))
+}
+
+/// Tells a host what becomes of each hook, in lines. It always hears of those at the start of a session; of others only if it
+/// wants to.
+pub fn tell_host(
+    hooks: &SettingsHooks,
+    key: SessionKey,
+    redactor: Redactor,
+    wants_all: bool,
+    write_line: impl Fn(&mut dyn FnMut(&mut Vec<u8>)) + Send + Sync + 'static,
+) {
+    let lines = Mutex::new(HookLines::new(key));
+    hooks.tell(move |news| {
+        if wants_all || news.event == HookEvent::SessionStart {
+            let news = redacted(news, &redactor);
+            write_line(&mut |out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
+        }
+    });
+}
+
+/// What a hook prints may hold what nobody is to read.
+fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
+    let clean = |printed: HookPrinted| HookPrinted {
+        output: redactor.redact(&printed.output).into_owned(),
+        errors: redactor.redact(&printed.errors).into_owned(),
+    };
+    let moment = match news.moment {
+        HookMoment::Began => HookMoment::Began,
+        HookMoment::Printed(printed) => HookMoment::Printed(clean(printed)),
+        HookMoment::Ended { printed, code, ending } => {
+            HookMoment::Ended { printed: clean(printed), code, ending }
+        }
+    };
+    HookNews { moment, ..news }
+}
+
+/// The condition of a hook: it is read as generously as what is asked about.
+fn condition(rule: &str, anchors: &Anchors) -> Result<Rule, RuleError> {
+    Rule::parse(Behaviour::Ask, rule, RuleSource::named("a hook"), anchors)
+}
+
+/// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.
+fn rule_match(anchors: Anchors) -> RuleMatch {
+    Arc::new(move |rule: &str, tool: &str, input: &RawValue, cwd: &Path| {
+        let rule = condition(rule, &anchors).ok()?;
+        let value: Value = serde_json::from_str(input.get()).ok()?;
+        let cx = ExamineContext::new(cwd.to_owned(), anchors.roots.clone().into());
+        rule.is_about(tool, input, &describe(tool, &value, &cx).ok()?)
+    })
+}
+
+/// Asks a model one question in a session of its own that nobody keeps.
+struct OneQuestion {
+    client: Arc<dyn ModelClient>,
+    card: ModelCard,
+}
+
+impl AskModel for OneQuestion {
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>> {
+        let card = model.map_or_else(|| self.card.clone(), windlass_models::model_card);
+        let built = Engine::builder(self.client.clone(), card).system_prompt(String::new()).build();
+        Box::pin(async move {
+            let engine = built.map_err(|error| error.to_string())?;
+            let mut session = engine.session();
+            let mut run = session.run(prompt);
+            while let Some(update) = run.next().await {
+                if let Update::Done(outcome) = update {
+                    return answer(*outcome);
+                }
+            }
+            Err("the model gave no answer".into())
+        })
+    }
+}
+
+fn answer(outcome: Outcome) -> Result<String, String> {
+    if outcome.terminal.is_success() { Ok(outcome.text) } else { Err(outcome.errors.join(" ")) }
+}

@@ -1,0 +1,221 @@
+//! The sandbox that settings ask for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use windlass_config::{Config, SandboxPath};
+use windlass_engine::protocol::{HostFact, PathFact};
+use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
+use windlass_hooks::Confinement;
+use windlass_sandbox::{
+    Arbiter, Host, Network, NetworkDestination, NetworkVerdict, ProtectedPath, Sandbox, SandboxPolicy,
+    Unavailable, guard_repositories,
+};
+
+use crate::error::Error;
+use crate::supervision::check_for_sandbox;
+
+/// Entries of the working directories that are looked through for what may not be read.
+const ENTRIES_MAX: usize = 20_000;
+
+/// Whether the settings ask for a sandbox.
+pub fn is_wanted(config: &Config) -> bool {
+    config.files.sandbox.enabled.as_ref().is_some_and(|enabled| enabled.value)
+}
+
+/// Whether nothing starts where the sandbox cannot be had.
+pub fn must_be_there(config: &Config) -> bool {
+    config.files.sandbox.fail_if_unavailable.as_ref().is_none_or(|switch| switch.value)
+}
+
+/// The sandbox that can be had here, whether the settings ask for it or not.
+pub fn available(config: &Config) -> Result<Sandbox, Unavailable> {
+    check_for_sandbox()?;
+    Sandbox::prepare(&policy(config))
+}
+
+/// The sandbox for the commands of a run, if the settings ask for one. Where it cannot be had, nothing starts, unless the
+/// settings say that commands may then run without.
+pub fn prepare(config: &mut Config) -> Result<Option<Sandbox>, Error> {
+    if !is_wanted(config) {
+        return Ok(None);
+    }
+    let lost = lost_bwrap(config);
+    match available(config) {
+        Ok(sandbox) => {
+            config.run_warnings.extend(lost);
+            config.permissions.sandbox = sandboxing(config);
+            if sandbox.is_reduced() {
+                config.run_warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
+            }
+            Ok(Some(sandbox))
+        }
+        Err(unavailable) if must_be_there(config) => Err(Error::Sandbox(unavailable)),
+        Err(unavailable) => {
+            config.run_warnings.push(format!("commands run without a sandbox: {unavailable}"));
+            Ok(None)
+        }
+    }
+}
+
+/// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
+pub fn of_hooks(config: &Config, sandbox: Option<&Sandbox>) -> Confinement {
+    let wanted = &config.files.sandbox;
+    let is_on =
+        |switch: &Option<windlass_config::Sourced<bool>>| switch.as_ref().is_some_and(|switch| switch.value);
+    match sandbox {
+        _ if !is_on(&wanted.enabled) || !is_on(&wanted.hooks) => Confinement::Free,
+        Some(sandbox) => Confinement::In(sandbox.clone()),
+        None => Confinement::Missing,
+    }
+}
+
+/// Which commands run in the sandbox and what that spares, if the settings ask for one.
+pub fn sandboxing(config: &Config) -> Option<SandboxPermissions> {
+    let wanted = &config.files.sandbox;
+    let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
+        switch.as_ref().map_or(standard, |switch| switch.value)
+    };
+    let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
+    // A project may have its commands confined. That they then need no leave is for the user to say.
+    let by_project = wanted.enabled.as_ref().is_some_and(|enabled| enabled.origin.foreign);
+    stated(&wanted.enabled, false).then(|| SandboxPermissions {
+        auto_allow: stated(&wanted.auto_allow_bash, !by_project),
+        may_leave: stated(&wanted.allow_unsandboxed, true),
+        excluded: patterns.filter_map(CommandPattern::parse).collect(),
+    })
+}
+
+/// What is said about a `sandbox.bwrapPath` that leads nowhere: another way to confine commands may be found without it.
+pub fn lost_bwrap(config: &Config) -> Option<String> {
+    let named = config.files.sandbox.bwrap.as_ref().filter(|named| !named.value.is_file())?;
+    let path = named.value.display();
+    Some(format!(
+        "{}: sandbox.bwrapPath is {path}, which is not a file. Correct it, or remove it to use the installed bwrap.",
+        named.origin
+    ))
+}
+
+/// What commands can reach, by the settings.
+pub fn policy(config: &Config) -> SandboxPolicy {
+    let wanted = &config.files.sandbox;
+    let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
+    let roots: Vec<PathBuf> =
+        std::iter::once(&config.cwd).chain(&config.added_directories).cloned().collect();
+    let unconfined = wanted.files_unconfined.as_ref().is_some_and(|switch| switch.value);
+    let mut policy = SandboxPolicy::new(roots.clone(), &home);
+    for root in &roots {
+        let git = guard_repositories(root);
+        policy.writable.extend(git.writable);
+        policy.protected.extend(git.protected);
+        policy.protected.extend(protected(root));
+    }
+    policy.writable.extend(paths(&wanted.allow_write));
+    if unconfined {
+        policy.writable.push("/".into());
+    }
+    policy.readable.extend(paths(&wanted.deny_write));
+    policy.hidden.extend(config.home.directory().map(Path::to_owned));
+    policy.hidden.extend(paths(&wanted.deny_read));
+    policy.hidden.extend(paths(&wanted.hidden_files));
+    policy.hidden.extend(denied(&config.permissions.rules, &roots));
+    policy.readable.extend(paths(&wanted.allow_read));
+    policy.bwrap = wanted.bwrap.as_ref().map(|path| path.value.clone());
+    policy.network = Network::Proxied(arbiter(config));
+    policy
+}
+
+/// Files for which an empty directory would be an error to the programs that read them.
+const DISTURBED: [&str; 9] = [
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    ".pnpmfile.cjs",
+    ".bunfig.toml",
+    ".bazelrc",
+    ".bazelversion",
+    ".bazeliskrc",
+];
+
+/// What of a working directory makes other programs run something. Repositories are seen to elsewhere.
+///
+/// What is missing cannot be made either where an empty directory in its place disturbs nobody: no program that reads it, and
+/// nobody who lists the directory.
+fn protected(root: &Path) -> impl Iterator<Item = ProtectedPath> {
+    let disturbs_nobody = |name: &str| name.starts_with('.') && !DISTURBED.contains(&name);
+    // Yarn keeps its own data in it.
+    let left_alone = |name: &&str| ![".git", ".yarn"].contains(name);
+    let directories = windlass_engine::PROTECTED_DIRECTORIES.into_iter().filter(left_alone);
+    let files = windlass_engine::PROTECTED_FILES.into_iter();
+    let (root, place) = (root.to_owned(), root.to_owned());
+    let there = files.filter(move |name| disturbs_nobody(name) || root.join(name).symlink_metadata().is_ok());
+    directories.chain(there).map(move |name| ProtectedPath::new(place.join(name)))
+}
+
+fn paths(list: &[SandboxPath]) -> impl Iterator<Item = PathBuf> {
+    list.iter().map(|path| path.path.clone())
+}
+
+/// What rules deny to read, as far as it is there: a sandbox knows names and no patterns.
+fn denied(rules: &Rules, roots: &[PathBuf]) -> Vec<PathBuf> {
+    if !rules.hides_anything() {
+        return Vec::new();
+    }
+    let hides = |path: &Path| {
+        rules.hides(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+    };
+    let mut found = Vec::new();
+    let mut waiting: Vec<PathBuf> = roots.to_vec();
+    let mut left = ENTRIES_MAX;
+    while let Some(directory) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten().take(left) {
+            left = left.saturating_sub(1);
+            let path = entry.path();
+            if hides(&path) {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Variables that commands must not see.
+pub fn without_hidden(environment: Vec<(OsString, OsString)>, config: &Config) -> Vec<(OsString, OsString)> {
+    let hidden = &config.files.sandbox.hidden_variables;
+    let is_hidden = |name: &OsString| hidden.iter().any(|variable| name.to_str() == Some(&variable.value));
+    environment.into_iter().filter(|(name, _)| !is_hidden(name)).collect()
+}
+
+/// Decides which hosts commands may reach: those of the settings, and those that rules for fetching name.
+fn arbiter(config: &Config) -> Arbiter {
+    let wanted = &config.files.sandbox;
+    let texts = |list: &[windlass_config::Sourced<String>]| {
+        list.iter().map(|host| host.value.clone()).collect::<Vec<_>>()
+    };
+    let mut hosts = Hosts::default();
+    hosts.allow(&texts(&wanted.allowed_domains));
+    hosts.deny(&texts(&wanted.denied_domains));
+    if wanted.managed_domains_only.is_none() {
+        hosts.add_rules(&config.permissions.rules);
+    }
+    Arbiter::new(move |destination: NetworkDestination| {
+        let fact = match &destination.host {
+            Host::Name(name) => HostFact::Name(name.trim_end_matches('.').to_lowercase()),
+            Host::Address(std::net::IpAddr::V4(address)) => HostFact::V4(*address),
+            Host::Address(std::net::IpAddr::V6(address)) => HostFact::V6(*address),
+        };
+        let verdict = match hosts.judge(&fact, destination.port) {
+            windlass_engine::HostReach::Named => NetworkVerdict::AllowLiterally,
+            windlass_engine::HostReach::Allowed => NetworkVerdict::Allow,
+            windlass_engine::HostReach::Denied => NetworkVerdict::Deny("the settings deny this host".into()),
+            windlass_engine::HostReach::Unknown => NetworkVerdict::Deny(format!(
+                "not an allowed host; add {fact} to sandbox.network.allowedDomains"
+            )),
+        };
+        async move { verdict }
+    })
+}

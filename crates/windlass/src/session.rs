@@ -1,0 +1,258 @@
+//! An open session and its runs.
+
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::stream::{FuturesUnordered, Stream};
+use windlass_engine::{Engine, Handle, Prompt, Update};
+use windlass_hooks::SettingsHooks;
+use windlass_ports::BoxFuture;
+use windlass_protocol::{EndReason, PermissionUpdate, Question, SessionKey};
+use windlass_secrets::Redactor;
+use windlass_session::SessionInfo;
+use windlass_wire::SessionSetup;
+
+use crate::error::SessionError;
+use crate::options::Approver;
+use crate::permission_saver::PermissionSaver;
+use crate::sessions::{OpenSession, Rewinder, SessionCloser};
+use crate::wiring::WiredEngine;
+
+/// Hears what the application has to say beside the updates of a run.
+type Notify = dyn Fn(&str) + Send + Sync;
+
+/// A session that is open: it takes one prompt after the other.
+///
+/// Everything of the engine's [`Session`](windlass_engine::Session) is there as well. Runs that begin here also save changes of
+/// the permissions where they belong, and ask the [`Approver`] if there is one.
+pub struct Session {
+    inner: Box<windlass_engine::Session>,
+    key: SessionKey,
+    engine: Engine,
+    setup: SessionSetup,
+    hooks: Option<SettingsHooks>,
+    redactor: Redactor,
+    may_compact: bool,
+    rewinder: Option<Rewinder>,
+    closer: SessionCloser,
+    saver: PermissionSaver,
+    approver: Option<Arc<dyn Approver>>,
+    notify: Arc<Notify>,
+    /// Which session goes on.
+    pub resumed: Option<SessionInfo>,
+    /// What the user should know about this run alone.
+    pub warnings: Vec<String>,
+    /// What the user should know about what stays from run to run: files and the model.
+    pub standing_warnings: Vec<String>,
+    /// What the user should know about the session itself: what was damaged, cut off or is different now.
+    pub notices: Vec<String>,
+}
+
+impl Deref for Session {
+    type Target = windlass_engine::Session;
+
+    fn deref(&self) -> &Self::Target {
+        &self.inner
+    }
+}
+
+impl DerefMut for Session {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.inner
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        key: SessionKey,
+        wired: WiredEngine,
+        open: OpenSession,
+        saver: PermissionSaver,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Self {
+        let WiredEngine { engine, setup, warnings, standing, may_compact, hooks, redactor } = wired;
+        let OpenSession { session, resumed, notices, rewinder, closer } = open;
+        Self {
+            inner: Box::new(session),
+            key,
+            engine,
+            setup,
+            hooks,
+            redactor,
+            may_compact,
+            rewinder,
+            closer,
+            saver,
+            approver,
+            notify: Arc::new(|_| ()),
+            resumed,
+            warnings,
+            standing_warnings: standing,
+            notices,
+        }
+    }
+
+    /// Its id and its seeds.
+    #[must_use]
+    pub fn key(&self) -> SessionKey {
+        self.key
+    }
+
+    /// The engine behind it.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What hosts are told about it.
+    #[must_use]
+    pub fn setup(&self) -> &SessionSetup {
+        &self.setup
+    }
+
+    /// What runs its hooks.
+    #[must_use]
+    pub fn hooks(&self) -> Option<&SettingsHooks> {
+        self.hooks.as_ref()
+    }
+
+    /// Hides what nobody may read.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Whether the user may ask for a compaction.
+    #[must_use]
+    pub fn may_compact(&self) -> bool {
+        self.may_compact
+    }
+
+    /// How it can go back to an earlier prompt; an error if nothing of it is kept.
+    pub fn rewinder(&mut self) -> Result<(&Rewinder, &mut windlass_engine::Session), SessionError> {
+        let rewinder = self.rewinder.as_ref().ok_or(SessionError::NotSaved)?;
+        Ok((rewinder, &mut self.inner))
+    }
+
+    /// Whether there is something on disk to go on with.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        self.rewinder.as_ref().is_some_and(Rewinder::is_begun)
+    }
+
+    /// From now on, calls `notify` with what is to be said beside the updates, such as where a rule was saved.
+    pub fn on_notice(&mut self, notify: impl Fn(&str) + Send + Sync + 'static) {
+        self.notify = Arc::new(notify);
+    }
+
+    /// Runs a prompt.
+    pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
+        let (beside, inner) = self.parts();
+        Run::new(inner.run(prompt), beside)
+    }
+
+    /// Goes on where the session was cut off.
+    pub fn go_on(&mut self) -> Run<'_> {
+        let (beside, inner) = self.parts();
+        Run::new(inner.go_on(), beside)
+    }
+
+    /// Compacts the conversation; the summary keeps what `focus` names.
+    pub fn compact(&mut self, focus: impl Into<String>) -> Run<'_> {
+        let (beside, inner) = self.parts();
+        Run::new(inner.compact(focus), beside)
+    }
+
+    fn parts(&mut self) -> (Beside<'_>, &mut windlass_engine::Session) {
+        let Self { inner, saver, approver, notify, .. } = self;
+        (
+            Beside {
+                saver,
+                approver: approver.as_ref(),
+                notify: &**notify,
+                answers: FuturesUnordered::new(),
+            },
+            inner,
+        )
+    }
+
+    /// Ends the session: hooks hear of it, the log is complete, the session gets its name. Gives what could not be done.
+    pub async fn close(self, reason: EndReason) -> Vec<String> {
+        let Self { mut inner, hooks, closer, .. } = self;
+        let mut notices = inner.end(reason).await;
+        if let Some(hooks) = hooks {
+            hooks.end_background().await;
+        }
+        drop(inner);
+        notices.extend(closer.close());
+        notices
+    }
+}
+
+/// One prompt at work: a lazy stream of updates that ends after exactly one [`Update::Done`].
+#[must_use = "a run does nothing until it is polled"]
+pub struct Run<'session> {
+    inner: windlass_engine::Run<'session>,
+    beside: Beside<'session>,
+}
+
+/// What the application does beside a run.
+struct Beside<'session> {
+    saver: &'session PermissionSaver,
+    approver: Option<&'session Arc<dyn Approver>>,
+    notify: &'session Notify,
+    answers: FuturesUnordered<BoxFuture<'static, ()>>,
+}
+
+impl<'session> Run<'session> {
+    fn new(inner: windlass_engine::Run<'session>, beside: Beside<'session>) -> Self {
+        Self { inner, beside }
+    }
+
+    /// A handle for other tasks.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.inner.handle()
+    }
+}
+
+impl Beside<'_> {
+    fn heed(&mut self, update: &Update, handle: impl FnOnce() -> Handle) {
+        match update {
+            Update::Permissions(changes) => self.save(changes),
+            Update::Question(question) => self.ask(question, handle),
+            _ => (),
+        }
+    }
+
+    fn save(&self, changes: &[PermissionUpdate]) {
+        for notice in changes.iter().filter_map(|change| self.saver.save_or_explain(change)) {
+            (self.notify)(&notice);
+        }
+    }
+
+    fn ask(&self, question: &Question, handle: impl FnOnce() -> Handle) {
+        let Some(approver) = self.approver else { return };
+        let (call, answer, handle) = (question.call, approver.approve(question.clone()), handle());
+        self.answers.push(Box::pin(async move {
+            // A run that is over waits for no answer.
+            let _ = handle.answer(call, answer.await).await;
+        }));
+    }
+}
+
+impl Stream for Run<'_> {
+    type Item = Update;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Update>> {
+        let Self { inner, beside } = self.get_mut();
+        while let Poll::Ready(Some(())) = Pin::new(&mut beside.answers).poll_next(cx) {}
+        let polled = Pin::new(&mut *inner).poll_next(cx);
+        if let Poll::Ready(Some(update)) = &polled {
+            beside.heed(update, || inner.handle());
+        }
+        polled
+    }
+}

@@ -1,0 +1,396 @@
+//! Which session a run belongs to, and how it is opened: a new one, one that goes on, or a copy of one.
+
+mod notices;
+mod origin;
+mod recorded_config;
+mod rewinder;
+mod saved_flags;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_config::Home;
+use windlass_engine::{Engine, Recall, RecalledSession, Session, SessionSeed, Transcript};
+use windlass_ports::SessionLog;
+use windlass_protocol::{SessionKey, StartSource};
+use windlass_session::{
+    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogWriter, SessionFilter, SessionInfo,
+    SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log, load_back, rename,
+};
+
+use crate::error::{Error, LogProblem, SessionError};
+use crate::wiring::SessionStorage;
+
+use origin::RepositoryMark;
+pub use origin::{ProcessOrigin, SUMS};
+pub use recorded_config::{RecordedConfig, read_before_usd};
+pub use rewinder::Rewinder;
+pub use saved_flags::SavedFlags;
+
+/// Which session is meant: a new one, unless something else is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionChoice {
+    /// Where it comes from.
+    pub source: SessionSource,
+    /// Whether a copy of it goes on.
+    pub fork: bool,
+    /// The message behind which it goes on.
+    pub at: Option<Uuid>,
+    /// How many bytes of its log count.
+    pub cut: Option<u64>,
+    /// The prompt whose turn is all that may be left out.
+    pub drops: Option<String>,
+    /// The id of the new session.
+    pub id: Option<Uuid>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether nothing is kept on disk.
+    pub forget: bool,
+}
+
+impl SessionChoice {
+    /// The latest session of the directory; a new one if there is none.
+    #[must_use]
+    pub fn latest() -> Self {
+        SessionSource::Newest.into()
+    }
+
+    /// The session that these words mean: its id or the beginning of it, its name, or words of its first prompt.
+    #[must_use]
+    pub fn resume(words: impl Into<String>) -> Self {
+        SessionSource::Named(words.into()).into()
+    }
+
+    /// A copy goes on instead.
+    #[must_use]
+    pub fn forked(self) -> Self {
+        Self { fork: true, ..self }
+    }
+
+    /// Nothing of it is kept on disk.
+    #[must_use]
+    pub fn unsaved(self) -> Self {
+        Self { forget: true, ..self }
+    }
+}
+
+impl From<SessionSource> for SessionChoice {
+    fn from(source: SessionSource) -> Self {
+        Self { source, ..Self::default() }
+    }
+}
+
+/// Where a session comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionSource {
+    /// It begins.
+    #[default]
+    New,
+    /// The newest here; a new one if there is none.
+    Newest,
+    /// The one that these words mean.
+    Named(String),
+}
+
+/// A session that was found, or that is about to begin. Nothing of it is written before the first prompt.
+pub struct FoundSession {
+    /// Its id and its seeds.
+    pub key: SessionKey,
+    /// Where it is kept; nowhere if nothing is to be kept.
+    pub paths: Option<SessionPaths>,
+    /// What was read of it.
+    loaded: Option<LoadedLog>,
+    /// Whether that is all there is of it, and nobody is still at it.
+    is_whole: bool,
+    /// Whether it is a copy of another session.
+    is_copy: bool,
+    /// Nobody else writes into it while this is held.
+    lease: Option<Lease>,
+    /// The name it is to have.
+    name: Option<String>,
+    /// Which session goes on.
+    resumed: Option<SessionInfo>,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+impl FoundSession {
+    /// Finds the session that is meant, or makes up a new one. Each error is for the user.
+    pub fn find(
+        choice: &SessionChoice,
+        home: &Home,
+        cwd: &Path,
+        git: Option<&GitProgram>,
+    ) -> Result<Self, Error> {
+        let catalogue = || catalogue(home).map(|catalogue| catalogue.with_git(git.cloned()));
+        let found = match &choice.source {
+            SessionSource::New => None,
+            SessionSource::Newest => catalogue()?.newest(cwd, SessionFilter::Any),
+            SessionSource::Named(words) => Some(catalogue()?.find(cwd, words).map_err(SessionError::from)?),
+        };
+        let opening = if let Some(found) = found {
+            Self { resumed: Some(found.clone()), ..Self::go_on(choice, &found, home, cwd)? }
+        } else {
+            let mut opening = Self::begin(choice, home, cwd)?;
+            if choice.source == SessionSource::Newest {
+                opening.notices.push(notices::NOTHING_TO_CONTINUE.to_owned());
+            }
+            opening
+        };
+        Ok(Self { name: choice.name.clone(), ..opening })
+    }
+
+    fn begin(choice: &SessionChoice, home: &Home, cwd: &Path) -> Result<Self, Error> {
+        let key = new_key(choice.id);
+        let mut opening = Self {
+            key,
+            paths: None,
+            loaded: None,
+            is_whole: true,
+            is_copy: false,
+            lease: None,
+            name: None,
+            resumed: None,
+            notices: Vec::new(),
+        };
+        if choice.forget {
+            return Ok(opening);
+        }
+        let paths = new_paths(choice, key.id, home, cwd)?;
+        opening.lease = Some(new_lease(choice, &paths)?);
+        opening.paths = Some(paths);
+        Ok(opening)
+    }
+
+    /// Goes on with a session that exists, or with a copy of it if that is wanted or if somebody else has it open.
+    fn go_on(choice: &SessionChoice, found: &SessionInfo, home: &Home, cwd: &Path) -> Result<Self, Error> {
+        let upto = match (choice.at, choice.cut) {
+            (Some(entry), _) => Upto::Entry(entry),
+            (None, Some(length)) => Upto::Offset(length),
+            (None, None) => Upto::End,
+        };
+        let paths = found.paths();
+        if let (Some(at), Some(turn)) = (choice.at, &choice.drops) {
+            windlass_session::check_dropped(paths.file(), at, turn).map_err(SessionError::DropsMore)?;
+        }
+        if choice.fork {
+            return Self::copy(choice, &paths, upto, home, cwd);
+        }
+        if choice.forget {
+            return Self::read(&paths, upto, None);
+        }
+        match Lease::take(paths.file()) {
+            Ok(lease) => Self::read(&paths, upto, Some(lease)),
+            Err(LeaseError::Busy(busy)) => {
+                let mut copy = Self::copy(choice, &paths, upto, home, cwd)?;
+                copy.notices.insert(0, notices::busy(found.id, copy.key.id, &busy));
+                Ok(Self { is_whole: false, ..copy })
+            }
+            Err(error @ LeaseError::Failed { .. }) => Err(unreadable(found.id)(error)),
+        }
+    }
+
+    fn copy(
+        choice: &SessionChoice,
+        source: &SessionPaths,
+        upto: Upto,
+        home: &Home,
+        cwd: &Path,
+    ) -> Result<Self, Error> {
+        let key = new_key(choice.id);
+        if choice.forget {
+            let read = Self::read(source, upto, None)?;
+            return Ok(Self { key, is_copy: true, ..read });
+        }
+        let target = new_paths(choice, key.id, home, cwd)?;
+        target.create().map_err(SessionError::Directory)?;
+        let lease = new_lease(choice, &target)?;
+        copy_log(source.file(), upto, target.file(), key.id, Some(&lease))
+            .map_err(unreadable(source.id()))?;
+        let mut copy = Self::read(&target, Upto::End, Some(lease))?;
+        copy.is_whole = upto == Upto::End;
+        if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
+            copy.notices.push(format!("This copy cannot rewind files to before it was made: {error}."));
+        }
+        Ok(Self { key, is_copy: true, ..copy })
+    }
+
+    fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, Error> {
+        let loaded = load_back(paths.file(), upto).map_err(unreadable(paths.id()))?;
+        let process = SessionSeed(Uuid::new_v4().as_u128());
+        let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
+        let notices = notices::damage(&loaded, paths.file());
+        let paths = lease.is_some().then(|| paths.clone());
+        let key =
+            SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
+        let is_whole = !loaded.is_cut;
+        let loaded = Some(loaded);
+        let (name, resumed) = (None, None);
+        Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name, resumed, notices })
+    }
+
+    /// The log of the session, if it is kept. A new one is made with the first record.
+    fn log(
+        &self,
+        engine: &Engine,
+        origin: &ProcessOrigin,
+        checkpoints: Option<&Arc<Checkpoints>>,
+    ) -> Result<(Option<LogWriter>, Option<RepositoryMark>), Error> {
+        let Some(paths) = &self.paths else { return Ok((None, None)) };
+        let (header, options) =
+            (Arc::new(origin.header(self.key, engine)), origin.options(checkpoints, self.lease.as_ref()));
+        Ok(match &self.loaded {
+            None => {
+                let log = LogWriter::create(paths, header, options);
+                let identified = origin.mark_repository(&log);
+                (Some(log), identified)
+            }
+            Some(loaded) => {
+                let log = LogWriter::resume(paths, header, loaded, options);
+                (Some(log.map_err(unreadable(self.key.id))?), None)
+            }
+        })
+    }
+
+    /// Where the parts of the session lie that tools and hooks write to.
+    pub(crate) fn storage(&self) -> SessionStorage {
+        let paths = self.paths.as_ref();
+        SessionStorage {
+            key: self.key,
+            log: paths.map(|paths| paths.file().to_owned()),
+            results: paths.map(SessionPaths::results),
+            output: paths.map(|paths| paths.side().join("output")),
+            resumed: self.loaded.is_some(),
+        }
+    }
+
+    /// The settings that come back.
+    pub fn saved(&self) -> SavedFlags {
+        let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
+        header.map(|header| SavedFlags::read(&header.settings)).unwrap_or_default()
+    }
+
+    /// Opens the session. What is said about it comes with it.
+    pub fn open(self, engine: &Engine, origin: ProcessOrigin) -> Result<OpenSession, Error> {
+        let checkpoints = self.paths.as_ref().and_then(|paths| origin.checkpoints(self.key, paths));
+        let (log, identified) = self.log(engine, &origin, checkpoints.as_ref())?;
+        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
+        let Self { key, paths, loaded, is_whole, is_copy, lease, name, resumed, mut notices } = self;
+        let session = match loaded {
+            None => {
+                let session = engine.session_with(key.seed, Transcript::default());
+                match log {
+                    Some(log) => session.logged(log),
+                    None => session,
+                }
+            }
+            Some(loaded) => {
+                let cwd = engine.working_directory();
+                let is_elsewhere = loaded.header.as_ref().is_none_or(|header| *header.cwd != *cwd);
+                let mut recalled = recalled(loaded, cwd);
+                notices.extend(notices::cut_off(&recalled, is_whole));
+                let reset = notices::directory(&mut recalled, cwd);
+                let has_moved = reset.is_some() || is_elsewhere;
+                notices.extend(reset);
+                let mut session = engine.resume(key.seed, recalled, log);
+                if has_moved {
+                    session.moved();
+                }
+                if is_copy {
+                    session.begins_as(StartSource::Fork);
+                }
+                session
+            }
+        };
+        let closer =
+            SessionCloser { name: paths.clone().zip(name), checkpoints: checkpoints.clone(), identified };
+        let rewinder =
+            paths.map(|paths| Rewinder { engine: engine.clone(), origin, paths, key, lease, checkpoints });
+        Ok(OpenSession { session, resumed, notices, rewinder, closer })
+    }
+}
+
+/// A session that is open.
+pub struct OpenSession {
+    /// The session.
+    pub session: Session,
+    /// Which session goes on.
+    pub resumed: Option<SessionInfo>,
+    /// What the user should know.
+    pub notices: Vec<String>,
+    /// How it can go back; not if nothing of it is kept.
+    pub rewinder: Option<Rewinder>,
+    /// What is left to do when it is closed.
+    pub closer: SessionCloser,
+}
+
+/// What is left to do when a session is closed.
+pub struct SessionCloser {
+    /// The log, and the name that the session is to have.
+    name: Option<(SessionPaths, String)>,
+    checkpoints: Option<Arc<Checkpoints>>,
+    identified: Option<RepositoryMark>,
+}
+
+impl SessionCloser {
+    /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
+    pub fn close(self) -> Vec<String> {
+        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
+        if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
+            notices.push(format!("windlass may not find this session after its project moves: {error}."));
+        }
+        if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
+            && let Err(error) = rename(paths.file(), paths.id(), &name)
+        {
+            notices.push(format!("cannot name the session: {error}."));
+        }
+        notices
+    }
+}
+
+/// The session as its log tells it.
+fn recalled(loaded: LoadedLog, cwd: &Path) -> RecalledSession {
+    let mut recall = Recall::new(cwd.to_owned());
+    loaded.records.into_iter().for_each(|record| recall.take(record));
+    recall.leave_out(loaded.last_left_out, loaded.spent_left_out);
+    recall.finish()
+}
+
+fn new_key(id: Option<Uuid>) -> SessionKey {
+    let key = SessionKey::from(SessionSeed(Uuid::new_v4().as_u128()));
+    SessionKey { id: id.unwrap_or(key.id), ..key }
+}
+
+/// Where a new session goes. An id that was given must not be that of another one.
+fn new_paths(choice: &SessionChoice, id: Uuid, home: &Home, cwd: &Path) -> Result<SessionPaths, Error> {
+    let layout = layout(home)?;
+    if choice.id.is_some() && Catalogue::new(layout.clone()).find(cwd, &id.to_string()).is_ok() {
+        return Err(SessionError::Exists(id).into());
+    }
+    Ok(layout.session(cwd, id))
+}
+
+/// The right to begin a session. Others may know an id that was given.
+fn new_lease(choice: &SessionChoice, paths: &SessionPaths) -> Result<Lease, Error> {
+    match choice.id.map(|_| Lease::reserve(paths.file())) {
+        Some(Err(LeaseError::Busy(busy))) => {
+            Err(SessionError::Starting { id: paths.id(), pid: busy.pid }.into())
+        }
+        Some(Ok(lease)) => Ok(lease),
+        // If the directory cannot be written, the first record says so.
+        Some(Err(LeaseError::Failed { .. })) | None => Ok(Lease::of_new(paths.file())),
+    }
+}
+
+fn layout(home: &Home) -> Result<SessionLayout, Error> {
+    Ok(SessionLayout::new(home.required()?))
+}
+
+fn catalogue(home: &Home) -> Result<Catalogue, Error> {
+    layout(home).map(Catalogue::new)
+}
+
+fn unreadable<E: Into<LogProblem>>(id: Uuid) -> impl FnOnce(E) -> Error {
+    move |problem| SessionError::Unreadable { id, problem: problem.into() }.into()
+}

@@ -1,0 +1,152 @@
+//! What a log says about the process that writes it: who started it, with which settings, in which repository.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use serde_json::value::to_raw_value;
+use windlass_config::{Config, Flags, Sync};
+use windlass_engine::{Answerer, Engine};
+use windlass_ports::LogError;
+use windlass_protocol::{RawValueEq, SessionKey};
+use windlass_session::{
+    Checkpoints, GitProgram, Header, Lease, LogOptions, LogTime, LogWriter, Marker, PreImageTaker,
+    Repository, SessionMark, SessionPaths, SyncPolicy,
+};
+use windlass_text::time::now_ms;
+
+use super::{RecordedConfig, SavedFlags};
+
+/// What started a session, where nothing else is said: a person at a terminal, or a command line.
+const PERSON: &str = "cli";
+const PRINT: &str = "sdk-cli";
+
+/// So long a run that is over waits for git.
+const GIT_WAIT: Duration = Duration::from_millis(100);
+
+/// Where a run comes from.
+pub struct ProcessOrigin {
+    cwd: PathBuf,
+    flags: Flags,
+    recorded: RecordedConfig,
+    variables: BTreeMap<String, String>,
+    entrypoint: String,
+    sync: Sync,
+    checkpoints: bool,
+    repository: Option<Repository>,
+    git: Option<GitProgram>,
+}
+
+impl ProcessOrigin {
+    /// Where a run with this configuration comes from.
+    pub fn new(config: &Config, flags: &Flags, git: Option<GitProgram>) -> Self {
+        let home = &config.settings.home;
+        let by = if config.permissions.asking == Answerer::Person { PERSON } else { PRINT };
+        Self {
+            cwd: config.cwd.clone(),
+            flags: flags.clone(),
+            recorded: RecordedConfig::of(config),
+            variables: config.files.plain_variables(&config.environment),
+            entrypoint: home.entrypoint.clone().unwrap_or_else(|| by.into()),
+            sync: home.sync,
+            checkpoints: !home.no_checkpoints,
+            repository: Repository::discover(&config.cwd),
+            git,
+        }
+    }
+
+    pub(crate) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
+        let mut settings = SavedFlags::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
+        self.recorded.clone().with_engine(engine).write(&mut settings);
+        settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
+        Header {
+            engine: env!("CARGO_PKG_VERSION").into(),
+            entrypoint: self.entrypoint.as_str().into(),
+            git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
+            arguments: std::env::args_os()
+                .skip(1)
+                .map(|given| given.to_string_lossy().into_owned())
+                .collect(),
+            variables: self.variables.clone(),
+            settings,
+            ..Header::new(key.seed, &self.cwd, now_ms())
+        }
+    }
+
+    /// Who keeps files before calls change them, unless that is off.
+    pub(crate) fn checkpoints(&self, key: SessionKey, paths: &SessionPaths) -> Option<Arc<Checkpoints>> {
+        self.checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
+    }
+
+    pub(crate) fn options(
+        &self,
+        checkpoints: Option<&Arc<Checkpoints>>,
+        lease: Option<&Lease>,
+    ) -> LogOptions {
+        let pre_images = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn PreImageTaker>);
+        LogOptions { sync: policy(self.sync), pre_images, lease: lease.cloned() }
+    }
+
+    /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is
+    /// found out beside the run.
+    pub(crate) fn mark_repository(&self, log: &LogWriter) -> Option<RepositoryMark> {
+        let repository = self.repository.clone()?;
+        let (marker, (tell, found)) = (log.marker(), sync_channel(1));
+        mark(&marker, &repository.identity());
+        let identified = RepositoryMark { marker: marker.clone(), found };
+        let Some(git) = self.git.clone() else {
+            let _ = tell.send(());
+            return Some(identified);
+        };
+        std::thread::spawn(move || {
+            mark(&marker, &repository.identity_with_roots(&git));
+            // Whoever waits for it may have given up.
+            let _ = tell.send(());
+        });
+        Some(identified)
+    }
+}
+
+/// The repository of a session that is being found out.
+pub(crate) struct RepositoryMark {
+    marker: Marker,
+    found: Receiver<()>,
+}
+
+impl RepositoryMark {
+    /// A run that is over before git has answered waits for it a little, and writes down what it says.
+    pub(crate) fn finish(self) -> Result<(), LogError> {
+        match self.found.recv_timeout(GIT_WAIT) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => self.marker.flush(),
+        }
+    }
+}
+
+fn mark(marker: &Marker, identity: &impl serde::Serialize) {
+    if let Ok(raw) = to_raw_value(identity) {
+        marker.mark(
+            SessionMark::Repository(Arc::new(RawValueEq(raw))),
+            LogTime { at_ms: 0, wall_ms: now_ms() },
+        );
+    }
+}
+
+fn policy(sync: Sync) -> SyncPolicy {
+    match sync {
+        Sync::Always => SyncPolicy::Always,
+        Sync::Turn => SyncPolicy::Turn,
+        Sync::Never => SyncPolicy::Never,
+    }
+}
+
+/// Under this name a log keeps the sums of the configuration, to say later what is not as it was.
+pub const SUMS: &str = "sums";
+
+fn sums(engine: &Engine) -> Option<Arc<RawValueEq>> {
+    let sums: BTreeMap<&str, String> =
+        engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}"))).collect();
+    Some(Arc::new(RawValueEq(to_raw_value(&sums).ok()?)))
+}

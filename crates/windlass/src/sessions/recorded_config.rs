@@ -1,0 +1,151 @@
+//! What held when a session was opened and a log has to say, so that the session can be played again when other settings hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use windlass_config::{Config, FileSettings, RecordedSettings};
+use windlass_engine::{Answerer, CommandPattern, Engine, SandboxPermissions};
+use windlass_protocol::{HookEvent, RawValueEq};
+use windlass_session::Header;
+
+/// Under this name a log keeps what held.
+const RECORDED: &str = "held";
+
+/// Under this name a log keeps what the session had cost when the process opened it, where that is not what it cost so far.
+const BEFORE_USD: &str = "beforeUsd";
+
+/// What held: settings, hooks and the sandbox, and who was asked.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RecordedConfig {
+    settings: RecordedSettings,
+    /// The events that hooks were there for.
+    hooks: Vec<String>,
+    sandbox: Option<RecordedSandbox>,
+    /// Whether a person answered questions, which the command line alone does not say: it depends on where the answer went.
+    asks_person: Option<bool>,
+    /// Whether the mode `bypassPermissions` was refused, so that no denial advised it.
+    bypass_refused: bool,
+}
+
+/// How commands were confined.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RecordedSandbox {
+    auto_allow: bool,
+    may_leave: bool,
+    excluded: Vec<String>,
+}
+
+impl RecordedConfig {
+    /// What a configuration says, without hooks and sandbox.
+    pub(crate) fn of(config: &Config) -> Self {
+        Self {
+            settings: RecordedSettings::of(&config.files),
+            asks_person: Some(config.permissions.asking == Answerer::Person),
+            bypass_refused: config.permissions.is_bypass_refused,
+            ..Self::default()
+        }
+    }
+
+    /// The same with the hooks and the sandbox of an engine.
+    pub(crate) fn with_engine(self, engine: &Engine) -> Self {
+        let sandbox = engine.sandboxing().map(|sandboxing| RecordedSandbox {
+            auto_allow: sandboxing.auto_allow,
+            may_leave: sandboxing.may_leave,
+            excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
+        });
+        let hooks = engine.hook_events().map(|event| event.name().to_owned()).collect();
+        Self { hooks, sandbox, ..self }
+    }
+
+    /// Adds it to what a log says about a process.
+    pub(crate) fn write(&self, settings: &mut BTreeMap<String, Arc<RawValueEq>>) {
+        insert(settings, RECORDED, self);
+    }
+
+    /// What held in the process that wrote this; none if the log does not say it.
+    pub fn read(header: &Header) -> Option<Self> {
+        serde_json::from_str(header.settings.get(RECORDED)?.0.get()).ok()
+    }
+
+    /// The settings that files held.
+    pub fn files(&self) -> FileSettings {
+        self.settings.clone().restore()
+    }
+
+    /// Whether a person answered questions; none if the log does not say it.
+    pub fn asks_person(&self) -> Option<bool> {
+        self.asks_person
+    }
+
+    /// Makes hooks, sandbox and refused modes hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
+    pub fn apply(self, config: &mut Config) {
+        let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
+        let events = HookEvent::ALL.into_iter().filter(is_named);
+        config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
+        config.permissions.is_bypass_refused = self.bypass_refused;
+        config.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
+            auto_allow: sandbox.auto_allow,
+            may_leave: sandbox.may_leave,
+            excluded: sandbox.excluded.iter().filter_map(|text| CommandPattern::parse(text)).collect(),
+        });
+    }
+}
+
+/// Notes in a log what the session had cost when the process opened it.
+pub(crate) fn write_before_usd(header: &mut Header, before_usd: f64) {
+    insert(&mut header.settings, BEFORE_USD, &before_usd);
+}
+
+/// What the session had cost when the process opened it, where the log says so.
+pub fn read_before_usd(header: &Header) -> Option<f64> {
+    serde_json::from_str(header.settings.get(BEFORE_USD)?.0.get()).ok()
+}
+
+fn insert(settings: &mut BTreeMap<String, Arc<RawValueEq>>, name: &str, value: &impl Serialize) {
+    if let Ok(raw) = to_raw_value(value) {
+        settings.insert(name.to_owned(), Arc::new(RawValueEq(raw)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_engine::SessionSeed;
+
+    #[test]
+    fn an_older_log_says_nothing_of_what_held() {
+        let mut header = Header::new(SessionSeed(1), std::path::Path::new("/p"), 0);
+        assert!(RecordedConfig::read(&header).is_none());
+        insert(&mut header.settings, RECORDED, &"something else");
+        assert!(RecordedConfig::read(&header).is_none());
+        assert_eq!(read_before_usd(&header), None);
+    }
+
+    #[test]
+    fn what_held_comes_back() {
+        let mut header = Header::new(SessionSeed(1), std::path::Path::new("/p"), 0);
+        let sandbox = RecordedSandbox { auto_allow: true, may_leave: false, excluded: vec!["make *".into()] };
+        let recorded = RecordedConfig {
+            hooks: vec!["Stop".into(), "Unheard".into()],
+            sandbox: Some(sandbox),
+            bypass_refused: true,
+            ..RecordedConfig::default()
+        };
+        recorded.write(&mut header.settings);
+        write_before_usd(&mut header, 0.25);
+        let mut config = Config::default();
+        RecordedConfig::read(&header).unwrap().apply(&mut config);
+        assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
+        assert!(config.permissions.is_bypass_refused);
+        let sandboxing = config.permissions.sandbox.unwrap();
+        assert_eq!(
+            (sandboxing.auto_allow, sandboxing.may_leave, sandboxing.excluded.len()),
+            (true, false, 1)
+        );
+        assert_eq!(read_before_usd(&header), Some(0.25));
+    }
+}

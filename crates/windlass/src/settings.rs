@@ -1,0 +1,283 @@
+//! Settings files and trust: what holds before anything of a project acts.
+
+pub mod git_program;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use windlass_config::{
+    Effective, Home, Place, Problem, ReportStore, SettingSources, Settings, SettingsFiles, SettingsPlaces,
+    Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
+};
+use windlass_session::GitProgram;
+
+use crate::display;
+use crate::error::Error;
+
+/// Where the administrator of the machine keeps files for everybody.
+pub const MANAGED: &str = "/etc/claude-code";
+
+/// What the command line says about settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SettingsFlags<'a> {
+    /// Each `--settings`, in the order they were given.
+    pub settings: &'a [String],
+    /// Each `--setting-sources`; more than one is refused.
+    pub sources: &'a [String],
+    /// `--trust-project`.
+    pub trust: bool,
+    /// Nobody can be asked.
+    pub headless: bool,
+    /// The environment, if it is not that of the process.
+    pub environment: Option<&'a BTreeMap<OsString, OsString>>,
+}
+
+impl SettingsFlags<'_> {
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        self.environment.cloned().unwrap_or_else(|| std::env::vars_os().collect())
+    }
+}
+
+/// What holds, and where it came from.
+pub struct LoadedSettings {
+    /// What environment and files say together.
+    pub settings: Settings,
+    /// The variables of the run and its commands.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// What the files say together.
+    pub effective: Effective,
+    /// Our own home.
+    pub home: Home,
+    /// Where settings lie.
+    pub places: SettingsPlaces,
+    /// The git that may be asked about the repository; none before trust.
+    pub git: Option<GitProgram>,
+    /// What the user should know.
+    pub notices: SettingsNotices,
+}
+
+/// What the user should know about settings files that stops nothing.
+pub struct SettingsNotices {
+    untrusted: Option<UntrustedProject>,
+    problems: Vec<Problem>,
+    files: SettingsFiles,
+    store: Option<ReportStore>,
+}
+
+/// What of a project waits for trust.
+struct UntrustedProject {
+    notice: String,
+    /// The project and the settings that wait: the notice is new whenever one of them is.
+    settings: String,
+}
+
+impl SettingsNotices {
+    /// What of the project waits for trust.
+    pub fn untrusted(&self) -> Option<&str> {
+        self.untrusted.as_ref().map(|untrusted| untrusted.notice.as_str())
+    }
+
+    /// The same, if it was not said yet. It belongs on standard error whoever reads the rest.
+    pub fn untrusted_news(&self) -> Option<String> {
+        let UntrustedProject { notice, settings } = self.untrusted.as_ref()?;
+        let news = self.unreported(vec![format!("{notice}\n{settings}")]);
+        (!news.is_empty()).then(|| notice.clone())
+    }
+
+    /// Of these notices, those that a person did not read yet.
+    pub fn unreported(&self, notices: Vec<String>) -> Vec<String> {
+        match &self.store {
+            Some(store) => store.take_unreported_notices(notices),
+            None => notices,
+        }
+    }
+
+    /// The problems that a person did not read yet: once per change of a file, and ignored keys as one line.
+    pub fn news(&self) -> Vec<String> {
+        let new = match &self.store {
+            Some(store) => store.take_unreported(&self.files, &self.problems),
+            None => self.problems.iter().collect(),
+        };
+        let (ignored, others): (Vec<&Problem>, Vec<&Problem>) =
+            new.into_iter().partition(|problem| problem.severity == Severity::Ignored);
+        let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
+        if !ignored.is_empty() {
+            lines.push(format!("{} ignored: `windlass doctor`", settings(ignored.len())));
+        }
+        lines
+    }
+
+    /// Every problem in full.
+    pub fn all(&self) -> Vec<String> {
+        self.problems.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A number of settings, in words.
+pub fn settings(count: usize) -> String {
+    display::counted(count as u64, "setting")
+}
+
+/// Where and as whom the process runs.
+pub fn place() -> Result<Place, Error> {
+    let cwd = std::env::current_dir().map_err(Error::CurrentDirectory)?;
+    let is_root = rustix::process::geteuid().is_root();
+    Ok(Place { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
+}
+
+/// Every settings file, with the places it was looked for, and our own home.
+pub fn files(said: SettingsFlags<'_>, place: &Place) -> Result<(SettingsFiles, Home), Error> {
+    // Where our home is follows from the environment alone: no file may move it.
+    let environment = said.environment();
+    let bare = Settings::from_environment(environment.clone())?;
+    let home = Home::new(&bare.home, place);
+    let config_home = environment.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
+    let places = SettingsPlaces::new(place, &home).with_config_home(config_home);
+    Ok((SettingsFiles::read(places, sources(said)?, said.settings), home))
+}
+
+/// Which files count.
+fn sources(said: SettingsFlags<'_>) -> Result<SettingSources, Error> {
+    match said.sources {
+        [] => Ok(SettingSources::default()),
+        [names] => Ok(SettingSources::parse(names)?),
+        _ => Err(Error::SourcesRepeated),
+    }
+}
+
+/// Agrees to nothing, where nobody can be asked.
+pub fn nobody_agrees(_: &SettingsFiles, _: &TrustState) -> bool {
+    false
+}
+
+/// Reads what holds here. The order is fixed: what the user and the administrator say, then trust, then what the project says. `ask`
+/// is called with the files and what was agreed to before, if somebody has to agree first.
+pub fn load(
+    said: SettingsFlags<'_>,
+    place: &Place,
+    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
+) -> Result<LoadedSettings, Error> {
+    read(said, place, ask)?.check()
+}
+
+/// What the files say and whether the project acts, before anything is refused.
+pub struct SettingsReading {
+    /// Every file.
+    pub files: SettingsFiles,
+    /// Our own home.
+    pub home: Home,
+    /// What was agreed to before.
+    pub state: TrustState,
+    /// Whether the project acts.
+    pub trusted: bool,
+    /// What the files say together.
+    pub effective: Effective,
+    environment: BTreeMap<OsString, OsString>,
+}
+
+/// Reads the files and decides about trust.
+pub fn read(
+    said: SettingsFlags<'_>,
+    place: &Place,
+    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
+) -> Result<SettingsReading, Error> {
+    let (files, home) = files(said, place)?;
+    let (trusted, state) = decide_trust(&files, &home, said, ask)?;
+    let effective = files.effective(trusted);
+    Ok(SettingsReading { files, home, state, trusted, effective, environment: said.environment() })
+}
+
+impl SettingsReading {
+    /// What holds, unless something is so wrong that nothing may start.
+    pub fn check(self) -> Result<LoadedSettings, Error> {
+        let Self { files, home, state, trusted, effective, environment } = self;
+        if let Some(problem) = effective.fatal() {
+            return Err(Error::Setting(Box::new(problem.clone())));
+        }
+        let environment = effective.settings.environment(environment);
+        let settings = effective.settings.settings(&environment)?;
+        let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
+        let root = files.places().root().display().to_string();
+        let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
+            notice,
+            settings: std::iter::once(&root)
+                .chain(&effective.skipped)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("\n"),
+        });
+        let store = home.directory().map(ReportStore::new);
+        let git = if trusted { git_program::program(&files) } else { None };
+        let places = files.places().clone();
+        let notices = SettingsNotices { untrusted, problems, files, store };
+        Ok(LoadedSettings { settings, environment, effective, home, places, git, notices })
+    }
+}
+
+fn decide_trust(
+    files: &SettingsFiles,
+    home: &Home,
+    said: SettingsFlags<'_>,
+    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
+) -> Result<(bool, TrustState), Error> {
+    let parts = files.parts();
+    if parts.is_empty() {
+        return Ok((true, TrustState::NeverAsked));
+    }
+    let state = match home.directory() {
+        Some(path) => TrustStore::new(path).state(files.places(), &parts).map_err(Error::Trust)?,
+        None => TrustState::NeverAsked,
+    };
+    let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
+    let request =
+        TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
+    let agreed = match request.answer(&state) {
+        TrustAnswer::Trust => true,
+        TrustAnswer::Skip => false,
+        TrustAnswer::Ask => {
+            let agreed = ask(files, &state);
+            if let (true, Some(path)) = (agreed, home.directory()) {
+                TrustStore::new(path).grant(files.places(), &parts).map_err(Error::Trust)?;
+            }
+            agreed
+        }
+    };
+    Ok((agreed, state))
+}
+
+/// What is said about parts of a project that wait for trust.
+pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
+    let ignored = settings(skipped.len());
+    let text = match state {
+        _ if skipped.is_empty() => return None,
+        TrustState::Changed { .. } => format!(
+            "Project changed since you trusted it: {ignored} ignored. Review the changes with `windlass trust`."
+        ),
+        TrustState::NeverAsked | TrustState::Trusted => {
+            let them = if skipped.len() == 1 { "it" } else { "them" };
+            format!("Project not trusted: {ignored} ignored. Review {them} with `windlass trust`.")
+        }
+    };
+    Some(text)
+}
+
+/// Project settings that lie above the start directory.
+pub fn unread(files: &SettingsFiles) -> Vec<Problem> {
+    if !files.reads_project() {
+        return Vec::new();
+    }
+    let start = files.places().start.display();
+    let problem = |file: PathBuf| {
+        let directory = file.ancestors().nth(2).unwrap_or(&file).display();
+        Problem {
+            what: format!("not read: windlass started in {start}"),
+            advice: format!("Start it in {directory} to use these settings."),
+            line: 0,
+            column: 0,
+            severity: Severity::Notice,
+            file: Some(file),
+        }
+    };
+    files.places().unread().into_iter().map(problem).collect()
+}

@@ -1,0 +1,239 @@
+//! From the configuration to an engine: the one place that knows every part.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_config::Config;
+use windlass_engine::{CompactionPolicy, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_hooks::SettingsHooks;
+use windlass_ports::AnyTool;
+use windlass_protocol::{ModelCard, SessionKey};
+use windlass_sandbox::VariableChanges;
+use windlass_secrets::Redactor;
+use windlass_text::nearest::closest;
+use windlass_tools::{Lookout, Tasks};
+use windlass_wire::SessionSetup;
+
+use crate::error::Error;
+use crate::hook_wiring::{HookSurroundings, settings_hooks};
+use crate::model_choice::{ModelSet, assumption};
+use crate::scripted_hooks::ScriptedHooks;
+use crate::tools::tools;
+use crate::{sandbox, slash_commands};
+
+/// An engine, and what is to be said about it.
+pub struct WiredEngine {
+    /// The engine.
+    pub engine: Engine,
+    /// What hosts are told about it.
+    pub setup: SessionSetup,
+    /// About this run alone.
+    pub warnings: Vec<String>,
+    /// About what stays from run to run: files and the model.
+    pub standing: Vec<String>,
+    /// Whether the user may ask for a compaction.
+    pub may_compact: bool,
+    /// What runs hooks.
+    pub hooks: Option<SettingsHooks>,
+    /// Hides what nobody may read.
+    pub redactor: Redactor,
+}
+
+/// The one session that is meant: commands are told its id.
+#[derive(Clone, Debug)]
+pub struct SessionStorage {
+    /// Its id and its seeds.
+    pub key: SessionKey,
+    /// Where its log is.
+    pub log: Option<PathBuf>,
+    /// Where results go that are too large for the transcript; they are kept as long as the session.
+    pub results: Option<PathBuf>,
+    /// Where the output of commands goes; it is kept as long as the session.
+    pub output: Option<PathBuf>,
+    /// Whether another process worked on it before.
+    pub resumed: bool,
+}
+
+impl SessionStorage {
+    /// A session that leaves nothing.
+    pub fn nowhere(key: SessionKey) -> Self {
+        Self { key, log: None, results: None, output: None, resumed: false }
+    }
+}
+
+/// Who reads a run, and how.
+#[derive(Clone, Debug)]
+pub struct Audience {
+    /// Who asks: a person at a terminal, a host that sends lines, or a program.
+    pub source: Source,
+    /// Whether pieces of messages are wanted as they come.
+    pub partial_messages: bool,
+    /// Whether a host reads what happens line by line.
+    pub reads_lines: bool,
+    /// Whether the next prompt is to be suggested, where that was said.
+    pub prompt_suggestions: Option<bool>,
+}
+
+impl Default for Audience {
+    fn default() -> Self {
+        Self { source: Source::Print, partial_messages: false, reads_lines: false, prompt_suggestions: None }
+    }
+}
+
+/// Puts an engine together for given models.
+pub fn wire_models(
+    mut config: Config,
+    models: ModelSet,
+    audience: &Audience,
+    session: &SessionStorage,
+    more_tools: Vec<Arc<dyn AnyTool>>,
+) -> Result<WiredEngine, Error> {
+    let tasks = match &session.output {
+        Some(directory) if session.resumed => Tasks::resumed(directory.clone()),
+        output => Tasks::new(output.clone()),
+    };
+    let sandbox = sandbox::prepare(&mut config)?;
+    let hidden = config.files.sandbox.hidden_variables.iter().map(|variable| variable.value.clone().into());
+    let later = VariableChanges::new(hidden);
+    let around_hooks =
+        HookSurroundings { confinement: sandbox::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
+    let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later));
+    tools.extend(more_tools);
+    let mut standing: Vec<String> =
+        std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
+    standing.extend(config.notices());
+    let small = models.small.clone().unwrap_or_else(|| models.main.clone());
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
+    standing.extend(problems);
+    let mut warnings = std::mem::take(&mut config.run_warnings);
+    let may_compact = config.context.compaction != CompactionPolicy::Off;
+    let redactor = Redactor::new(config.settings.api.secrets());
+    let setup = setup(&config, &models.main, audience);
+    let builder = limits(Engine::builder(models.client, models.main), &config)?;
+    let mut builder = small_model_work(builder, &config, audience)
+        .fallback_models(models.fallbacks)
+        .small_model(models.small)
+        .tools(tools.clone())
+        .lookout(Arc::new(Lookout::new(tasks.clone())))
+        .tasks(tasks)
+        .working_directory(config.cwd)
+        .source(audience.source.clone())
+        .permissions(config.permissions)
+        .memory(config.memory)
+        .redactor(redactor.clone())
+        .partial_messages(audience.partial_messages);
+    if let Some(path) = &session.results {
+        builder = builder.results_directory(path.clone());
+    }
+    if !config.scripted_hooks.is_empty() {
+        builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
+    } else if let Some(hooks) = &hooks {
+        builder = builder.hooks(Arc::new(hooks.clone()));
+    }
+    for path in config.added_directories {
+        builder = builder.add_directory(path);
+    }
+    if let Some(text) = config.system_prompt {
+        builder = builder.system_prompt(text);
+    }
+    if let Some(text) = config.append_system_prompt {
+        builder = builder.append_system_prompt(text);
+    }
+    let engine = builder.build()?;
+    for (is_flag, unknown) in unknown_tools(&engine, &tools) {
+        if is_flag { &mut warnings } else { &mut standing }.push(unknown);
+    }
+    standing.extend(engine.unheeded());
+    let tools = engine.tool_names().iter().map(ToString::to_string).collect();
+    let cwd = shown(engine.working_directory());
+    Ok(WiredEngine {
+        engine,
+        setup: SessionSetup { tools, cwd, ..setup },
+        warnings,
+        standing,
+        may_compact,
+        hooks,
+        redactor,
+    })
+}
+
+/// Every number that was stated.
+fn limits(builder: EngineBuilder, config: &Config) -> Result<EngineBuilder, Error> {
+    let limits = &config.settings.limits;
+    let schema =
+        config.json_schema.as_ref().map(|schema| answer_schema(schema.get(), limits.schema_retries_max));
+    Ok(builder
+        .thinking(config.thinking)
+        .effort(config.effort)
+        .answer(schema.transpose().map_err(Error::Schema)?)
+        .turns_max(config.turns_max)
+        .budget_usd(config.budget_usd)
+        .task_budget(config.task_budget)
+        .token_budget(limits.token_budget)
+        .continuation(limits.continuation)
+        .output(limits.output)
+        .context(config.context)
+        .retry(config.settings.retry)
+        .repeats(limits.repeats)
+        .stop_hook_blocks_max(limits.stop_hook_blocks_max)
+        .pauses_max(limits.pauses_max)
+        .shared_calls_max(limits.shared_calls_max)
+        .early_start(limits.early_start))
+}
+
+/// What the small model does for whoever watches. Unless it is asked for, nothing is spent on a model that the user did not
+/// choose.
+fn small_model_work(builder: EngineBuilder, config: &Config, audience: &Audience) -> EngineBuilder {
+    let (limits, is_chosen) = (&config.settings.limits, config.settings.models.small.is_some());
+    let is_person = audience.source == Source::Repl;
+    let suggestions = audience.prompt_suggestions.or(limits.prompt_suggestions);
+    builder
+        .tool_use_summaries(
+            limits.tool_use_summaries.unwrap_or(is_chosen && (is_person || audience.reads_lines)),
+        )
+        .prompt_suggestions(suggestions.unwrap_or(is_chosen && is_person))
+}
+
+/// A path as hosts read it.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn setup(config: &Config, card: &ModelCard, audience: &Audience) -> SessionSetup {
+    let api = &config.settings.api;
+    SessionSetup {
+        additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),
+        model: card.id.to_string(),
+        permission_mode: config.permissions.mode.name().to_owned(),
+        api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
+        betas: api.betas.clone(),
+        slash_commands: slash_commands::NAMES.map(str::to_owned).to_vec(),
+        capabilities: if audience.source == Source::Sdk {
+            vec!["interrupt_receipt_v1".into()]
+        } else {
+            Vec::new()
+        },
+        partial_messages: audience.partial_messages,
+        ..SessionSetup::default()
+    }
+}
+
+/// Tools that rules name and nobody knows, and whether a flag names them.
+fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<(bool, String)> {
+    let unknown = engine.unknown_tools();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    let known: Vec<Arc<str>> = tools.iter().map(|tool| tool.spec().name).collect();
+    let known: Vec<&str> = known.iter().map(|name| &**name).collect();
+    let told = |unknown: &UnknownTool| (unknown.rule.source.file.is_none(), unknown_tool(unknown, &known));
+    unknown.iter().map(told).collect()
+}
+
+fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {
+    let (source, given) = (&unknown.rule.source, crate::display::line(&unknown.name));
+    match closest(&given, known) {
+        Some(name) => format!("{source}: unknown tool {given}. Did you mean {name}?"),
+        None => format!("{source}: unknown tool {given}. The tools are {}.", known.join(", ")),
+    }
+}
