@@ -8,14 +8,14 @@ use crate::files::read_text;
 pub(crate) const BYTES_MAX: u64 = 256 * 1024;
 
 /// One setting: `[section "subsection"]`, `key = value`.
-pub(crate) struct Setting<'a> {
+pub(crate) struct GitSetting<'a> {
     pub(crate) section: &'a str,
     pub(crate) subsection: Option<&'a str>,
     pub(crate) key: &'a str,
     pub(crate) value: &'a str,
 }
 
-impl Setting<'_> {
+impl GitSetting<'_> {
     /// Whether this is the setting `section.key`, with or without a subsection. Case does not matter.
     pub(crate) fn is(&self, section: &str, key: &str) -> bool {
         self.section.eq_ignore_ascii_case(section) && self.key.eq_ignore_ascii_case(key)
@@ -23,7 +23,7 @@ impl Setting<'_> {
 }
 
 /// The settings that stand on lines of their own. Lines that go on are not put together.
-pub(crate) fn settings(text: &str) -> impl Iterator<Item = Setting<'_>> {
+pub(crate) fn settings(text: &str) -> impl Iterator<Item = GitSetting<'_>> {
     let mut section = ("", None);
     text.lines().map(str::trim).filter_map(move |line| {
         if let Some(header) = line.strip_prefix('[') {
@@ -31,7 +31,7 @@ pub(crate) fn settings(text: &str) -> impl Iterator<Item = Setting<'_>> {
             return None;
         }
         let (key, value) = line.split_once('=')?;
-        Some(Setting { section: section.0, subsection: section.1, key: key.trim(), value: plain(value) })
+        Some(GitSetting { section: section.0, subsection: section.1, key: key.trim(), value: plain(value) })
     })
 }
 
@@ -70,7 +70,7 @@ mod tests {
     fn settings_know_their_section() {
         let check = |text: &str, expected: &[&str]| {
             let shown = settings(text).map(|setting| {
-                let Setting { section, subsection, key, value } = setting;
+                let GitSetting { section, subsection, key, value } = setting;
                 format!("{section}.{}.{key}={value}", subsection.unwrap_or("-"))
             });
             assert_eq!(shown.collect::<Vec<_>>(), expected, "{text}");

@@ -21,7 +21,7 @@ mod turns;
 use anyhow::{Result, bail};
 
 pub use memory::measure_peak;
-pub use process::{Program, Subject};
+pub use process::{BenchProgram, Subject};
 pub use scenario::{Mode, Sample, Scenario};
 pub use table::{Row, table};
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use scenario::Scenario;
+use scenario::CrashScenario;
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub fn crash(plan: &Plan) -> Result<Report> {
     let mut report = Report::default();
     while report.kills < plan.kills {
         let seed = plan.seed.wrapping_add(report.sessions);
-        let scenario = Scenario::new(plan, seed)?;
+        let scenario = CrashScenario::new(plan, seed)?;
         let part = scenario.play(plan.kills - report.kills).with_context(|| format!("seed {seed}"))?;
         report.add(&part);
     }

@@ -1,13 +1,13 @@
 //! What must hold after every step of every run.
 
 mod account;
-mod beside;
 mod calls;
 mod crash;
 mod doubt;
 mod log;
 mod order;
 mod requests;
+mod side_work;
 mod turns;
 
 use windlass_core::{Config, Effect, Event, PhaseName, RecalledSession, Source, State};
@@ -18,12 +18,12 @@ use windlass_protocol::{
 
 use crate::thinking::Bindings;
 use account::Account;
-use beside::Beside;
 use calls::Calls;
 use crash::{Witness, finished_call};
 use doubt::Doubt;
 use order::Order;
 use requests::Requests;
+use side_work::SideWork;
 use turns::Turns;
 
 /// Watches one session from outside and knows only what the driver would know.
@@ -37,7 +37,7 @@ pub(crate) struct Checker {
     account: Account,
     requests: Requests,
     turns: Turns,
-    beside: Beside,
+    side_work: SideWork,
     order: Order,
     witness: Witness,
     doubt: Doubt,
@@ -60,7 +60,7 @@ pub(crate) struct Checker {
 
 /// One step as the driver sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step<'a> {
+pub(crate) struct CheckedStep<'a> {
     /// Where the machine was before.
     pub(crate) from: PhaseName,
     /// Whether a prompt was submitted.
@@ -91,7 +91,7 @@ impl Checker {
             requests: std::mem::take(&mut self.requests).next_run(),
             doubt: self.doubt.clone(),
             witness: self.witness.next_run(),
-            beside: self.beside.next_run(),
+            side_work: self.side_work.next_run(),
             ..Self::default()
         };
     }
@@ -106,7 +106,7 @@ impl Checker {
         self.log_failed = true;
         self.account.is_blind = true;
         self.requests.is_blind = true;
-        self.beside.is_blind = true;
+        self.side_work.is_blind = true;
         self.calls.is_blind = true;
         self.witness.is_blind = true;
     }
@@ -127,7 +127,7 @@ impl Checker {
     /// Another process has opened the session.
     pub(crate) fn on_opened(&mut self) {
         self.account.on_opened();
-        self.beside.forget_background();
+        self.side_work.forget_background();
     }
 
     /// Everything that counts is in the log again.
@@ -163,12 +163,12 @@ impl Checker {
                 }
             }
             Event::Hooked { hook, answer } if answer.stop.is_some() => {
-                self.calls.ending |= self.beside.asks_before_call(*hook);
+                self.calls.ending |= self.side_work.asks_before_call(*hook);
             }
-            Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
+            Event::Forked { fork, outcome } if self.side_work.waits_for(*fork) => {
                 self.account.book_fork(&outcome.models);
             }
-            Event::Forked { fork, outcome } if self.beside.is_background(*fork) => {
+            Event::Forked { fork, outcome } if self.side_work.is_background(*fork) => {
                 self.account.book_background(&outcome.models);
             }
             Event::GoOn { .. } => self.goes_on = true,
@@ -177,11 +177,11 @@ impl Checker {
         self.finished = finished_call(event);
         self.doubt.on_event(event);
         self.turns.on_event(event);
-        self.beside.on_event(event);
+        self.side_work.on_event(event);
     }
 
     /// Checks one step.
-    pub(crate) fn check(&mut self, step: &Step<'_>) -> Verdict {
+    pub(crate) fn check(&mut self, step: &CheckedStep<'_>) -> Verdict {
         self.is_submitting |= step.submitted && step.from == PhaseName::Idle;
         if self.is_submitting {
             self.is_submitting = !self.requests.on_submit(step.state, step.effects);
@@ -198,7 +198,7 @@ impl Checker {
             self.check_effect(effect, step)?;
         }
         if step.from == PhaseName::Idle && step.state.phase() != PhaseName::Idle {
-            self.beside.check_begun()?;
+            self.side_work.check_begun()?;
         }
         self.calls.check_overlap(step.config)?;
         self.witness.on_step(self.finished.take().filter(|_| !step.cut), step.effects, |call| {
@@ -223,7 +223,7 @@ impl Checker {
         let fits = match effect {
             Effect::Fork { config, .. } => is_over == (config.source == Source::PromptSuggestion),
             Effect::Persist { record: Record::Spent(spent), .. } => !is_over || spent.by_fork,
-            Effect::CancelFork(fork) => !is_over || self.beside.is_background(*fork),
+            Effect::CancelFork(fork) => !is_over || self.side_work.is_background(*fork),
             Effect::Emit(Update::PromptSuggestion { .. }) => {
                 self.suggestions += 1;
                 is_over && self.suggestions == 1
@@ -234,14 +234,14 @@ impl Checker {
         if fits { Ok(()) } else { Err(format!("an effect {side} the end: {effect:?}")) }
     }
 
-    fn check_effect(&mut self, effect: &Effect, step: &Step<'_>) -> Verdict {
+    fn check_effect(&mut self, effect: &Effect, step: &CheckedStep<'_>) -> Verdict {
         let config = step.config;
         self.doubts_asked += u64::from(self.doubt.check(effect)?);
         if !self.log_failed {
             self.order.check(effect)?;
         }
         self.calls.check_effect(effect, config)?;
-        self.beside.check(effect, config)?;
+        self.side_work.check(effect, config)?;
         match effect {
             Effect::Emit(update) => self.check_update(update, step),
             Effect::CallModel { request, body } => {
@@ -271,7 +271,7 @@ impl Checker {
                 self.account.check_share(own, config)
             }
             Effect::CancelFork(fork) => {
-                let spent = self.beside.spent(*fork);
+                let spent = self.side_work.spent(*fork);
                 self.forks_cut_short += u64::from(!spent.is_empty());
                 match self.dones {
                     0 => self.account.book_fork(&spent),
@@ -284,7 +284,7 @@ impl Checker {
         }
     }
 
-    fn check_update(&mut self, update: &Update, step: &Step<'_>) -> Verdict {
+    fn check_update(&mut self, update: &Update, step: &CheckedStep<'_>) -> Verdict {
         if let Update::Decided(decision) = update {
             self.check_between_answers(decision)?;
         }
@@ -316,7 +316,7 @@ impl Checker {
         Ok(())
     }
 
-    fn check_end(&self, step: &Step<'_>, terminal: Terminal) -> Verdict {
+    fn check_end(&self, step: &CheckedStep<'_>, terminal: Terminal) -> Verdict {
         if self.dones != 1 {
             return Err(format!("{} was reported {} times", terminal.name(), self.dones));
         }
@@ -326,7 +326,7 @@ impl Checker {
         if step.from == PhaseName::Done {
             return Ok(());
         }
-        self.beside.check_end()?;
+        self.side_work.check_end()?;
         self.requests.check_end(step.state, &self.calls.acted)
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use windlass_sim::{Played, play, walk_told};
+use windlass_sim::{WalkReport, play, walk_told};
 
 const USAGE: &str = "\
 usage: cargo xtask sim [--walks N] [--seed S]
@@ -86,7 +86,7 @@ fn tell(seed: u64) -> ExitCode {
     }
 }
 
-fn judge(played: &Played, walks: u64) -> ExitCode {
+fn judge(played: &WalkReport, walks: u64) -> ExitCode {
     for (why, (seed, times)) in &played.broken {
         say(&format!(
             "broken {times} times: {why}\n  to play it again: cargo xtask sim --walks 1 --seed {seed}"

@@ -8,7 +8,7 @@ use crate::world::walk;
 
 /// What many walks came to.
 #[derive(Debug, Default)]
-pub struct Played {
+pub struct WalkReport {
     /// What they have reached.
     pub coverage: Coverage,
     /// What broke, with the first seed that broke it and how often it did.
@@ -19,10 +19,10 @@ pub struct Played {
 const BATCH: u64 = 250;
 
 /// Plays the walks with the seeds from `first` on, on this many threads. `progress` hears how many are done.
-pub fn play(first: u64, walks: u64, threads: usize, progress: impl Fn(u64) + Sync) -> Played {
+pub fn play(first: u64, walks: u64, threads: usize, progress: impl Fn(u64) + Sync) -> WalkReport {
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
-        let mut played = Played::default();
+        let mut played = WalkReport::default();
         loop {
             let from = next.fetch_add(BATCH, Ordering::Relaxed);
             if from >= walks {
@@ -37,7 +37,7 @@ pub fn play(first: u64, walks: u64, threads: usize, progress: impl Fn(u64) + Syn
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().fold(Played::default(), |mut all, thread| {
+        threads.into_iter().fold(WalkReport::default(), |mut all, thread| {
             match thread.join() {
                 Ok(played) => all.add(played),
                 Err(_) => drop(all.broken.insert("a walk panicked".into(), (first, 1))),
@@ -47,7 +47,7 @@ pub fn play(first: u64, walks: u64, threads: usize, progress: impl Fn(u64) + Syn
     })
 }
 
-impl Played {
+impl WalkReport {
     fn note(&mut self, seed: u64, walked: Result<Coverage, String>) {
         match walked {
             Ok(coverage) => self.coverage.add(coverage),

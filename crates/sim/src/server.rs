@@ -15,7 +15,7 @@ use crate::thinking::{card_of, is_thinking_on};
 
 /// A model that answers one request after the other.
 #[derive(Debug, Default)]
-pub(crate) struct Server {
+pub(crate) struct ModelServer {
     pub(crate) response: Response,
     tool_uses: u32,
     thoughts: u32,
@@ -67,7 +67,7 @@ impl Response {
     }
 }
 
-impl Server {
+impl ModelServer {
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let habit = match rng.below(24) {
             0 => Some(Habit::Cut),

@@ -10,13 +10,13 @@ use windlass_protocol::{Block, Message, ModelCard, ModelRequest, Origin, Request
 /// What the provider remembers of every thinking block it has given out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings {
-    made: BTreeMap<Box<str>, Made>,
+    made: BTreeMap<Box<str>, BoundThinking>,
     /// The request that is out and what came of its response so far.
     answering: Option<(Arc<ModelRequest>, Vec<Block>)>,
 }
 
 #[derive(Clone, Debug)]
-struct Made {
+struct BoundThinking {
     model: Arc<str>,
     before: Prefix,
 }
@@ -47,7 +47,7 @@ impl Bindings {
         for message in messages.iter() {
             for block in &message.blocks {
                 if let (true, Origin::Model(model)) = (block.is_thinking(), &message.origin) {
-                    let made = Made { model: model.clone(), before: prefix };
+                    let made = BoundThinking { model: model.clone(), before: prefix };
                     bindings.made.insert(block.json().into(), made);
                 }
                 prefix = prefix.and(message.role, block);
@@ -72,7 +72,7 @@ impl Bindings {
             let said = said.iter().map(|block| (Role::Assistant, block));
             let before =
                 sent.chain(said).fold(Prefix::default(), |prefix, (role, block)| prefix.and(role, block));
-            self.made.insert(block.json().into(), Made { model: body.model.clone(), before });
+            self.made.insert(block.json().into(), BoundThinking { model: body.model.clone(), before });
         }
         said.push(block.clone());
     }
@@ -104,7 +104,12 @@ impl Bindings {
         Ok(())
     }
 
-    fn check_maker(&self, message: &Message, block: &Block, body: &ModelRequest) -> Result<&Made, String> {
+    fn check_maker(
+        &self,
+        message: &Message,
+        block: &Block,
+        body: &ModelRequest,
+    ) -> Result<&BoundThinking, String> {
         let made = self.made.get(block.json()).ok_or_else(|| format!("nobody thought {block:?}"))?;
         if made.model != body.model || message.origin != Origin::Model(body.model.clone()) {
             return Err(format!("thinking of {} is sent to {}", made.model, body.model));

@@ -1,8 +1,9 @@
 //! The world around the core: a model, tools, people, hooks, forks and timers, all of them unreliable.
 
-mod beside;
-mod journal;
-mod logged;
+mod events;
+mod log_faults;
+mod open_requests;
+mod sim_log;
 mod tools;
 
 use std::collections::VecDeque;
@@ -12,20 +13,18 @@ use windlass_core::{
     Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Source, Speaker, State,
     step,
 };
-use windlass_protocol::{
-    Block, CallId, CallKind, ForkId, ModelEvent, Record, StartSource, StopReason, TimerId, Update,
-};
+use windlass_protocol::{Block, CallId, CallKind, ForkId, ModelEvent, Record, StopReason, TimerId, Update};
 
-use crate::checker::{Checker, Step};
+use crate::checker::{CheckedStep, Checker};
 use crate::coverage::Coverage;
+use crate::fork_world::Fork;
 use crate::mutant::Mutant;
-use crate::nested::Fork;
-use crate::recalled::{check_damaged, check_prefix};
+use crate::recall_check::{check_damaged, check_prefix};
 use crate::rng::Rng;
-use crate::scene::{long_text, random_config, random_start};
-use crate::server::Server;
-use beside::{Beside, Pace};
-use journal::{Appended, Done, Journal};
+use crate::scene::{random_config, random_start};
+use crate::server::ModelServer;
+use open_requests::{OpenRequests, Pace};
+use sim_log::{AppendResult, SimLog, StepProgress};
 
 /// Events of one run before faults stop, at most, and how many more it may then take to end.
 const STEPS_WITH_FAULTS: u64 = 160;
@@ -71,12 +70,12 @@ struct World {
     config: Config,
     rng: Rng,
     checker: Checker,
-    server: Server,
+    server: ModelServer,
     mutant: Option<Mutant>,
-    journal: Journal,
+    journal: SimLog,
     /// The process ended in the middle of this run.
     crashed: bool,
-    beside: Beside,
+    open: OpenRequests,
     examine: VecDeque<(CallId, Arc<str>)>,
     asked: Vec<CallId>,
     /// Timers that run, and when they run out.
@@ -104,19 +103,19 @@ impl World {
         let mut rng = Rng::new(seed);
         let config = random_config(&mut rng);
         let start = random_start(&mut rng);
-        let server = Server::new(&mut rng);
+        let server = ModelServer::new(&mut rng);
         let checker = Checker::new("/project".into(), &start);
         let state = State::new("/project".into(), start);
         Self {
             checker,
-            journal: Journal::new(&state, &mut rng, mutant.is_some()),
+            journal: SimLog::new(&state, &mut rng, mutant.is_some()),
             state,
             config,
             rng,
             server,
             mutant,
             crashed: false,
-            beside: Beside::default(),
+            open: OpenRequests::default(),
             examine: VecDeque::new(),
             asked: Vec::new(),
             timers: Vec::new(),
@@ -209,10 +208,10 @@ impl World {
         if self.crashed {
             return Ok(());
         }
-        let mut forks = std::mem::take(&mut self.beside.forks);
+        let mut forks = std::mem::take(&mut self.open.forks);
         forks.retain(|(_, fork)| fork.config.source == Source::PromptSuggestion);
         self.forget();
-        self.beside.forks = forks;
+        self.open.forks = forks;
         self.state = std::mem::take(&mut self.state).at_rest();
         self.play_background()?;
         if self.crashed {
@@ -268,7 +267,7 @@ impl World {
     }
 
     fn forget(&mut self) {
-        self.beside = Beside::default();
+        self.open = OpenRequests::default();
         self.examine.clear();
         self.asked.clear();
         self.timers.clear();
@@ -284,15 +283,15 @@ impl World {
         }
         let before = self.journal.records.len();
         match self.journal.restate(&self.state, &mut self.rng) {
-            Appended::Done => {
+            AppendResult::Done => {
                 if self.journal.records.len() > before {
                     self.coverage.count("sight", "facts restated");
                     self.checker.on_restated();
                 }
                 self.hear(event, /* the log failed */ false)
             }
-            Appended::Failed => self.hear(event, /* the log failed */ true),
-            Appended::Crashed => self.crash(before),
+            AppendResult::Failed => self.hear(event, /* the log failed */ true),
+            AppendResult::Crashed => self.crash(before),
         }
     }
 
@@ -331,35 +330,35 @@ impl World {
         let before = self.journal.records.len();
         let done = self.log(told.as_ref().unwrap_or(&effects), log_failed);
         let behind = match done {
-            Done::All => Vec::new(),
-            Done::UpToFailure(at) | Done::UpToCrash(at) => {
+            StepProgress::All => Vec::new(),
+            StepProgress::UpToFailure(at) | StepProgress::UpToCrash(at) => {
                 if let Some(told) = &mut told {
                     cut(told, at);
                 }
                 cut(&mut effects, at)
             }
         };
-        let step = Step {
+        let step = CheckedStep {
             from,
             submitted,
             state: &self.state,
             effects: told.as_ref().unwrap_or(&effects),
             config: &self.config,
             now_ms: self.now,
-            cut: done != Done::All,
+            cut: done != StepProgress::All,
         };
         self.checker.check(&step)?;
-        if let Done::UpToCrash(_) = done {
+        if let StepProgress::UpToCrash(_) = done {
             return self.crash(before);
         }
-        if done == Done::All {
+        if done == StepProgress::All {
             self.check_logged(&effects)?;
             self.check_ending(end, from, &effects)?;
         }
         for effect in effects {
             self.perform(effect);
         }
-        if done == Done::All { Ok(()) } else { self.fail_log(&behind) }
+        if done == StepProgress::All { Ok(()) } else { self.fail_log(&behind) }
     }
 
     /// Adds a line to the story. Long ones are cut.
@@ -418,7 +417,7 @@ impl World {
 
     /// Does what the driver would do. The checker keeps what runs.
     fn perform(&mut self, effect: Effect) {
-        let beside = &mut self.beside;
+        let beside = &mut self.open;
         match effect {
             Effect::CallModel { body, .. } => {
                 self.server.on_request(&body, &mut self.rng);
@@ -473,170 +472,6 @@ impl World {
         } else {
             Err(format!("{total} of {} steered messages are left", self.steered))
         }
-    }
-
-    fn random_prompt(&mut self, text: &str) -> Prompt {
-        let mut blocks = vec![Block::text(text)];
-        if self.rng.one_in(8) {
-            blocks.insert(0, Block::text(" "));
-        }
-        if self.rng.one_in(10) {
-            blocks.push(Block::image("image/png", "AA=="));
-        }
-        if self.rng.one_in(8) {
-            blocks.push(Block::text(long_text(&mut self.rng)));
-        }
-        let speaker = if self.rng.one_in(6) { Speaker::Task } else { Speaker::User };
-        let priorities = [Priority::Next, Priority::Later];
-        Prompt {
-            context: Vec::new(),
-            blocks,
-            id: (!self.rng.one_in(3)).then(|| format!("prompt-{}", self.rng.bits()).into()),
-            speaker,
-            priority: if self.rng.one_in(12) {
-                Priority::Now
-            } else {
-                self.rng.pick(&priorities).unwrap_or_default()
-            },
-            token_budget: self.rng.one_in(12).then(|| 200 + self.rng.below(3_000)),
-            start: None,
-        }
-    }
-
-    /// Whether hooks are to hear that the session begins.
-    fn start(&mut self) -> Option<StartSource> {
-        let sources = [StartSource::Startup, StartSource::Resume, StartSource::Fork];
-        self.rng.pick(&sources).filter(|_| self.rng.one_in(3))
-    }
-
-    fn random_event(&mut self) -> Result<Option<Event>, String> {
-        for _ in 0..6 {
-            let event = self.try_event()?;
-            if event.is_some() {
-                return Ok(event);
-            }
-        }
-        Ok(None)
-    }
-
-    fn try_event(&mut self) -> Result<Option<Event>, String> {
-        let event = match self.rng.below(220) {
-            0 => {
-                let kinds = [Interrupt::Stop, Interrupt::Replace, Interrupt::Leave];
-                let kind = self.rng.pick(&kinds).unwrap_or(Interrupt::Stop);
-                self.rng.one_in(2).then_some(Event::Interrupt(kind))
-            }
-            1..=4 => Some(self.steer()),
-            5..=9 => self.late(),
-            10..=11 => {
-                Some(Event::Timer(TimerId(self.rng.small(40)))).filter(|event| !self.is_current(event))
-            }
-            12..=13 => self.forked_late(),
-            14..=24 => self.fire_timer(),
-            25..=34 => self.answer(),
-            35..=38 => self.progress(),
-            39..=75 => self.examined(),
-            76..=110 => self.finished(),
-            111..=113 => self.failed(),
-            114..=128 => self.hooked(false),
-            129..=134 => self.forked(false)?,
-            135..=136 => self.fork_spent(),
-            137..=144 => self.stored(),
-            145..=152 => self.looked(),
-            153..=154 => self.prefetched(),
-            155 => self.rng.one_in(4).then(|| Event::Compact { focus: "late".into() }),
-            _ => self.model_event(),
-        };
-        Ok(event)
-    }
-
-    fn steer(&mut self) -> Event {
-        self.steered += 1;
-        let prompt = self.random_prompt(&format!("steer {}", self.steered));
-        // A prompt that is submitted while something else goes on waits like the others.
-        if self.rng.one_in(6) {
-            Event::Submit(prompt)
-        } else if self.rng.one_in(10) {
-            self.coverage.count("sight", "command that waits");
-            Event::Steer(Prompt { speaker: Speaker::Command, ..prompt })
-        } else {
-            Event::Steer(prompt)
-        }
-    }
-
-    /// Late or doubled news. A prompt or a message would be new, not late.
-    fn late(&mut self) -> Option<Event> {
-        let old = self.rng.pick(&self.past)?;
-        let is_new = matches!(
-            old,
-            Event::Steer(_)
-                | Event::Submit(_)
-                | Event::Compact { .. }
-                | Event::GoOn { .. }
-                | Event::Interrupt(_)
-                | Event::StoreFailed { .. }
-                | Event::Prefetched(_)
-        );
-        (!is_new && !self.is_current(&old)).then_some(old)
-    }
-
-    /// Whether an old event would be news: then it is not a duplicate but a lie about the world.
-    fn is_current(&self, event: &Event) -> bool {
-        let calls = &self.checker.calls;
-        match event {
-            Event::Model { request, .. } => self.checker.request == Some(*request),
-            Event::Finished { call, .. } | Event::Progress { call, .. } => calls.running.contains_key(call),
-            Event::Examined { call, .. } => self.examine.iter().any(|(waiting, _)| waiting == call),
-            Event::Answered { call, .. } => self.asked.contains(call),
-            Event::Timer(timer) => self.timers.iter().any(|(running, _)| running == timer),
-            _ => false,
-        }
-    }
-
-    /// Without faults: everything that is waited for comes, and the model finishes.
-    fn honest_event(&mut self) -> Result<Option<Event>, String> {
-        if let Some(event) = self.stored().or_else(|| self.looked()).or_else(|| self.hooked(true)) {
-            return Ok(Some(event));
-        }
-        if let Some(event) = self.forked(true)? {
-            return Ok(Some(event));
-        }
-        if let Some(event) = self.examined().or_else(|| self.answer()).or_else(|| self.finished()) {
-            return Ok(Some(event));
-        }
-        let Some(request) = self.checker.request else { return Ok(self.fire_timer()) };
-        let event = match self.server.refusal(&self.config) {
-            Some(refusal) => ModelEvent::Failed(Box::new(refusal)),
-            None => self.server.next_honest(&mut self.rng, &mut self.checker.spoken),
-        };
-        Ok(Some(Event::Model { request, event }))
-    }
-
-    fn fire_timer(&mut self) -> Option<Event> {
-        if self.timers.is_empty() {
-            return None;
-        }
-        let (timer, due) = self.timers.remove(0);
-        self.now = self.now.max(due);
-        Some(Event::Timer(timer))
-    }
-
-    fn failed(&mut self) -> Option<Event> {
-        let request = self.checker.request?;
-        let failure = self.server.random_failure(&mut self.rng);
-        for point in self.server.response.failure_points() {
-            self.coverage.count_failure(failure.class, point);
-        }
-        Some(Event::Model { request, event: ModelEvent::Failed(Box::new(failure)) })
-    }
-
-    fn model_event(&mut self) -> Option<Event> {
-        let request = self.checker.request?;
-        let event = match self.server.refusal(&self.config) {
-            Some(refusal) => ModelEvent::Failed(Box::new(refusal)),
-            None => self.server.next(&mut self.rng, &self.config, &mut self.checker.spoken),
-        };
-        Some(Event::Model { request, event })
     }
 }
 

@@ -11,7 +11,7 @@ use windlass_protocol::Delivery;
 use crate::binding::{self, CheckedThinking};
 use crate::check::{bad, check_request};
 use crate::counting::RequestSize;
-use crate::http::Request;
+use crate::http::HttpRequest;
 use crate::render::RenderedResponse;
 use crate::server::ServerState;
 
@@ -19,7 +19,7 @@ use crate::server::ServerState;
 const HEAD_BYTES: usize = 4096;
 
 /// An answer and what was found about its request.
-pub(crate) struct Answer {
+pub(crate) struct ApiAnswer {
     pub(crate) rendered: Arc<RenderedResponse>,
     pub(crate) streamed: bool,
     /// Why the server itself refused the request.
@@ -28,8 +28,8 @@ pub(crate) struct Answer {
 
 /// The response to a request: the next of the script, or an error of the API if the request is not valid. An
 /// invalid request does not take a turn.
-pub(crate) fn choose(shared: &ServerState, request: &Request) -> Answer {
-    let refused = |streamed: bool, error: &StatusError| Answer {
+pub(crate) fn choose(shared: &ServerState, request: &HttpRequest) -> ApiAnswer {
+    let refused = |streamed: bool, error: &StatusError| ApiAnswer {
         rendered: Arc::new(RenderedResponse::status(error, &shared.behaviour.headers)),
         streamed,
         refusal: Some(error.body.clone()),
@@ -40,13 +40,13 @@ pub(crate) fn choose(shared: &ServerState, request: &Request) -> Answer {
     };
     let streamed = delivery == Delivery::Streamed;
     match answer(shared, request, &body, delivery) {
-        Ok(rendered) => Answer { rendered, streamed, refusal: None },
+        Ok(rendered) => ApiAnswer { rendered, streamed, refusal: None },
         Err(error) => refused(streamed, &error),
     }
 }
 
 /// The body, as far as somebody wants to see it, and how the answer is to come.
-fn read(shared: &ServerState, request: &Request) -> Result<(Value, Delivery), StatusError> {
+fn read(shared: &ServerState, request: &HttpRequest) -> Result<(Value, Delivery), StatusError> {
     let delivery = |streamed| if streamed { Delivery::Streamed } else { Delivery::Whole };
     if shared.options.check_requests {
         let body = check_request(request, |model| shared.is_paused(model))?;
@@ -66,7 +66,7 @@ fn asks_for_stream(body: &[u8]) -> bool {
 
 fn answer(
     shared: &ServerState,
-    request: &Request,
+    request: &HttpRequest,
     body: &Value,
     delivery: Delivery,
 ) -> Result<Arc<RenderedResponse>, StatusError> {
@@ -128,7 +128,7 @@ fn adapted(
 }
 
 /// What this endpoint does not know.
-fn check_endpoint(shared: &ServerState, request: &Request, body: &Value) -> Result<(), String> {
+fn check_endpoint(shared: &ServerState, request: &HttpRequest, body: &Value) -> Result<(), String> {
     let refused = |beta: &&str| shared.behaviour.refused_betas.iter().any(|name| name == beta || name == "*");
     let betas: Vec<_> = request.betas().into_iter().filter(refused).map(|beta| format!("`{beta}`")).collect();
     if !betas.is_empty() {

@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::Value;
 use windlass_models::{ScriptContent, ScriptResponse};
 
-use crate::check::{Message, is_thinking, merged};
+use crate::check::{RequestMessage, is_thinking, merged};
 
 /// What came of checking the thinking of a request.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Walk {
     }
 
     /// Goes over a message and gives the places of thinking that does not fit, and why.
-    fn pass(&mut self, message: &Message<'_>) -> Vec<(usize, &'static str)> {
+    fn pass(&mut self, message: &RequestMessage<'_>) -> Vec<(usize, &'static str)> {
         // An answer may go on where a paused one stopped, so it may begin behind any block of its message.
         let mut beginnings = vec![self.prefix.finish()];
         let mut wrong = Vec::new();

@@ -7,13 +7,16 @@ use serde_json::Value;
 use windlass_models::StatusError;
 
 use crate::check_settings::{check_settings, check_thinking_is_on};
-use crate::http::Request;
+use crate::http::HttpRequest;
 
 const CACHE_MARKERS_MAX: usize = 4;
 
 /// Checks a request as the real API does, and gives its body; the error is its answer. `paused` says whether the last answer
 /// of a model was paused, which is the only one that may stand last in a request.
-pub(crate) fn check_request(request: &Request, paused: impl Fn(&str) -> bool) -> Result<Value, StatusError> {
+pub(crate) fn check_request(
+    request: &HttpRequest,
+    paused: impl Fn(&str) -> bool,
+) -> Result<Value, StatusError> {
     check_head(request)?;
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|error| bad(&format!("The request body is not valid JSON: {error}")))?;
@@ -36,7 +39,7 @@ pub(crate) fn bad(what: &str) -> StatusError {
     StatusError::new(400, "invalid_request_error", what)
 }
 
-fn check_head(request: &Request) -> Result<(), StatusError> {
+fn check_head(request: &HttpRequest) -> Result<(), StatusError> {
     let path = request.target.split('?').next().unwrap_or_default();
     if path != "/v1/messages" {
         return Err(StatusError::new(404, "not_found_error", &format!("Not found: {path}")));
@@ -105,12 +108,12 @@ fn check_system(system: &Value) -> Result<(), String> {
 }
 
 /// A message as the server sees it: neighbours of one role are one message.
-pub(crate) struct Message<'a> {
+pub(crate) struct RequestMessage<'a> {
     pub(crate) role: &'a str,
     pub(crate) blocks: Vec<&'a Value>,
 }
 
-fn check_messages(messages: &[Message<'_>], paused: bool) -> Result<(), String> {
+fn check_messages(messages: &[RequestMessage<'_>], paused: bool) -> Result<(), String> {
     let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
         return Err("messages: at least one message is required".to_owned());
     };
@@ -131,8 +134,8 @@ fn check_messages(messages: &[Message<'_>], paused: bool) -> Result<(), String> 
     Ok(())
 }
 
-pub(crate) fn merged(messages: &[Value]) -> Result<Vec<Message<'_>>, String> {
-    let mut merged: Vec<Message<'_>> = Vec::new();
+pub(crate) fn merged(messages: &[Value]) -> Result<Vec<RequestMessage<'_>>, String> {
+    let mut merged: Vec<RequestMessage<'_>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
         if !["user", "assistant"].contains(&role) {
@@ -154,13 +157,17 @@ pub(crate) fn merged(messages: &[Value]) -> Result<Vec<Message<'_>>, String> {
         }
         match merged.last_mut() {
             Some(last) if last.role == role => last.blocks.extend(blocks),
-            _ => merged.push(Message { role, blocks }),
+            _ => merged.push(RequestMessage { role, blocks }),
         }
     }
     Ok(merged)
 }
 
-fn check_blocks<'a>(at: usize, message: &Message<'a>, ids: &mut HashSet<&'a str>) -> Result<(), String> {
+fn check_blocks<'a>(
+    at: usize,
+    message: &RequestMessage<'a>,
+    ids: &mut HashSet<&'a str>,
+) -> Result<(), String> {
     for (index, block) in message.blocks.iter().enumerate() {
         let place = format!("messages.{at}.content.{index}");
         match kind(block) {
@@ -191,7 +198,7 @@ fn check_blocks<'a>(at: usize, message: &Message<'a>, ids: &mut HashSet<&'a str>
 
 fn check_tool_use<'a>(
     place: &str,
-    message: &Message<'_>,
+    message: &RequestMessage<'_>,
     block: &'a Value,
     ids: &mut HashSet<&'a str>,
 ) -> Result<(), String> {
@@ -212,7 +219,11 @@ fn check_tool_use<'a>(
 }
 
 /// Every tool use of the message before is answered exactly once, and before anything else is said.
-fn check_results(at: usize, message: &Message<'_>, before: Option<&Message<'_>>) -> Result<(), String> {
+fn check_results(
+    at: usize,
+    message: &RequestMessage<'_>,
+    before: Option<&RequestMessage<'_>>,
+) -> Result<(), String> {
     let calls = before.map(|before| before.blocks.as_slice()).unwrap_or_default();
     let calls =
         calls.iter().filter(|block| kind(block) == "tool_use").filter_map(|block| block["id"].as_str());

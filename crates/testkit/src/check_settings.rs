@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_models::model_card;
 use windlass_protocol::{Effort, ModelCard};
 
-use crate::check::{Message, is_thinking};
+use crate::check::{RequestMessage, is_thinking};
 
 const THINKING_TOKENS_MIN: u64 = 1_024;
 const TASK_BUDGET_MIN: u64 = 20_000;
@@ -136,7 +136,7 @@ fn check_edits(management: &Value) -> Result<(), String> {
 }
 
 /// Thinking goes back only while thinking is on.
-pub(crate) fn check_thinking_is_on(body: &Value, messages: &[Message<'_>]) -> Result<(), String> {
+pub(crate) fn check_thinking_is_on(body: &Value, messages: &[RequestMessage<'_>]) -> Result<(), String> {
     let card = model_card(body["model"].as_str().unwrap_or_default());
     let off = match &body["thinking"] {
         Value::Null => card.known && !card.thinking.by_default,

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::*;
 
-fn request(body: &Value) -> Request {
+fn request(body: &Value) -> HttpRequest {
     let headers =
         [("x-api-key", "k"), ("anthropic-version", "2023-06-01"), ("content-type", "application/json")];
-    Request {
+    HttpRequest {
         method: "POST".to_owned(),
         target: "/v1/messages".to_owned(),
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
@@ -22,7 +22,7 @@ fn body(messages: &Value) -> Value {
 }
 
 /// The status and the message of the answer, or `ok`.
-fn verdict(request: &Request) -> String {
+fn verdict(request: &HttpRequest) -> String {
     match check_request(request, |_| false) {
         Ok(_) => "ok".to_owned(),
         Err(error) => {
@@ -158,13 +158,13 @@ fn other_parts_of_the_body_are_checked() {
 
 #[test]
 fn the_head_is_checked() {
-    let check = |change: &dyn Fn(&mut Request), expected: &str| {
+    let check = |change: &dyn Fn(&mut HttpRequest), expected: &str| {
         let mut request = request(&body(&json!([{ "role": "user", "content": "hi" }])));
         change(&mut request);
         assert_eq!(verdict(&request), expected);
     };
     let without = |name: &'static str| {
-        move |request: &mut Request| request.headers.retain(|(header, _)| header != name)
+        move |request: &mut HttpRequest| request.headers.retain(|(header, _)| header != name)
     };
     check(&|request| request.target = "/v1/messages?beta=true".to_owned(), "ok");
     check(&|request| request.target = "/messages".to_owned(), "404 Not found: /messages");

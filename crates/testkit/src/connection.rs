@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use crate::answer::{Answer, choose};
+use crate::answer::{ApiAnswer, choose};
 use crate::exchange::{Exchange, Reply, ReplyEnd};
-use crate::http::{Request, read_request};
+use crate::http::{HttpRequest, read_request};
 use crate::render::{After, RenderedResponse, chunk};
 use crate::server::ServerState;
 
@@ -42,7 +42,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-fn exchange(shared: &ServerState, request: Request, connection: usize, answer: Answer) -> Exchange {
+fn exchange(shared: &ServerState, request: HttpRequest, connection: usize, answer: ApiAnswer) -> Exchange {
     let body_bytes = request.body.len();
     let body = if shared.options.keep_bodies { request.body } else { Vec::new() };
     Exchange {

@@ -11,7 +11,7 @@ const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A request as it came.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) read: Instant,
 }
 
-impl Request {
+impl HttpRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
@@ -42,7 +42,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 /// Reads the next request; `None` if the client has closed the connection. Clients do not send the next request
 /// before they have the answer to the last, so nothing of it can be in here.
-pub(crate) async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
+pub(crate) async fn read_request(stream: &mut TcpStream) -> io::Result<Option<HttpRequest>> {
     let mut buffer = Vec::with_capacity(16 * 1024);
     if stream.read_buf(&mut buffer).await? == 0 {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(crate) async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Re
     let body_start = buffer.split_off(head_end);
     let (method, target, headers) = parse_head(&buffer)?;
     let body = read_body(stream, &headers, body_start).await?;
-    Ok(Some(Request { method, target, headers, body, first_byte, read: Instant::now() }))
+    Ok(Some(HttpRequest { method, target, headers, body, first_byte, read: Instant::now() }))
 }
 
 type Head = (String, String, Vec<(String, String)>);

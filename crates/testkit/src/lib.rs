@@ -39,14 +39,14 @@ mod exchange;
 mod http;
 mod project;
 mod render;
-mod running;
 mod server;
+mod test_process;
 
 pub use builder::ServerBuilder;
 pub use exchange::{Exchange, Reply, ReplyEnd};
 pub use project::{Project, WindlassCommand};
-pub use running::{FinishedProcess, TestProcess};
 pub use server::{Server, ServerOptions};
+pub use test_process::{FinishedProcess, TestProcess};
 
 /// Scripts, as the server plays them.
 pub use windlass_models::Script;

@@ -18,14 +18,14 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Which of the two.
-    pub program: Program,
+    pub program: BenchProgram,
     /// Its binary.
     pub binary: PathBuf,
 }
 
 /// The two that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum BenchProgram {
     /// The release binary.
     Windlass,
     /// The bare client.

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use windlass_testkit::{Exchange, Project, Script, Server, ServerOptions};
 
-use crate::bench::process::{self, Program, Ran, Subject};
+use crate::bench::process::{self, BenchProgram, Ran, Subject};
 
 /// What a program is asked to do beside talking to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,8 +143,8 @@ impl Scenario {
         line.push(subject.binary.clone());
         let command = self.project.command(&line[0]).server(server).args(&line[1..]);
         let command = match subject.program {
-            Program::Bare => command.args([server.url().into(), self.bodies_path()]),
-            Program::Windlass => command.env("IS_SANDBOX", "1").args([
+            BenchProgram::Bare => command.args([server.url().into(), self.bodies_path()]),
+            BenchProgram::Windlass => command.env("IS_SANDBOX", "1").args([
                 "-p",
                 "go on",
                 "--model",
@@ -154,10 +154,10 @@ impl Scenario {
             ]),
         };
         let flags: &[&str] = match (subject.program, self.mode) {
-            (_, Mode::Answer) | (Program::Windlass, Mode::Tools) => &[],
-            (Program::Bare, Mode::Deltas) => &["--echo"],
-            (Program::Bare, Mode::Tools) => &["--tools"],
-            (Program::Windlass, Mode::Deltas) => {
+            (_, Mode::Answer) | (BenchProgram::Windlass, Mode::Tools) => &[],
+            (BenchProgram::Bare, Mode::Deltas) => &["--echo"],
+            (BenchProgram::Bare, Mode::Tools) => &["--tools"],
+            (BenchProgram::Windlass, Mode::Deltas) => {
                 &["--output-format", "stream-json", "--verbose", "--include-partial-messages"]
             }
         };

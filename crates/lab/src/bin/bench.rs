@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use windlass_lab::bench::{Contest, Program, Row, Subject, measure_peak, run, table};
+use windlass_lab::bench::{Contest, BenchProgram, Row, Subject, measure_peak, run, table};
 
 fn main() -> Result<ExitCode> {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -26,8 +26,8 @@ fn main() -> Result<ExitCode> {
         Ok(Subject { program, binary: path })
     };
     let contest = Contest {
-        windlass: install("WINDLASS_BINARY", Program::Windlass)?,
-        bare: install("BARE_BINARY", Program::Bare)?,
+        windlass: install("WINDLASS_BINARY", BenchProgram::Windlass)?,
+        bare: install("BARE_BINARY", BenchProgram::Bare)?,
         harness: std::env::current_exe()?,
     };
     let mut all: Vec<Row> = Vec::new();

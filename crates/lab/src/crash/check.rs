@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::crash::Report;
-use crate::crash::scenario::Scenario;
+use crate::crash::scenario::CrashScenario;
 
 /// What a call came to, as the model is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum ToldOutcome {
     Finished,
     Unknown,
     NeverStarted,
@@ -19,7 +19,7 @@ enum Told {
 }
 
 /// Checks everything, and counts.
-pub(crate) fn all(scenario: &Scenario, report: &mut Report) -> Result<()> {
+pub(crate) fn all(scenario: &CrashScenario, report: &mut Report) -> Result<()> {
     let refusals = scenario.server.refusals();
     ensure!(refusals.is_empty(), "requests were not valid: {refusals:?}");
     let exchanges = scenario.server.exchanges();
@@ -29,10 +29,10 @@ pub(crate) fn all(scenario: &Scenario, report: &mut Report) -> Result<()> {
     for (id, told) in &results {
         check_call(scenario, id, *told)?;
         match told {
-            Told::Finished => report.finished += 1,
-            Told::Unknown => report.unknown += 1,
-            Told::NeverStarted => report.never_started += 1,
-            Told::Repeatable => {}
+            ToldOutcome::Finished => report.finished += 1,
+            ToldOutcome::Unknown => report.unknown += 1,
+            ToldOutcome::NeverStarted => report.never_started += 1,
+            ToldOutcome::Repeatable => {}
         }
     }
     check_traces(scenario)?;
@@ -44,7 +44,7 @@ pub(crate) fn all(scenario: &Scenario, report: &mut Report) -> Result<()> {
 }
 
 /// What the model is told about a call is true.
-fn check_call(scenario: &Scenario, id: &str, told: Told) -> Result<()> {
+fn check_call(scenario: &CrashScenario, id: &str, told: ToldOutcome) -> Result<()> {
     let (kind, step) = id.split_once('-').unwrap_or((id, ""));
     let (file, whole) = match kind {
         "count" => (format!("counter-{step}"), format!("{step}\n")),
@@ -53,17 +53,17 @@ fn check_call(scenario: &Scenario, id: &str, told: Told) -> Result<()> {
     };
     let content = scenario.project.read(&file).ok();
     match (told, content) {
-        (Told::Finished, Some(content)) if content == whole => Ok(()),
-        (Told::NeverStarted | Told::Unknown, None) => Ok(()),
-        (Told::Unknown, Some(content)) if content == whole => Ok(()),
+        (ToldOutcome::Finished, Some(content)) if content == whole => Ok(()),
+        (ToldOutcome::NeverStarted | ToldOutcome::Unknown, None) => Ok(()),
+        (ToldOutcome::Unknown, Some(content)) if content == whole => Ok(()),
         // A shell opens the file before it writes: one that dies in between leaves it empty. The Write tool never does.
-        (Told::Unknown, Some(content)) if kind == "count" && content.is_empty() => Ok(()),
+        (ToldOutcome::Unknown, Some(content)) if kind == "count" && content.is_empty() => Ok(()),
         (told, content) => bail!("the model is told that {id} is {told:?}, and {file} holds {content:?}"),
     }
 }
 
 /// No file has two lines: nothing ran twice. What nobody knows of any more did not run at all.
-fn check_traces(scenario: &Scenario) -> Result<()> {
+fn check_traces(scenario: &CrashScenario) -> Result<()> {
     for file in std::fs::read_dir(scenario.project.path())?.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
         if name.starts_with("counter-") {
@@ -75,7 +75,7 @@ fn check_traces(scenario: &Scenario) -> Result<()> {
 }
 
 /// The results in a request, by call; each call has exactly one.
-fn results(request: &Value) -> Result<BTreeMap<String, Told>> {
+fn results(request: &Value) -> Result<BTreeMap<String, ToldOutcome>> {
     let mut results = BTreeMap::new();
     let messages = request["messages"].as_array().context("a request without messages")?;
     let blocks = messages.iter().flat_map(|message| message["content"].as_array().into_iter().flatten());
@@ -83,13 +83,13 @@ fn results(request: &Value) -> Result<BTreeMap<String, Told>> {
         let id = block["tool_use_id"].as_str().context("a result without a call")?.to_owned();
         let text = block["content"].to_string();
         let told = if text.contains("whether it took effect is unknown") {
-            Told::Unknown
+            ToldOutcome::Unknown
         } else if text.contains("cut off before this call started") {
-            Told::NeverStarted
+            ToldOutcome::NeverStarted
         } else if text.contains("only reads") {
-            Told::Repeatable
+            ToldOutcome::Repeatable
         } else {
-            Told::Finished
+            ToldOutcome::Finished
         };
         ensure!(results.insert(id.clone(), told).is_none(), "{id} has two results");
     }

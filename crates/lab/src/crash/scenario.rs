@@ -18,7 +18,7 @@ const ID: &str = "0c0ffee0-1111-4222-8333-444455556666";
 /// Most kills of one session: then it is left to finish.
 const KILLS_MAX: u64 = 40;
 
-pub(crate) struct Scenario {
+pub(crate) struct CrashScenario {
     plan: Plan,
     chance: Chance,
     pub(crate) project: Project,
@@ -33,7 +33,7 @@ struct Ran {
     shown: Vec<Value>,
 }
 
-impl Scenario {
+impl CrashScenario {
     pub(crate) fn new(plan: &Plan, seed: u64) -> Result<Self> {
         let mut chance = Chance::new(seed);
         let script = script(&mut chance);

@@ -15,14 +15,14 @@ use crate::validity::{check_request, with_prompt};
 #[derive(Debug, Default)]
 pub(super) struct Witness {
     shown: Vec<(MessageId, Block)>,
-    calls: BTreeMap<Arc<str>, Started>,
+    calls: BTreeMap<Arc<str>, StartedCall>,
     ids: BTreeMap<CallId, Arc<str>>,
     /// The log failed: until everything is restated it knows less than what was seen.
     pub(super) is_blind: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Started {
+struct StartedCall {
     acts: bool,
     finished: bool,
     answered: bool,
@@ -62,7 +62,7 @@ impl Witness {
                 }
                 Effect::RunTool { call, tool_use, .. } => {
                     let acts = !kind(*call).is_read_only();
-                    let started = Started { acts, finished: false, answered: false };
+                    let started = StartedCall { acts, finished: false, answered: false };
                     self.calls.insert(tool_use.id.clone(), started);
                     self.ids.insert(*call, tool_use.id.clone());
                 }
@@ -126,7 +126,7 @@ impl Witness {
             Record::Retracted(messages) => self.retract(messages),
             Record::Intended(intended) => {
                 let acts = !intended.kind.is_read_only();
-                let started = Started { acts, finished: false, answered: false };
+                let started = StartedCall { acts, finished: false, answered: false };
                 self.calls.entry(intended.tool_use_id.clone()).or_insert(started);
             }
             Record::Finished { tool_use_id, .. } => {
@@ -150,9 +150,9 @@ impl Witness {
         for (tool_use, fate) in &recalled.open {
             let id = &tool_use.id;
             let expected = match self.calls.get(id) {
-                Some(Started { finished: true, .. }) => Fate::Finished,
-                Some(Started { acts: true, .. }) => Fate::Unknown,
-                Some(Started { acts: false, .. }) => Fate::ReadOnly,
+                Some(StartedCall { finished: true, .. }) => Fate::Finished,
+                Some(StartedCall { acts: true, .. }) => Fate::Unknown,
+                Some(StartedCall { acts: false, .. }) => Fate::ReadOnly,
                 None => Fate::NeverStarted,
             };
             if *fate != expected {

@@ -20,7 +20,7 @@ pub(super) struct Turns {
     /// Texts of failures that are kept back.
     withheld: Vec<String>,
     compacted: bool,
-    taken: Taken,
+    taken: TakenTurns,
     before: Option<Transition>,
     stop_asked: u32,
     /// Hooks were told that the run ends because of a failure.
@@ -43,7 +43,7 @@ enum Last {
 
 /// How often each way was taken.
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenTurns {
     turns: u32,
     /// Since the last results.
     reactive: u32,
@@ -167,13 +167,13 @@ impl Turns {
         }
         let (count, most) = match transition {
             Transition::NextTurn => {
-                *taken = Taken {
+                *taken = TakenTurns {
                     turns: taken.turns + 1,
                     stop_blocks: taken.stop_blocks,
                     continuations: taken.continuations,
                     schema: taken.schema,
                     fallbacks: taken.fallbacks,
-                    ..Taken::default()
+                    ..TakenTurns::default()
                 };
                 (taken.turns, config.turns_max.map_or(u32::MAX, |most| most.saturating_sub(1)))
             }

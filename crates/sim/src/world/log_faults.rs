@@ -4,8 +4,8 @@ use windlass_core::{Effect, Event};
 use windlass_protocol::{Fate, Record};
 
 use super::World;
-use super::journal::Done;
-use crate::recalled::{check_same_facts, check_same_request};
+use super::sim_log::StepProgress;
+use crate::recall_check::{check_same_facts, check_same_request};
 
 impl World {
     /// Whoever opens the session from its log finds what was left.
@@ -63,13 +63,13 @@ impl World {
     }
 
     /// Puts the records of a step into the log, as far as it goes.
-    pub(super) fn log(&mut self, effects: &[Effect], log_failed: bool) -> Done {
+    pub(super) fn log(&mut self, effects: &[Effect], log_failed: bool) -> StepProgress {
         let is_over = self.state.terminal().is_some();
         let done = if log_failed && is_over {
             self.journal.fail();
-            Done::All
+            StepProgress::All
         } else if log_failed {
-            Done::UpToFailure(0)
+            StepProgress::UpToFailure(0)
         } else {
             self.journal.log(effects, is_over, &mut self.rng)
         };

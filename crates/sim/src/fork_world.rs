@@ -7,7 +7,7 @@ use windlass_core::{Config, Effect, Event, Input, Prompt, State, step};
 use windlass_protocol::{ModelEvent, ModelRequest, Outcome, StopReason, Update, Usage};
 
 use crate::rng::Rng;
-use crate::server::Server;
+use crate::server::ModelServer;
 use crate::thinking::Bindings;
 use crate::validity::{check_sent, resumes};
 
@@ -23,11 +23,11 @@ pub(crate) struct Fork {
 }
 
 /// The world of one fork.
-struct Nested<'a> {
+struct ForkWorld<'a> {
     fork: Fork,
     rng: &'a mut Rng,
     bindings: Bindings,
-    server: Server,
+    server: ModelServer,
     waiting: VecDeque<Event>,
     usage: Usage,
     begun: Option<Usage>,
@@ -44,8 +44,8 @@ impl Fork {
         bindings: &Bindings,
         inflation: u64,
     ) -> Result<Box<Outcome>, String> {
-        let server = Server::of_fork(inflation);
-        let mut nested = Nested {
+        let server = ModelServer::of_fork(inflation);
+        let mut nested = ForkWorld {
             fork: self,
             rng,
             bindings: bindings.clone(),
@@ -69,7 +69,7 @@ impl Fork {
     }
 }
 
-impl Nested<'_> {
+impl ForkWorld<'_> {
     fn apply(&mut self, event: Event) -> Result<(), String> {
         let state = std::mem::take(&mut *self.fork.state);
         let input = Input { at_ms: self.now_ms, wall_ms: 0, entropy: self.rng.bits(), event };

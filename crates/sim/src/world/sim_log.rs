@@ -8,7 +8,7 @@ use crate::rng::Rng;
 
 /// What is in the log, what is on its way into it, and what may go wrong.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct SimLog {
     /// Everything that is in the log.
     pub(super) records: Vec<Record>,
     /// The same, recalled so far.
@@ -34,7 +34,7 @@ struct Luck {
 
 /// What became of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Appended {
+pub(super) enum AppendResult {
     Done,
     /// The disk did not take it, and nothing of it counts.
     Failed,
@@ -44,7 +44,7 @@ pub(super) enum Appended {
 
 /// How far the effects of a step were done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum StepProgress {
     All,
     /// Those up to here; then the log failed.
     UpToFailure(usize),
@@ -52,7 +52,7 @@ pub(super) enum Done {
     UpToCrash(usize),
 }
 
-impl Journal {
+impl SimLog {
     /// The log of a session that begins with this state.
     pub(super) fn new(state: &State, rng: &mut Rng, is_lucky: bool) -> Self {
         let luck =
@@ -162,14 +162,14 @@ impl Journal {
     }
 
     /// Appends records behind what was heard.
-    fn append(&mut self, records: impl IntoIterator<Item = Record>, rng: &mut Rng) -> Appended {
+    fn append(&mut self, records: impl IntoIterator<Item = Record>, rng: &mut Rng) -> AppendResult {
         if self.failed {
-            return Appended::Done;
+            return AppendResult::Done;
         }
         let mut batch = std::mem::take(&mut self.batch);
         batch.extend(records);
         if self.luck.fails && rng.one_in(80) {
-            return Appended::Failed;
+            return AppendResult::Failed;
         }
         let crashed = self.luck.crashes && rng.one_in(60);
         if crashed {
@@ -179,33 +179,33 @@ impl Journal {
         for record in batch {
             self.put(record);
         }
-        if crashed { Appended::Crashed } else { Appended::Done }
+        if crashed { AppendResult::Crashed } else { AppendResult::Done }
     }
 
     /// Restates the facts where that is due, or happens to be done.
-    pub(super) fn restate(&mut self, state: &State, rng: &mut Rng) -> Appended {
+    pub(super) fn restate(&mut self, state: &State, rng: &mut Rng) -> AppendResult {
         let wanted = !self.failed && (self.stale || (self.luck.restates && rng.one_in(16)));
-        let Some(facts) = wanted.then(|| state.snapshot()).flatten() else { return Appended::Done };
+        let Some(facts) = wanted.then(|| state.snapshot()).flatten() else { return AppendResult::Done };
         self.stale = false;
         self.append([Record::Snapshot(Box::new(facts))], rng)
     }
 
     /// Appends the records of one step, those that follow each other at once, until something goes wrong. Once the run is over, a
     /// failure stops nothing any more.
-    pub(super) fn log(&mut self, effects: &[Effect], is_over: bool, rng: &mut Rng) -> Done {
+    pub(super) fn log(&mut self, effects: &[Effect], is_over: bool, rng: &mut Rng) -> StepProgress {
         let mut at = 0;
         while let Some(first) = effects.iter().skip(at).position(|effect| record(effect).is_some()) {
             let first = at + first;
             let batch: Vec<Record> = effects.iter().skip(first).map_while(record).cloned().collect();
             at = first + batch.len();
             match self.append(batch, rng) {
-                Appended::Done => (),
-                Appended::Failed if is_over => self.fail(),
-                Appended::Failed => return Done::UpToFailure(first),
-                Appended::Crashed => return Done::UpToCrash(first),
+                AppendResult::Done => (),
+                AppendResult::Failed if is_over => self.fail(),
+                AppendResult::Failed => return StepProgress::UpToFailure(first),
+                AppendResult::Crashed => return StepProgress::UpToCrash(first),
             }
         }
-        Done::All
+        StepProgress::All
     }
 }
 

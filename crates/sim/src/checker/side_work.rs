@@ -8,13 +8,13 @@ use windlass_protocol::{ForkId, HookCall, HookEvent, HookId, ModelSpend};
 
 /// What is open, and which calls hooks have let pass.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct SideWork {
     forks: BTreeSet<ForkId>,
     /// Forks that began at the end of a run.
     background: BTreeSet<ForkId>,
     /// What forks said that they have taken so far.
     spent: BTreeMap<ForkId, Models>,
-    hooks: BTreeMap<HookId, Asked>,
+    hooks: BTreeMap<HookId, HookQuestion>,
     /// Tool uses that hooks have answered about before they ran.
     passed: BTreeSet<Arc<str>>,
     /// Not everything that was asked for was started.
@@ -22,7 +22,7 @@ pub(super) struct Beside {
 }
 
 #[derive(Debug)]
-struct Asked {
+struct HookQuestion {
     event: HookEvent,
     /// The call that they let pass.
     tool_use: Option<Arc<str>>,
@@ -33,7 +33,7 @@ struct Asked {
 type Verdict = Result<(), String>;
 type Models = BTreeMap<Arc<str>, ModelSpend>;
 
-impl Beside {
+impl SideWork {
     /// The next run: what is at work in the background is still there.
     pub(super) fn next_run(&mut self) -> Self {
         let (background, mut spent) = (std::mem::take(&mut self.background), std::mem::take(&mut self.spent));
@@ -139,7 +139,7 @@ impl Beside {
                 if asks && !self.passed.contains(&tool_use.id) {
                     return Err(format!("{call:?} was started before its hooks answered"));
                 }
-                let asks = |asked: &Asked| asked.in_place_of.as_ref() == Some(&tool_use.id);
+                let asks = |asked: &HookQuestion| asked.in_place_of.as_ref() == Some(&tool_use.id);
                 if self.hooks.values().any(asks) {
                     return Err(format!("{call:?} was started before hooks spoke for a person"));
                 }
@@ -163,7 +163,7 @@ impl Beside {
             _ => None,
         };
         let is_first = tool_use.as_ref().is_none_or(|id| !self.passed.contains(id));
-        let is_new = self.hooks.insert(hook, Asked { event, tool_use, in_place_of }).is_none();
+        let is_new = self.hooks.insert(hook, HookQuestion { event, tool_use, in_place_of }).is_none();
         if is_first && is_new { Ok(()) } else { Err(format!("{hook:?} was asked twice")) }
     }
 

@@ -10,13 +10,13 @@ use windlass_protocol::{
 };
 
 use super::World;
-use crate::nested::Fork;
+use crate::fork_world::Fork;
 use crate::rng::Rng;
 use crate::scene::{long_text, raw};
 
 /// What was asked for and is not answered. Some of it takes until faults stop.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct OpenRequests {
     pub(super) forks: Vec<(ForkId, Fork)>,
     pub(super) hooks: Vec<(HookId, HookCall, Pace)>,
     pub(super) stores: Vec<(StoreId, usize)>,
@@ -43,11 +43,11 @@ impl Pace {
 impl World {
     /// A fork comes to its end: one that really ran, or one that says anything.
     pub(super) fn forked(&mut self, is_honest: bool) -> Result<Option<Event>, String> {
-        if self.beside.forks.is_empty() {
+        if self.open.forks.is_empty() {
             return Ok(None);
         }
-        let place = usize::try_from(self.rng.below(self.beside.forks.len() as u64)).unwrap_or(0);
-        let (id, fork) = self.beside.forks.swap_remove(place);
+        let place = usize::try_from(self.rng.below(self.open.forks.len() as u64)).unwrap_or(0);
+        let (id, fork) = self.open.forks.swap_remove(place);
         let outcome = if is_honest || self.rng.one_in(2) {
             let outcome = fork.run(&mut self.rng, self.checker.bindings(), self.server.inflation)?;
             self.coverage.count("fork end", outcome.terminal.name());
@@ -60,14 +60,14 @@ impl World {
 
     /// A fork tells what it has taken so far.
     pub(super) fn fork_spent(&mut self) -> Option<Event> {
-        let forks: Vec<ForkId> = self.beside.forks.iter().map(|(fork, _)| *fork).collect();
+        let forks: Vec<ForkId> = self.open.forks.iter().map(|(fork, _)| *fork).collect();
         let fork = self.rng.pick(&forks)?;
         Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models })
     }
 
     /// The answer of a fork that was cancelled comes all the same, or what it took.
     pub(super) fn forked_late(&mut self) -> Option<Event> {
-        let fork = self.beside.cancelled.pop()?;
+        let fork = self.open.cancelled.pop()?;
         if self.rng.one_in(4) {
             return Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models });
         }
@@ -76,8 +76,8 @@ impl World {
 
     pub(super) fn hooked(&mut self, is_honest: bool) -> Option<Event> {
         let is_due = |(_, _, pace): &(HookId, HookCall, Pace)| is_honest || *pace == Pace::Quick;
-        let place = self.beside.hooks.iter().position(is_due)?;
-        let (hook, call, _) = self.beside.hooks.remove(place);
+        let place = self.open.hooks.iter().position(is_due)?;
+        let (hook, call, _) = self.open.hooks.remove(place);
         let answer =
             if is_honest { HookAnswer::default() } else { random_answer(&mut self.rng, call.event()) };
         if let HookCall::UserPromptSubmit { prompt } = &call
@@ -89,7 +89,7 @@ impl World {
     }
 
     pub(super) fn stored(&mut self) -> Option<Event> {
-        let (store, count) = self.beside.stores.pop()?;
+        let (store, count) = self.open.stores.pop()?;
         let is_full = self.rng.one_in(8);
         let file = |rng: &mut Rng| (!is_full && !rng.one_in(8)).then(|| "/session/result.txt".into());
         let files = (0..count).map(|_| file(&mut self.rng)).collect();
@@ -97,7 +97,7 @@ impl World {
     }
 
     pub(super) fn looked(&mut self) -> Option<Event> {
-        let (look, known, show) = self.beside.looks.pop()?;
+        let (look, known, show) = self.open.looks.pop()?;
         let mut found = AmbientChanges::default();
         for file in known {
             if self.rng.one_in(3) {
@@ -117,7 +117,7 @@ impl World {
     }
 
     pub(super) fn prefetched(&mut self) -> Option<Event> {
-        self.beside.prefetches = self.beside.prefetches.checked_sub(1)?;
+        self.open.prefetches = self.open.prefetches.checked_sub(1)?;
         let path = format!("/memory/{}", self.rng.below(3)).into();
         Some(Event::Prefetched(vec![MemoryNote { path, text: "It was like this.".into() }]))
     }
