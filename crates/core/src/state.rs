@@ -317,7 +317,6 @@ impl Ids {
 
 impl State {
     /// A session that begins in `cwd` with this conversation (empty for a new one).
-    #[must_use]
     pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
         let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
         let tools = ToolState { cwd: Arc::new(cwd), files: KnownFiles::default(), readable: BTreeSet::new() };
@@ -326,7 +325,6 @@ impl State {
     }
 
     /// The end of the run, once it is over.
-    #[must_use]
     pub fn terminal(&self) -> Option<Terminal> {
         match self.phase {
             Phase::Done(terminal) => Some(terminal),
@@ -335,13 +333,11 @@ impl State {
     }
 
     /// Why the last iteration went on.
-    #[must_use]
     pub fn transition(&self) -> Option<Transition> {
         self.carry.transition
     }
 
     /// Where the machine is.
-    #[must_use]
     pub fn phase(&self) -> PhaseName {
         match self.phase {
             Phase::Idle => PhaseName::Idle,
@@ -355,19 +351,16 @@ impl State {
     }
 
     /// Which iteration of the run this is; the first is 1.
-    #[must_use]
     pub fn turn(&self) -> u32 {
         self.carry.turn_count
     }
 
     /// The conversation so far. Between runs it can be sent to a model as it is.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         &self.carry.messages
     }
 
     /// The working directory of the next call.
-    #[must_use]
     pub fn cwd(&self) -> &PathBuf {
         &self.carry.tools.cwd
     }
@@ -381,7 +374,6 @@ impl State {
     }
 
     /// What the session had cost when this process opened it.
-    #[must_use]
     pub fn before_usd(&self) -> f64 {
         self.ledger.before_usd
     }
@@ -397,19 +389,16 @@ impl State {
     }
 
     /// What the models of this run, forks included, took so far.
-    #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.models
     }
 
     /// What each model took in this session, forks included, over all runs.
-    #[must_use]
     pub fn spent_in_session(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.session
     }
 
     /// How long the runs of this session took that are over.
-    #[must_use]
     pub fn time_in_session(&self) -> TimeSpent {
         self.ledger.session_time
     }
@@ -429,7 +418,6 @@ impl State {
     }
 
     /// Messages that were typed during a run and that no request has carried yet.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.carry.waiting.len()
     }

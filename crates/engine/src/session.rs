@@ -138,37 +138,31 @@ impl Session {
     }
 
     /// A handle for other tasks.
-    #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
     /// What the session had cost when it was resumed, in USD: a cap counts what is spent beyond it.
-    #[must_use]
     pub fn before_usd(&self) -> f64 {
         self.machine.state.before_usd()
     }
 
     /// The session's seed; its ids follow from it.
-    #[must_use]
     pub fn seed(&self) -> SessionSeed {
         self.seed
     }
 
     /// The conversation so far. Between runs it can be sent to a model as it is.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         self.machine.state.messages()
     }
 
     /// Whether the last word is the user's: [`go_on`](Self::go_on) asks the model for the answer.
-    #[must_use]
     pub fn awaits_answer(&self) -> bool {
         self.messages().last().is_some_and(|last| last.role == Role::User)
     }
 
     /// The working directory of the next call.
-    #[must_use]
     pub fn cwd(&self) -> &Path {
         self.machine.state.cwd()
     }
@@ -192,7 +186,6 @@ impl Session {
     }
 
     /// How full the context is. What the first prompt will bring with it counts already.
-    #[must_use]
     pub fn context_report(&self) -> ContextReport {
         let mut report = self.machine.state.context_report(&self.shared.config);
         if self.untold == Untold::Everything {
@@ -207,19 +200,16 @@ impl Session {
     }
 
     /// What each model took in this session, over all runs.
-    #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         self.machine.state.spent_in_session()
     }
 
     /// How long the runs of this session took, in earlier processes too. A run that was cut off does not count.
-    #[must_use]
     pub fn time(&self) -> TimeSpent {
         self.machine.state.time_in_session()
     }
 
     /// What this session has cost; nothing if the price of a model it used is not known.
-    #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         ModelSpend::cost_usd(self.spent())
     }
@@ -227,7 +217,6 @@ impl Session {
     /// The prompts of runs that failed, were dropped or were cut off, in order, also those of another process: they may be run
     /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
     /// since whoever stops a run has seen what came of it.
-    #[must_use]
     pub fn unfinished(&self) -> Vec<RetryablePrompt> {
         self.machine.state.unfinished().collect()
     }

@@ -42,7 +42,6 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
 }
 
 /// What may not be read without a question, for tools that look at more than they name.
-#[must_use]
 pub fn guarded(rules: &Rules) -> Hidden {
     if !rules.guards_anything() {
         return Hidden::default();

@@ -126,14 +126,12 @@ impl Block {
     }
 
     /// A text block.
-    #[must_use]
     pub fn text(text: &str) -> Self {
         let json = to_json(&TextJson { kind: "text", text });
         Self { json, kind: BlockKind::Text(text.into()) }
     }
 
     /// A tool use, for scripts and tests; live ones come from the model as JSON.
-    #[must_use]
     pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
         let json = to_json(&ToolUseJson { kind: "tool_use", id, name, input });
         let view = ToolUse { id: id.into(), name: name.into(), input: input.to_owned().into() };
@@ -142,7 +140,6 @@ impl Block {
 
     /// The answer to a tool use. One text block is sent as a plain string, the shortest form; blank text, which cannot
     /// be sent, is left out.
-    #[must_use]
     pub fn tool_result(tool_use_id: &str, content: &[Block], is_error: bool) -> Self {
         let content: Vec<&Block> = content.iter().filter(|block| !block.is_blank()).collect();
         let content = match &content[..] {
@@ -155,26 +152,22 @@ impl Block {
     }
 
     /// An image, base64 encoded.
-    #[must_use]
     pub fn image(media_type: &str, base64: &str) -> Self {
         let source = SourceJson { kind: "base64", media_type, data: base64 };
         Self { json: to_json(&ImageJson { kind: "image", source }), kind: BlockKind::Image }
     }
 
     /// The block's JSON, as it goes to the model and to the log.
-    #[must_use]
     pub fn json(&self) -> &str {
         &self.json
     }
 
     /// The view of the block.
-    #[must_use]
     pub fn kind(&self) -> &BlockKind {
         &self.kind
     }
 
     /// The text, if this is a text block.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
             BlockKind::Text(text) => Some(text),
@@ -183,7 +176,6 @@ impl Block {
     }
 
     /// Whether this is text without a visible character.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.as_text().is_some_and(|text| text.trim().is_empty())
     }
@@ -197,7 +189,6 @@ impl Block {
     }
 
     /// The blocks inside a tool result that are not just a plain text.
-    #[must_use]
     pub fn result_blocks(&self) -> Vec<Self> {
         #[derive(Deserialize)]
         struct Inside<'a> {
@@ -210,7 +201,6 @@ impl Block {
     }
 
     /// The tool use, if this is one.
-    #[must_use]
     pub fn as_tool_use(&self) -> Option<&ToolUse> {
         match &self.kind {
             BlockKind::ToolUse(tool_use) => Some(tool_use),
@@ -219,7 +209,6 @@ impl Block {
     }
 
     /// Whether this is reasoning, readable or not.
-    #[must_use]
     pub fn is_thinking(&self) -> bool {
         matches!(self.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
     }

@@ -57,19 +57,16 @@ pub struct SessionSeed(pub u128);
 
 impl SessionSeed {
     /// The session's own id.
-    #[must_use]
     pub fn session_uuid(self) -> Uuid {
         self.derive(0)
     }
 
     /// The id of one message, the same on the live stream and in the log.
-    #[must_use]
     pub fn message_uuid(self, message: MessageId) -> Uuid {
         self.derive(1 + u128::from(message.0))
     }
 
     /// The `n`th 64 random bits of the session.
-    #[must_use]
     pub fn entropy(self, n: u64) -> u64 {
         let (high, low) = halves(self.0);
         mix(high ^ mix(low ^ n))
@@ -118,7 +115,6 @@ impl From<SessionSeed> for SessionKey {
 
 impl SessionKey {
     /// The uuid of a message from the user's side: the one its sender gave it, if it is one prompt with a UUID.
-    #[must_use]
     pub fn said_uuid(&self, message: MessageId, prompts: &[std::sync::Arc<str>]) -> Uuid {
         match prompts {
             [only] => Uuid::parse_str(only).unwrap_or_else(|_| self.seed.message_uuid(message)),

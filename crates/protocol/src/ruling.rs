@@ -74,7 +74,6 @@ impl PermissionUpdate {
     }
 
     /// The form that hooks and hosts read.
-    #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(&Entry::of(self)).unwrap_or_default()
     }
@@ -184,7 +183,6 @@ pub struct Offers {
 
 impl Offers {
     /// Whether nothing is offered.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -200,7 +198,6 @@ impl Offers {
     /// assert!(json[1].starts_with(r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"cargo test *"}]"#));
     /// assert_eq!(json[2], r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
     /// ```
-    #[must_use]
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
         let add = |rules: &Vec<String>| {
             let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
@@ -211,7 +208,6 @@ impl Offers {
     }
 
     /// The change that makes the session accept edits.
-    #[must_use]
     pub fn accept_edits() -> PermissionUpdate {
         let change = PermissionChange::SetMode("acceptEdits".to_owned());
         PermissionUpdate { change, destination: SettingsDestination::Session }
@@ -247,7 +243,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The name users know. What a model is to judge is asked about as far as rules are concerned.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",

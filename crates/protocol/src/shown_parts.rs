@@ -44,7 +44,6 @@ impl ShownParts {
 
     /// Every part that was shown of these messages, in their order. A message that was shown to nobody here, such as one from before a
     /// session was resumed, is named by its own id.
-    #[must_use]
     pub fn of(&self, messages: &[MessageId]) -> Vec<MessageId> {
         let mut parts: BTreeSet<MessageId> = messages.iter().copied().collect();
         let wholes: Vec<Whole> = self

@@ -53,13 +53,11 @@ impl Transcript {
     }
 
     /// How many messages there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -70,7 +68,6 @@ impl Transcript {
     }
 
     /// The newest message.
-    #[must_use]
     pub fn last(&self) -> Option<&Arc<Message>> {
         self.segments.last().and_then(|segment| segment.messages.last())
     }
@@ -102,13 +99,11 @@ impl Transcript {
     }
 
     /// The serialised pieces, oldest first.
-    #[must_use]
     pub fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
     }
 
     /// The whole as a JSON array. For tests and exports; requests are built from the segments.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = Vec::with_capacity(2 + self.segments.iter().map(|s| s.json.len()).sum::<usize>());
         json.push(b'[');
@@ -156,20 +151,17 @@ impl FromIterator<Arc<Message>> for Transcript {
 
 impl Segment {
     /// The JSON of these messages. It begins with a comma.
-    #[must_use]
     pub fn json(&self) -> &Bytes {
         &self.json
     }
 
     /// The messages.
-    #[must_use]
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
     /// Where in [`Segment::json`] further fields of the last block of message `index` can be inserted (with a
     /// leading comma); `None` if that block takes no cache marker.
-    #[must_use]
     pub fn last_block_end(&self, index: usize) -> Option<usize> {
         self.ends.get(index).copied().flatten()
     }

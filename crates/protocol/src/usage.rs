@@ -92,7 +92,6 @@ impl Usage {
     }
 
     /// Everything that went in: fresh, written to the cache and read from it.
-    #[must_use]
     pub fn input_total(&self) -> u64 {
         let cached = self.cache_creation_input_tokens.saturating_add(self.cache_read_input_tokens);
         self.input_tokens.saturating_add(cached)

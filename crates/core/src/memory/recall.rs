@@ -70,7 +70,6 @@ struct Open {
 
 impl Recall {
     /// A session that began in this directory.
-    #[must_use]
     pub fn new(cwd: PathBuf) -> Self {
         let state = State::new(cwd, Transcript::default());
         Self { state, open: Open::default(), running: false, heard: BTreeMap::new() }
@@ -129,13 +128,11 @@ impl Recall {
     }
 
     /// The conversation so far, without the response that is open.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         &self.state.carry.messages
     }
 
     /// The session as it was left. A cap in USD counts from here on.
-    #[must_use]
     pub fn finish(mut self) -> RecalledSession {
         self.state.ledger.before_usd = self.state.ledger.tree_usd;
         let open = self.open.calls();

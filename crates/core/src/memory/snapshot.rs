@@ -15,7 +15,6 @@ use crate::turn::queue::Queue;
 
 impl State {
     /// Everything that counts, if this is a moment between two rounds: a state made from it goes on in the same way.
-    #[must_use]
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
         let is_between = !matches!(self.phase, Phase::Streaming(_) | Phase::Settling(_));
         is_between.then(|| SessionSnapshot {
@@ -34,7 +33,6 @@ impl State {
     }
 
     /// A session at rest with these facts.
-    #[must_use]
     pub fn from_snapshot(snapshot: SessionSnapshot) -> Self {
         let mut files = KnownFiles::default();
         for seen in snapshot.files {

@@ -38,7 +38,6 @@ const SUGGESTION_CHARS_MAX: usize = 200;
 
 impl State {
     /// Whether this fork is at work in the background, after the end of a run.
-    #[must_use]
     pub fn is_background(&self, fork: ForkId) -> bool {
         self.background.iter().any(|background| background.fork == fork)
     }

@@ -48,13 +48,11 @@ pub struct RuleSource {
 
 impl RuleSource {
     /// A place that is no file.
-    #[must_use]
     pub fn named(place: &str) -> Self {
         Self { place: place.into(), file: None, line: None }
     }
 
     /// A rule that holds until the session ends.
-    #[must_use]
     pub fn session() -> Self {
         Self::named("this session")
     }
@@ -132,7 +130,6 @@ impl Match {
 
 impl Rule {
     /// Why an allow rule has no effect, if it has none.
-    #[must_use]
     pub fn idleness(&self) -> Option<&'static str> {
         match &self.what {
             RuleScope::Paths(PathAccess::Edit, _) if !self.tool.is_family() => {
@@ -205,7 +202,6 @@ impl Rule {
     }
 
     /// Whether the rule is about a call, read generously; `None` if that cannot be told.
-    #[must_use]
     pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
         match self.restricts(&RuleSubject::new(tool, input, facts)) {
             Match::Yes => Some(true),
@@ -400,13 +396,11 @@ impl Rules {
     }
 
     /// Rules that allow these tools altogether.
-    #[must_use]
     pub fn allowing<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
         Self::about(Behaviour::Allow, tools)
     }
 
     /// Rules that deny these tools altogether.
-    #[must_use]
     pub fn denying<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
         Self::about(Behaviour::Deny, tools)
     }
@@ -421,7 +415,6 @@ impl Rules {
     }
 
     /// The rules of a kind.
-    #[must_use]
     pub fn list(&self, behaviour: Behaviour) -> &[Rule] {
         match behaviour {
             Behaviour::Allow => &self.allow,
@@ -439,33 +432,28 @@ impl Rules {
     }
 
     /// Whether a tool is denied altogether, so that it is not offered.
-    #[must_use]
     pub fn removes(&self, tool: &str) -> bool {
         self.deny.iter().any(|rule| rule.is_about_all_of(tool))
     }
 
     /// Whether a rule hides a path from reading, and so from searches.
-    #[must_use]
     pub fn hides(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
         self.deny.iter().any(|rule| rule.hides(&names))
     }
 
     /// Whether any rule hides anything.
-    #[must_use]
     pub fn hides_anything(&self) -> bool {
         self.deny.iter().any(Rule::is_about_reading)
     }
 
     /// Whether a path may not be read without a question, if at all.
-    #[must_use]
     pub fn guards(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
         self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
     }
 
     /// Whether any path may not be read without a question.
-    #[must_use]
     pub fn guards_anything(&self) -> bool {
         self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
     }
