@@ -158,17 +158,6 @@ pub(crate) enum Phase {
     Done(Terminal),
 }
 
-impl State {
-    /// The same with what another state of the session has changed of the permissions: that counts until the session is
-    /// left, and is in no log.
-    #[must_use]
-    pub fn keeping_grants(mut self, other: Self) -> Self {
-        self.carry.grants = other.carry.grants;
-        self.carry.blocked = other.carry.blocked;
-        self
-    }
-}
-
 impl Phase {
     /// The calls that are on their way.
     pub(crate) fn calls(&self) -> Option<&CallQueue> {
@@ -252,40 +241,24 @@ pub(crate) struct Ids {
     message: u64,
 }
 
+macro_rules! next_ids {
+    ($($counter:ident: $id:ident),+) => {
+        impl Ids {$(
+            pub(crate) fn $counter(&mut self) -> $id {
+                self.$counter += 1;
+                $id(self.$counter)
+            }
+        )+}
+    };
+}
+
+next_ids!(request: RequestId, call: CallId, timer: TimerId, fork: ForkId, hook: HookId, store: StoreId, look: LookId);
+
 impl Ids {
-    pub(crate) fn request(&mut self) -> RequestId {
-        self.request += 1;
-        RequestId(self.request)
-    }
-
-    pub(crate) fn call(&mut self) -> CallId {
-        self.call += 1;
-        CallId(self.call)
-    }
-
-    pub(crate) fn timer(&mut self) -> TimerId {
-        self.timer += 1;
-        TimerId(self.timer)
-    }
-
-    pub(crate) fn fork(&mut self) -> ForkId {
-        self.fork += 1;
-        ForkId(self.fork)
-    }
-
-    pub(crate) fn hook(&mut self) -> HookId {
-        self.hook += 1;
-        HookId(self.hook)
-    }
-
-    pub(crate) fn store(&mut self) -> StoreId {
-        self.store += 1;
-        StoreId(self.store)
-    }
-
-    pub(crate) fn look(&mut self) -> LookId {
-        self.look += 1;
-        LookId(self.look)
+    /// A log may hold any id, the highest too.
+    pub(crate) fn message(&mut self) -> MessageId {
+        self.message = self.message.saturating_add(1);
+        MessageId(self.message)
     }
 
     /// Counters of a session whose last message has this id. Each call had a message of its own, so a late answer to a question
@@ -308,20 +281,24 @@ impl Ids {
     pub(crate) fn saw_message(&mut self, message: MessageId) {
         self.message = self.message.max(message.0);
     }
-
-    pub(crate) fn message(&mut self) -> MessageId {
-        self.message = self.message.saturating_add(1);
-        MessageId(self.message)
-    }
 }
 
 impl State {
     /// A session that begins in `cwd` with this conversation (empty for a new one).
     pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
         let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
-        let tools = ToolState { cwd: Arc::new(cwd), files: KnownFiles::default(), readable: BTreeSet::new() };
+        let tools = ToolState { cwd: Arc::new(cwd), ..ToolState::default() };
         let carry = Carry { messages, tools, ..Carry::default() };
         Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
+    }
+
+    /// The same with what another state of the session has changed of the permissions: that counts until the session is
+    /// left, and is in no log.
+    #[must_use]
+    pub fn keeping_grants(mut self, other: Self) -> Self {
+        self.carry.grants = other.carry.grants;
+        self.carry.blocked = other.carry.blocked;
+        self
     }
 
     /// The end of the run, once it is over.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, NamedPath, Offers, PathFact, PathNaming, RawValue, Ruling,
-    RulingRule, UNKNOWN_TEXT, Verdict,
+    CallFacts, CallKind, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling, RulingRule,
+    UNKNOWN_TEXT, Verdict,
 };
 
 use crate::rules::{Rule, RuleSubject, is_private};
@@ -22,12 +22,13 @@ mod removals;
 mod restrictions;
 mod sandbox;
 
+pub use offer::{missing_rules, offers};
 pub use protected_paths::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
+pub use sandbox::is_confined;
 
 use advice::Remedy;
 use free_paths::is_within;
 use restrictions::Restrictions;
-pub use sandbox::is_confined;
 
 /// A call as the stages see it.
 #[derive(Clone, Copy)]
@@ -142,17 +143,6 @@ const STAGES: [Stage; 19] = [
 pub fn judge(case: &PermissionCase<'_>) -> Ruling {
     let review = CaseReview::new(case);
     STAGES.iter().find_map(|stage| stage(&review)).unwrap_or_else(|| ask(case))
-}
-
-/// The rules that would let the same call run, each for what is missing and no more; empty if none would, or if something
-/// in the call cannot be seen.
-pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
-    offer::missing(case)
-}
-
-/// What would spare the question about a call.
-pub fn offers(case: &PermissionCase<'_>) -> Offers {
-    offer::offers(case)
 }
 
 /// Why nothing would spare the question about a call, in a few words.

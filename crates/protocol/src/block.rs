@@ -66,16 +66,9 @@ pub struct ToolUse {
 }
 
 /// Why a text is not a content block.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not a content block: {0}")]
 pub struct BlockError(String);
-
-impl fmt::Display for BlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a content block: {}", self.0)
-    }
-}
-
-impl std::error::Error for BlockError {}
 
 /// The fields of any block that the view is made from. What they hold is looked at only for the types that are known:
 /// others may use the same names for something else.
@@ -127,13 +120,13 @@ impl Block {
 
     /// A text block.
     pub fn text(text: &str) -> Self {
-        let json = to_json(&TextJson { kind: "text", text });
+        let json = to_json(&BlockJson::Text { text });
         Self { json, kind: BlockKind::Text(text.into()) }
     }
 
     /// A tool use, for scripts and tests; live ones come from the model as JSON.
     pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
-        let json = to_json(&ToolUseJson { kind: "tool_use", id, name, input });
+        let json = to_json(&BlockJson::ToolUse { id, name, input });
         let view = ToolUse { id: id.into(), name: name.into(), input: input.to_owned().into() };
         Self { json, kind: BlockKind::ToolUse(view) }
     }
@@ -147,14 +140,14 @@ impl Block {
             [Block { kind: BlockKind::Text(text), .. }] => Some(ResultJson::Text(text)),
             blocks => Some(ResultJson::Blocks(blocks)),
         };
-        let json = to_json(&ToolResultJson { kind: "tool_result", tool_use_id, content, is_error });
+        let json = to_json(&BlockJson::ToolResult { tool_use_id, content, is_error });
         Self { json, kind: BlockKind::ToolResult { tool_use_id: tool_use_id.into(), is_error } }
     }
 
     /// An image, base64 encoded.
     pub fn image(media_type: &str, base64: &str) -> Self {
-        let source = SourceJson { kind: "base64", media_type, data: base64 };
-        Self { json: to_json(&ImageJson { kind: "image", source }), kind: BlockKind::Image }
+        let source = SourceJson { media_type, data: base64 };
+        Self { json: to_json(&BlockJson::Image { source }), kind: BlockKind::Image }
     }
 
     /// The block's JSON, as it goes to the model and to the log.
@@ -233,31 +226,28 @@ impl Serialize for Block {
     }
 }
 
+/// The blocks that this crate writes itself.
 #[derive(Serialize)]
-struct TextJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
-#[derive(Serialize)]
-struct ToolUseJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    id: &'a str,
-    name: &'a str,
-    input: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct ToolResultJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    tool_use_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<ResultJson<'a>>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_error: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum BlockJson<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a RawValue,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<ResultJson<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+    Image {
+        source: SourceJson<'a>,
+    },
 }
 
 #[derive(Serialize)]
@@ -268,21 +258,13 @@ enum ResultJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ImageJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    source: SourceJson<'a>,
-}
-
-#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
 struct SourceJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
     media_type: &'a str,
     data: &'a str,
 }
 
-/// Serialises a text or one of the structs above. They hold only strings and JSON, which cannot fail.
+/// Serialises a text or one of the blocks above. They hold only strings and JSON, which cannot fail.
 fn to_json(value: &impl Serialize) -> Arc<str> {
     serde_json::to_string(value).unwrap_or_default().into()
 }

@@ -15,7 +15,7 @@ pub fn blocks_on_failure(configured: &Value) -> bool {
     }
 }
 
-/// Whether a field says what follows when a hook fails, however that is spelt: a guard must not become none by a letter.
+/// Whether a field says what follows when a hook fails, however that is spelt: a hook must not stop blocking by a letter.
 pub fn is_failure_policy(name: &str) -> bool {
     let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
     ["onfailure", "onfail", "onerror"].contains(&letters.to_ascii_lowercase().as_str())

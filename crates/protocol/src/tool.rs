@@ -136,7 +136,7 @@ pub struct ToolOutput {
 }
 
 /// Raw JSON that can be compared, by its text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct RawValueEq(pub Box<RawValue>);
 
 impl PartialEq for RawValueEq {

@@ -26,7 +26,7 @@ pub struct Transcript {
 }
 
 /// A run of neighbouring messages and their JSON.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Segment {
     messages: Vec<Arc<Message>>,
     json: Bytes,
@@ -120,7 +120,7 @@ impl Transcript {
     /// Takes the closing of the last message off again, so that the next one can join it.
     fn reopen(&mut self) {
         let Some(last) = self.segments.pop() else { return };
-        let segment = Arc::try_unwrap(last).unwrap_or_else(|shared| shared.share());
+        let segment = Arc::unwrap_or_clone(last);
         let json = segment.json.slice(..segment.json.len() - CLOSE.len());
         self.segments.push(Arc::new(Segment { json, ..segment }));
     }
@@ -142,9 +142,7 @@ impl Transcript {
 impl FromIterator<Arc<Message>> for Transcript {
     fn from_iter<I: IntoIterator<Item = Arc<Message>>>(messages: I) -> Self {
         let mut transcript = Self::default();
-        for message in messages {
-            transcript.push(message);
-        }
+        messages.into_iter().for_each(|message| transcript.push(message));
         transcript
     }
 }
@@ -196,10 +194,6 @@ impl Segment {
             json: json.freeze(),
             ends: older.ends.iter().copied().chain(moved).collect(),
         }
-    }
-
-    fn share(&self) -> Self {
-        Self { messages: self.messages.clone(), json: self.json.clone(), ends: self.ends.clone() }
     }
 }
 

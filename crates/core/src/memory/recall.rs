@@ -15,7 +15,7 @@ use windlass_protocol::{
 };
 
 use crate::context::prefix::SentPrefix;
-use crate::context::{StagedCollapses, TokenCount, apply};
+use crate::context::{TokenCount, apply};
 use crate::state::State;
 use crate::turn::calls::input_hash;
 use crate::turn::gate;
@@ -215,9 +215,7 @@ impl Recall {
     fn decided(&mut self, decision: &Decision) {
         if let Decision::Staged(span) = decision {
             self.state.ids.saw_message(span.summary.id);
-            let (ready, failures) = self.state.carry.staged.ready_and_failures();
-            let ready = ready.iter().cloned().chain([span.clone()]).collect();
-            self.state.carry.staged = StagedCollapses::restored(ready, failures);
+            self.state.carry.staged.ready.push(span.clone());
             return;
         }
         self.close_answer();
@@ -235,11 +233,7 @@ impl Recall {
                 self.state.ids.saw_message(compaction.boundary.id);
             }
             Decision::Collapsed { spans, .. } => {
-                let (ready, failures) = carry.staged.ready_and_failures();
-                let is_left =
-                    |ready: &&windlass_protocol::Collapse| spans.iter().all(|span| span.first != ready.first);
-                carry.staged =
-                    StagedCollapses::restored(ready.iter().filter(is_left).cloned().collect(), failures);
+                carry.staged.ready.retain(|ready| spans.iter().all(|span| span.first != ready.first));
             }
             Decision::Stored(results) => {
                 carry.tools.readable.extend(results.iter().map(|stored| stored.path.clone()));
@@ -303,15 +297,16 @@ impl Recall {
         for (number, (tool_use, fate)) in open.iter().enumerate() {
             let outcome = match fate {
                 Fate::Finished => {
-                    self.open.finished.get(&tool_use.id).cloned().unwrap_or_else(|| unknown(UNKNOWN))
+                    let known = self.open.finished.get(&tool_use.id).cloned();
+                    known.unwrap_or_else(|| ToolOutput::error(UNKNOWN))
                 }
-                Fate::NeverStarted => unknown(NEVER_STARTED),
-                Fate::ReadOnly => unknown(READ_ONLY),
+                Fate::NeverStarted => ToolOutput::error(NEVER_STARTED),
+                Fate::ReadOnly => ToolOutput::error(READ_ONLY),
                 Fate::Unknown => {
                     if !self.open.intended.contains_key(&tool_use.id) {
                         self.state.carry.doubt(input_hash(&tool_use.name, tool_use));
                     }
-                    unknown(UNKNOWN)
+                    ToolOutput::error(UNKNOWN)
                 }
             };
             let id = self.state.ids.message();
@@ -364,10 +359,6 @@ impl Open {
     fn asked_by(&self, tool_use_id: &str) -> Option<MessageId> {
         self.asked().find(|(_, call)| *call.id == *tool_use_id).map(|(id, _)| id)
     }
-}
-
-fn unknown(text: &str) -> ToolOutput {
-    ToolOutput::error(text)
 }
 
 const NEVER_STARTED: &str = "Not run: the session was cut off before this call started.";

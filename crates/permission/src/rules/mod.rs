@@ -223,14 +223,14 @@ impl Rule {
             RuleScope::Paths(access, pattern) => {
                 let kind = subject.facts.kind;
                 let meant = match access {
-                    PathAccess::Edit => {
-                        kind == CallKind::Edit || kind == CallKind::Read && self.reads_too(subject)
-                    }
+                    // Leave to edit a file is leave to read it.
+                    PathAccess::Edit => matches!(kind, CallKind::Edit | CallKind::Read),
                     PathAccess::Read => kind == CallKind::Read,
                 };
                 let paths = &subject.facts.paths;
                 let fits = self.tool.is_family() && (own || !tool::is_foreign(subject.tool));
-                meant && fits && subject.facts.commands.is_none() && covers_all(pattern, paths)
+                let covers_all = || !paths.is_empty() && paths.iter().all(|path| pattern.covers(path));
+                meant && fits && subject.facts.commands.is_none() && covers_all()
             }
             RuleScope::Hosts(pattern) => {
                 own && subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host))
@@ -238,11 +238,6 @@ impl Rule {
             RuleScope::Named(name, prefix) => own && tool::is_named(subject, name, *prefix, Behaviour::Allow),
             RuleScope::Parameter(..) => false,
         }
-    }
-
-    /// Leave to edit a file is leave to read it.
-    fn reads_too(&self, subject: &RuleSubject<'_>) -> bool {
-        self.tool.is_family() && subject.facts.commands.is_none()
     }
 
     /// Whether a rule that allows covers one command of a line.
@@ -324,10 +319,6 @@ impl Rule {
             _ => false,
         }
     }
-}
-
-fn covers_all(pattern: &PathPattern, paths: &[PathFact]) -> bool {
-    !paths.is_empty() && paths.iter().all(|path| pattern.covers(path))
 }
 
 /// What may not be read may not be changed either.
@@ -448,13 +439,13 @@ impl Rules {
     }
 
     /// Whether a path may not be read without a question, if at all.
-    pub fn guards(&self, path: &PathFact) -> bool {
+    pub fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
         self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
     }
 
     /// Whether any path may not be read without a question.
-    pub fn guards_anything(&self) -> bool {
+    pub fn restricts_any_reading(&self) -> bool {
         self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
     }
 }
