@@ -16,7 +16,6 @@ use crate::context::{StagedCollapses, TokenCount};
 use crate::memory::files::KnownFiles;
 use crate::memory::ledger::Ledger;
 use crate::turn::attach::AttachmentNotes;
-use crate::turn::background::BackgroundFork;
 use crate::turn::budget::TokenBudget;
 use crate::turn::calls::CallQueue;
 use crate::turn::calls::ClassifierBlocks;
@@ -38,8 +37,8 @@ pub struct State {
     pub(crate) phase: Phase,
     pub(crate) ids: Ids,
     pub(crate) ledger: Ledger,
-    /// What is at work since the last run ended. It is in no log.
-    pub(crate) background: Vec<BackgroundFork>,
+    /// Forks that are at work since the last run ended, to suggest the next prompt. They are in no log.
+    pub(crate) background: Vec<ForkId>,
     /// What each fork that is at work has taken so far.
     pub(crate) fork_spends: BTreeMap<ForkId, BTreeMap<Arc<str>, ModelSpend>>,
 }

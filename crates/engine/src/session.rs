@@ -25,7 +25,7 @@ pub struct Session {
     pub(crate) inbox: Inbox,
     pub(crate) shared: Arc<EngineParts>,
     seed: SessionSeed,
-    untold: Untold,
+    untold: PendingIntroduction,
     /// Why it begins, until hooks hear of it.
     start: Option<StartSource>,
     /// Whether there was a run, with which hooks hear that the session begins.
@@ -35,7 +35,7 @@ pub struct Session {
 
 /// What the model was not told yet about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Untold {
+enum PendingIntroduction {
     Everything,
     /// That it works elsewhere than before.
     Place,
@@ -53,7 +53,7 @@ impl Session {
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
         let is_new = state.messages().is_empty();
-        let untold = if is_new { Untold::Everything } else { Untold::Nothing };
+        let untold = if is_new { PendingIntroduction::Everything } else { PendingIntroduction::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
         let machine = Machine::new(world, shared.config.clone(), state, seed);
         Self { machine, inbox, shared, seed, untold, start, has_run: false, handle }
@@ -73,12 +73,12 @@ impl Session {
     pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
         let mut prompt = prompt.into();
         prompt.token_budget = prompt.token_budget.or_else(|| token_budget(&prompt.blocks));
-        match std::mem::replace(&mut self.untold, Untold::Nothing) {
-            Untold::Everything => {
+        match std::mem::replace(&mut self.untold, PendingIntroduction::Nothing) {
+            PendingIntroduction::Everything => {
                 prompt.context = introduction(&self.shared.cwd, &self.shared.config.memory);
             }
-            Untold::Place => prompt.context = vec![environment_note(self.cwd())],
-            Untold::Nothing => (),
+            PendingIntroduction::Place => prompt.context = vec![environment_note(self.cwd())],
+            PendingIntroduction::Nothing => (),
         }
         prompt.start = self.take_start();
         self.start(Event::Submit(prompt))
@@ -132,8 +132,8 @@ impl Session {
 
     /// The session goes on in another directory than before: the next prompt tells the model.
     pub fn moved(&mut self) {
-        if self.untold == Untold::Nothing {
-            self.untold = Untold::Place;
+        if self.untold == PendingIntroduction::Nothing {
+            self.untold = PendingIntroduction::Place;
         }
     }
 
@@ -188,7 +188,7 @@ impl Session {
     /// How full the context is. What the first prompt will bring with it counts already.
     pub fn context_report(&self) -> ContextReport {
         let mut report = self.machine.state.context_report(&self.shared.config);
-        if self.untold == Untold::Everything {
+        if self.untold == PendingIntroduction::Everything {
             let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
             for (part, block) in ["environment", "memory"].into_iter().zip(&blocks) {
                 let tokens = u64::from(estimate_tokens(block));

@@ -69,23 +69,23 @@ impl PermissionUpdate {
     /// assert_eq!(PermissionUpdate::from_json(json).unwrap().destination, SettingsDestination::Session);
     /// ```
     pub fn from_json(json: &str) -> Result<Self, String> {
-        let entry: Entry = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let entry: UpdateJson = serde_json::from_str(json).map_err(|error| error.to_string())?;
         entry.update()
     }
 
     /// The form that hooks and hosts read.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(&Entry::of(self)).unwrap_or_default()
+        serde_json::to_string(&UpdateJson::of(self)).unwrap_or_default()
     }
 }
 
 /// A change of permissions as hooks and hosts write it.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct UpdateJson {
     r#type: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    rules: Vec<EntryRule>,
+    rules: Vec<RuleJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     behavior: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,19 +97,19 @@ struct Entry {
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EntryRule {
+struct RuleJson {
     tool_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule_content: Option<String>,
 }
 
-impl Entry {
+impl UpdateJson {
     fn update(self) -> Result<PermissionUpdate, String> {
         let destination = SettingsDestination::from_name(&self.destination)
             .ok_or_else(|| format!("unknown destination {}", self.destination))?;
         let given = self.behavior.as_deref().and_then(Behaviour::from_name);
         let behaviour = || given.ok_or("`behavior` is not allow, ask or deny");
-        let rules = || self.rules.iter().map(EntryRule::text).collect();
+        let rules = || self.rules.iter().map(RuleJson::text).collect();
         let change = match self.r#type.as_str() {
             "addRules" => PermissionChange::AddRules { behaviour: behaviour()?, rules: rules() },
             "replaceRules" => PermissionChange::ReplaceRules { behaviour: behaviour()?, rules: rules() },
@@ -126,7 +126,7 @@ impl Entry {
         let rules = |name: &str, behaviour: &Behaviour, rules: &[String]| Self {
             r#type: name.to_owned(),
             behavior: Some(behaviour.name().to_owned()),
-            rules: rules.iter().map(|rule| EntryRule::of(rule)).collect(),
+            rules: rules.iter().map(|rule| RuleJson::of(rule)).collect(),
             ..Self::default()
         };
         let directories = |name: &str, list: &[PathBuf]| Self {
@@ -150,7 +150,7 @@ impl Entry {
     }
 }
 
-impl EntryRule {
+impl RuleJson {
     fn text(&self) -> String {
         match &self.rule_content {
             Some(content) => format!("{}({content})", self.tool_name),

@@ -32,7 +32,7 @@ use crate::turn::stream::answer;
 #[derive(Clone, Debug)]
 pub struct Recall {
     state: State,
-    open: Open,
+    open: OpenRound,
     /// Whether a run has begun and not ended.
     running: bool,
     /// What was heard of the calls that ended, until the core's word that it took it.
@@ -54,7 +54,7 @@ pub struct RecalledSession {
 
 /// The response that is being recalled, and its calls.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenRound {
     /// Whether the log says what was done for it, and not only what was said: then a call that it does not tell of was not
     /// started. Other programs tell of none.
     requested: bool,
@@ -72,7 +72,7 @@ impl Recall {
     /// A session that began in this directory.
     pub fn new(cwd: PathBuf) -> Self {
         let state = State::new(cwd, Transcript::default());
-        Self { state, open: Open::default(), running: false, heard: BTreeMap::new() }
+        Self { state, open: OpenRound::default(), running: false, heard: BTreeMap::new() }
     }
 
     /// The next fact.
@@ -271,7 +271,7 @@ impl Recall {
     fn close(&mut self) {
         self.close_answer();
         self.heard.clear();
-        let Open { calls, mut results, intended, finished, .. } = std::mem::take(&mut self.open);
+        let OpenRound { calls, mut results, intended, finished, .. } = std::mem::take(&mut self.open);
         for (_, call) in &calls {
             let acts = intended.get(&call.id).filter(|intended| !intended.kind.is_read_only());
             if let Some(intended) = acts.filter(|_| !finished.contains_key(&call.id)) {
@@ -326,7 +326,7 @@ impl Recall {
     }
 }
 
-impl Open {
+impl OpenRound {
     fn retract(&mut self, messages: &[MessageId]) {
         self.answered.retain(|one| !messages.contains(&one.id));
         self.results.retain(|_, (id, _)| !messages.contains(id));
