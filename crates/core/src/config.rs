@@ -158,7 +158,6 @@ pub enum Source {
 
 impl Source {
     /// Its name in traces.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Repl => "repl".into(),
@@ -176,7 +175,6 @@ impl Source {
 
     /// Whether it works on the context itself: no layer that asks a model acts on its requests, and no limit stops it
     /// that it was called to cure.
-    #[must_use]
     pub fn is_summariser(&self) -> bool {
         matches!(
             self,
@@ -190,7 +188,6 @@ impl Source {
     }
 
     /// Whether it is the main loop of a session.
-    #[must_use]
     pub fn is_main(&self) -> bool {
         matches!(self, Self::Repl | Self::Sdk | Self::Print)
     }

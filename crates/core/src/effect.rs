@@ -118,7 +118,6 @@ pub enum Effect {
 
 impl Effect {
     /// Whether it only stops what is at work: then it happens whatever becomes of the log.
-    #[must_use]
     pub fn stops(&self) -> bool {
         matches!(
             self,
@@ -154,7 +153,6 @@ impl Effects {
     }
 
     /// The edges between phases this step took, in order: for tests and traces.
-    #[must_use]
     pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
         &self.edges
     }

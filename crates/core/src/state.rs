@@ -16,7 +16,6 @@ use crate::context::{StagedCollapses, TokenCount};
 use crate::memory::files::KnownFiles;
 use crate::memory::ledger::Ledger;
 use crate::turn::attach::AttachmentNotes;
-use crate::turn::background::BackgroundFork;
 use crate::turn::budget::TokenBudget;
 use crate::turn::calls::CallQueue;
 use crate::turn::calls::ClassifierBlocks;
@@ -38,8 +37,8 @@ pub struct State {
     pub(crate) phase: Phase,
     pub(crate) ids: Ids,
     pub(crate) ledger: Ledger,
-    /// What is at work since the last run ended. It is in no log.
-    pub(crate) background: Vec<BackgroundFork>,
+    /// Forks that are at work since the last run ended, to suggest the next prompt. They are in no log.
+    pub(crate) background: Vec<ForkId>,
     /// What each fork that is at work has taken so far.
     pub(crate) fork_spends: BTreeMap<ForkId, BTreeMap<Arc<str>, ModelSpend>>,
 }
@@ -158,17 +157,6 @@ pub(crate) enum Phase {
     Done(Terminal),
 }
 
-impl State {
-    /// The same with what another state of the session has changed of the permissions: that counts until the session is
-    /// left, and is in no log.
-    #[must_use]
-    pub fn keeping_grants(mut self, other: Self) -> Self {
-        self.carry.grants = other.carry.grants;
-        self.carry.blocked = other.carry.blocked;
-        self
-    }
-}
-
 impl Phase {
     /// The calls that are on their way.
     pub(crate) fn calls(&self) -> Option<&CallQueue> {
@@ -252,40 +240,24 @@ pub(crate) struct Ids {
     message: u64,
 }
 
+macro_rules! next_ids {
+    ($($counter:ident: $id:ident),+) => {
+        impl Ids {$(
+            pub(crate) fn $counter(&mut self) -> $id {
+                self.$counter += 1;
+                $id(self.$counter)
+            }
+        )+}
+    };
+}
+
+next_ids!(request: RequestId, call: CallId, timer: TimerId, fork: ForkId, hook: HookId, store: StoreId, look: LookId);
+
 impl Ids {
-    pub(crate) fn request(&mut self) -> RequestId {
-        self.request += 1;
-        RequestId(self.request)
-    }
-
-    pub(crate) fn call(&mut self) -> CallId {
-        self.call += 1;
-        CallId(self.call)
-    }
-
-    pub(crate) fn timer(&mut self) -> TimerId {
-        self.timer += 1;
-        TimerId(self.timer)
-    }
-
-    pub(crate) fn fork(&mut self) -> ForkId {
-        self.fork += 1;
-        ForkId(self.fork)
-    }
-
-    pub(crate) fn hook(&mut self) -> HookId {
-        self.hook += 1;
-        HookId(self.hook)
-    }
-
-    pub(crate) fn store(&mut self) -> StoreId {
-        self.store += 1;
-        StoreId(self.store)
-    }
-
-    pub(crate) fn look(&mut self) -> LookId {
-        self.look += 1;
-        LookId(self.look)
+    /// A log may hold any id, the highest too.
+    pub(crate) fn message(&mut self) -> MessageId {
+        self.message = self.message.saturating_add(1);
+        MessageId(self.message)
     }
 
     /// Counters of a session whose last message has this id. Each call had a message of its own, so a late answer to a question
@@ -308,25 +280,27 @@ impl Ids {
     pub(crate) fn saw_message(&mut self, message: MessageId) {
         self.message = self.message.max(message.0);
     }
-
-    pub(crate) fn message(&mut self) -> MessageId {
-        self.message = self.message.saturating_add(1);
-        MessageId(self.message)
-    }
 }
 
 impl State {
     /// A session that begins in `cwd` with this conversation (empty for a new one).
-    #[must_use]
     pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
         let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
-        let tools = ToolState { cwd: Arc::new(cwd), files: KnownFiles::default(), readable: BTreeSet::new() };
+        let tools = ToolState { cwd: Arc::new(cwd), ..ToolState::default() };
         let carry = Carry { messages, tools, ..Carry::default() };
         Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
     }
 
-    /// The end of the run, once it is over.
+    /// The same with what another state of the session has changed of the permissions: that counts until the session is
+    /// left, and is in no log.
     #[must_use]
+    pub fn keeping_grants(mut self, other: Self) -> Self {
+        self.carry.grants = other.carry.grants;
+        self.carry.blocked = other.carry.blocked;
+        self
+    }
+
+    /// The end of the run, once it is over.
     pub fn terminal(&self) -> Option<Terminal> {
         match self.phase {
             Phase::Done(terminal) => Some(terminal),
@@ -335,13 +309,11 @@ impl State {
     }
 
     /// Why the last iteration went on.
-    #[must_use]
     pub fn transition(&self) -> Option<Transition> {
         self.carry.transition
     }
 
     /// Where the machine is.
-    #[must_use]
     pub fn phase(&self) -> PhaseName {
         match self.phase {
             Phase::Idle => PhaseName::Idle,
@@ -355,19 +327,16 @@ impl State {
     }
 
     /// Which iteration of the run this is; the first is 1.
-    #[must_use]
     pub fn turn(&self) -> u32 {
         self.carry.turn_count
     }
 
     /// The conversation so far. Between runs it can be sent to a model as it is.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         &self.carry.messages
     }
 
     /// The working directory of the next call.
-    #[must_use]
     pub fn cwd(&self) -> &PathBuf {
         &self.carry.tools.cwd
     }
@@ -381,7 +350,6 @@ impl State {
     }
 
     /// What the session had cost when this process opened it.
-    #[must_use]
     pub fn before_usd(&self) -> f64 {
         self.ledger.before_usd
     }
@@ -397,19 +365,16 @@ impl State {
     }
 
     /// What the models of this run, forks included, took so far.
-    #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.models
     }
 
     /// What each model took in this session, forks included, over all runs.
-    #[must_use]
     pub fn spent_in_session(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.session
     }
 
     /// How long the runs of this session took that are over.
-    #[must_use]
     pub fn time_in_session(&self) -> TimeSpent {
         self.ledger.session_time
     }
@@ -429,7 +394,6 @@ impl State {
     }
 
     /// Messages that were typed during a run and that no request has carried yet.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.carry.waiting.len()
     }

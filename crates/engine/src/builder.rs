@@ -144,20 +144,17 @@ impl Engine {
     }
 
     /// A new session.
-    #[must_use]
     pub fn session(&self) -> Session {
         self.session_with(SessionSeed(uuid::Uuid::new_v4().as_u128()), Transcript::default())
     }
 
     /// A session with this seed that goes on from these messages. The last gate mends what they lack.
-    #[must_use]
     pub fn session_with(&self, seed: SessionSeed, messages: Transcript) -> Session {
         Session::new(self.shared.clone(), seed, messages)
     }
 
     /// A session that goes on where it was left, as its log tells it. What the log lacks, such as answers to calls that were
     /// open, goes into it before anything new.
-    #[must_use]
     pub fn resume(
         &self,
         seed: SessionSeed,
@@ -173,19 +170,16 @@ impl Engine {
     }
 
     /// The names of the tools on offer, in order.
-    #[must_use]
     pub fn tool_names(&self) -> Vec<Arc<str>> {
         self.shared.config.tools.iter().map(|tool| tool.name.clone()).collect()
     }
 
     /// The rules that mean no tool. Worth a warning: they may be meant for another tool.
-    #[must_use]
     pub fn unknown_tools(&self) -> &[UnknownTool] {
         &self.shared.unknown_tools
     }
 
     /// What was asked for that the model does not take, such as a level of effort. Worth a warning: it has no effect.
-    #[must_use]
     pub fn unheeded(&self) -> Vec<String> {
         windlass_core::unheeded(&self.shared.config)
     }
@@ -196,25 +190,21 @@ impl Engine {
     }
 
     /// How commands are confined, if they are.
-    #[must_use]
     pub fn sandboxing(&self) -> Option<&SandboxPermissions> {
         self.shared.config.permissions.sandbox.as_ref()
     }
 
     /// The model that is asked.
-    #[must_use]
     pub fn model(&self) -> &ModelCard {
         &self.shared.config.model
     }
 
     /// What the model is told about its work, without the form of the answer.
-    #[must_use]
     pub fn system_prompt(&self) -> &str {
         &self.shared.system_prompt
     }
 
     /// The project's directory, resolved.
-    #[must_use]
     pub fn working_directory(&self) -> &Path {
         &self.shared.cwd
     }

@@ -121,7 +121,7 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel { request, body } => {
-                self.model = Some((request, guarded(&*self.world.shared.model, body)));
+                self.model = Some((request, with_panics_caught(&*self.world.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
@@ -185,15 +185,15 @@ impl Inflight {
     /// agreed to what lies there.
     fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> Hidden {
         let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
-        if !rules.guards_anything() {
+        if !rules.restricts_any_reading() {
             return Hidden::default();
         }
-        let is_agreed = decided.iter().any(|path| rules.guards(path));
+        let is_agreed = decided.iter().any(|path| rules.restricts_reading(path));
         let config = self.config.clone();
         Hidden::new(move |path| {
             let rules = changed.as_ref().map_or(&config.permissions.rules, |changed| &changed.rules);
             let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
-            if is_agreed { rules.hides(&fact) } else { rules.guards(&fact) }
+            if is_agreed { rules.hides(&fact) } else { rules.restricts_reading(&fact) }
         })
     }
 
@@ -296,7 +296,7 @@ fn poll_jobs(jobs: &mut Jobs, stops: &mut BTreeMap<Stoppable, Stop>, cx: &mut Co
 }
 
 /// The client's events. Its panics end the response, not the program.
-fn guarded(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+fn with_panics_caught(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
     let failed = || broken("The model client panicked. This is a bug in the client.");
     match std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(body))) {
         Ok(answers) => {

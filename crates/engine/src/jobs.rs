@@ -78,7 +78,7 @@ pub(crate) fn hooks(
     asked.map(move |answer| Some(Event::Hooked { hook, answer: Box::new(answer) })).boxed()
 }
 
-/// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that somebody wanted guarded.
+/// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that a blocking hook was to see.
 pub(crate) fn ask_hooks(
     shared: &EngineParts,
     call: HookCall,

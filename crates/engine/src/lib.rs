@@ -167,7 +167,7 @@ pub use replay::{Mismatch, PlayedEvent, Replay};
 pub use run::{Background, Run};
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
-pub use toolbox::guarded;
+pub use toolbox::hidden_paths;
 pub use windlass_core::{
     AnswerSchema, CheckAnswer, CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
     Priority, Prompt, Recall, RecalledSession, RepeatPolicy, RetryPolicy, RetryablePrompt, Source, Speaker,

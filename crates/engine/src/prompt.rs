@@ -11,7 +11,6 @@ use windlass_text::time;
 const PLAIN_DIGITS: RangeInclusive<usize> = 4..=8;
 
 /// The system prompt. It holds nothing that changes from day to day or place to place, so that it caches.
-#[must_use]
 pub fn default_system_prompt(tools: &[ToolSpec]) -> String {
     let has = |name: &str| tools.iter().any(|tool| &*tool.name == name);
     let mut text = String::from(

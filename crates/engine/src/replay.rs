@@ -92,7 +92,6 @@ impl Engine {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn replay(&self) -> Replay {
         Replay {
             config: self.shared.config.clone(),
@@ -141,13 +140,11 @@ impl Replay {
     }
 
     /// The session as it is now.
-    #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
     /// How many events were played.
-    #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -158,13 +155,11 @@ impl Replay {
     }
 
     /// How full the context is now.
-    #[must_use]
     pub fn context_report(&self) -> ContextReport {
         self.state.context_report(&self.config)
     }
 
     /// Whether the log has shown everything that follows from what was heard so far. If it has not at its end, it was cut off.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.due.is_empty() && !self.lost
     }

@@ -29,7 +29,6 @@ impl<'session> Run<'session> {
     }
 
     /// A handle for other tasks.
-    #[must_use]
     pub fn handle(&self) -> Handle {
         self.session.handle()
     }

@@ -25,7 +25,7 @@ pub struct Session {
     pub(crate) inbox: Inbox,
     pub(crate) shared: Arc<EngineParts>,
     seed: SessionSeed,
-    untold: Untold,
+    untold: PendingIntroduction,
     /// Why it begins, until hooks hear of it.
     start: Option<StartSource>,
     /// Whether there was a run, with which hooks hear that the session begins.
@@ -35,7 +35,7 @@ pub struct Session {
 
 /// What the model was not told yet about its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Untold {
+enum PendingIntroduction {
     Everything,
     /// That it works elsewhere than before.
     Place,
@@ -53,7 +53,7 @@ impl Session {
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
         let is_new = state.messages().is_empty();
-        let untold = if is_new { Untold::Everything } else { Untold::Nothing };
+        let untold = if is_new { PendingIntroduction::Everything } else { PendingIntroduction::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
         let machine = Machine::new(world, shared.config.clone(), state, seed);
         Self { machine, inbox, shared, seed, untold, start, has_run: false, handle }
@@ -73,12 +73,12 @@ impl Session {
     pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
         let mut prompt = prompt.into();
         prompt.token_budget = prompt.token_budget.or_else(|| token_budget(&prompt.blocks));
-        match std::mem::replace(&mut self.untold, Untold::Nothing) {
-            Untold::Everything => {
+        match std::mem::replace(&mut self.untold, PendingIntroduction::Nothing) {
+            PendingIntroduction::Everything => {
                 prompt.context = introduction(&self.shared.cwd, &self.shared.config.memory);
             }
-            Untold::Place => prompt.context = vec![environment_note(self.cwd())],
-            Untold::Nothing => (),
+            PendingIntroduction::Place => prompt.context = vec![environment_note(self.cwd())],
+            PendingIntroduction::Nothing => (),
         }
         prompt.start = self.take_start();
         self.start(Event::Submit(prompt))
@@ -132,43 +132,37 @@ impl Session {
 
     /// The session goes on in another directory than before: the next prompt tells the model.
     pub fn moved(&mut self) {
-        if self.untold == Untold::Nothing {
-            self.untold = Untold::Place;
+        if self.untold == PendingIntroduction::Nothing {
+            self.untold = PendingIntroduction::Place;
         }
     }
 
     /// A handle for other tasks.
-    #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
     /// What the session had cost when it was resumed, in USD: a cap counts what is spent beyond it.
-    #[must_use]
     pub fn before_usd(&self) -> f64 {
         self.machine.state.before_usd()
     }
 
     /// The session's seed; its ids follow from it.
-    #[must_use]
     pub fn seed(&self) -> SessionSeed {
         self.seed
     }
 
     /// The conversation so far. Between runs it can be sent to a model as it is.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         self.machine.state.messages()
     }
 
     /// Whether the last word is the user's: [`go_on`](Self::go_on) asks the model for the answer.
-    #[must_use]
     pub fn awaits_answer(&self) -> bool {
         self.messages().last().is_some_and(|last| last.role == Role::User)
     }
 
     /// The working directory of the next call.
-    #[must_use]
     pub fn cwd(&self) -> &Path {
         self.machine.state.cwd()
     }
@@ -192,10 +186,9 @@ impl Session {
     }
 
     /// How full the context is. What the first prompt will bring with it counts already.
-    #[must_use]
     pub fn context_report(&self) -> ContextReport {
         let mut report = self.machine.state.context_report(&self.shared.config);
-        if self.untold == Untold::Everything {
+        if self.untold == PendingIntroduction::Everything {
             let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
             for (part, block) in ["environment", "memory"].into_iter().zip(&blocks) {
                 let tokens = u64::from(estimate_tokens(block));
@@ -207,19 +200,16 @@ impl Session {
     }
 
     /// What each model took in this session, over all runs.
-    #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         self.machine.state.spent_in_session()
     }
 
     /// How long the runs of this session took, in earlier processes too. A run that was cut off does not count.
-    #[must_use]
     pub fn time(&self) -> TimeSpent {
         self.machine.state.time_in_session()
     }
 
     /// What this session has cost; nothing if the price of a model it used is not known.
-    #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         ModelSpend::cost_usd(self.spent())
     }
@@ -227,7 +217,6 @@ impl Session {
     /// The prompts of runs that failed, were dropped or were cut off, in order, also those of another process: they may be run
     /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
     /// since whoever stops a run has seen what came of it.
-    #[must_use]
     pub fn unfinished(&self) -> Vec<RetryablePrompt> {
         self.machine.state.unfinished().collect()
     }

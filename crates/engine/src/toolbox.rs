@@ -42,14 +42,13 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
 }
 
 /// What may not be read without a question, for tools that look at more than they name.
-#[must_use]
-pub fn guarded(rules: &Rules) -> Hidden {
-    if !rules.guards_anything() {
+pub fn hidden_paths(rules: &Rules) -> Hidden {
+    if !rules.restricts_any_reading() {
         return Hidden::default();
     }
     let rules = rules.clone();
     Hidden::new(move |path| {
-        rules.guards(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+        rules.restricts_reading(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
     })
 }
 
@@ -97,7 +96,7 @@ impl Toolbox {
         let Some(entry) = self.by_name.get(&tool_use.name).filter(is_meant) else {
             return Admission::Unknown;
         };
-        let hidden = guarded(&config.permissions.rules);
+        let hidden = hidden_paths(&config.permissions.rules);
         let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone(), hidden };
         match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(tool_use.input.json(), &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },

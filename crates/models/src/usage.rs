@@ -2,9 +2,11 @@
 //!
 //! Usage is worth less than the response it comes with: what is not as it should be says nothing.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_protocol::Usage;
+use windlass_protocol::{RawValueEq, Usage};
 
 /// More than any real list of iterations has; they are shown again with every message.
 const ITERATIONS_BYTES_MAX: usize = 64 * 1024;
@@ -58,7 +60,7 @@ pub(crate) fn overwrite(usage: &mut Usage, said: Option<&RawValue>) {
     }
     let is_list = |raw: &&RawValue| raw.get().starts_with('[') && raw.get().len() <= ITERATIONS_BYTES_MAX;
     if let Some(iterations) = fields.iterations.filter(is_list) {
-        usage.iterations = Some(iterations.to_owned().into());
+        usage.iterations = Some(Arc::new(RawValueEq(iterations.to_owned())));
     }
 }
 

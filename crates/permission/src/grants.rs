@@ -18,19 +18,16 @@ pub struct Grants {
 
 impl Grants {
     /// The permissions that hold, where these are configured.
-    #[must_use]
     pub fn permissions<'a>(&'a self, configured: &'a Permissions) -> &'a Permissions {
         self.permissions.as_deref().unwrap_or(configured)
     }
 
     /// The permissions, if they are other than configured.
-    #[must_use]
     pub fn changed(&self) -> Option<Arc<Permissions>> {
         self.permissions.clone()
     }
 
     /// The working directories that hold, where these are configured.
-    #[must_use]
     pub fn roots<'a>(&'a self, configured: &'a Arc<[PathBuf]>) -> &'a Arc<[PathBuf]> {
         self.roots.as_ref().unwrap_or(configured)
     }

@@ -75,14 +75,12 @@ impl PermissionMode {
         [Self::Default, Self::AcceptEdits, Self::Plan, Self::DontAsk, Self::Auto, Self::BypassPermissions];
 
     /// The mode of this name; `manual` is another name of the default.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let name = if name == "manual" { "default" } else { name };
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
     /// The name users and hosts know.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, NamedPath, Offers, PathFact, PathNaming, RawValue, Ruling,
-    RulingRule, UNKNOWN_TEXT, Verdict,
+    CallFacts, CallKind, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling, RulingRule,
+    UNKNOWN_TEXT, Verdict,
 };
 
 use crate::rules::{Rule, RuleSubject, is_private};
@@ -22,12 +22,13 @@ mod removals;
 mod restrictions;
 mod sandbox;
 
+pub use offer::{missing_rules, offers};
 pub use protected_paths::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
+pub use sandbox::is_confined;
 
 use advice::Remedy;
 use free_paths::is_within;
 use restrictions::Restrictions;
-pub use sandbox::is_confined;
 
 /// A call as the stages see it.
 #[derive(Clone, Copy)]
@@ -57,7 +58,6 @@ static NULL: LazyLock<Box<RawValue>> = LazyLock::new(|| RawValue::NULL.to_owned(
 
 impl<'a> PermissionCase<'a> {
     /// A call that nothing is known of but these facts.
-    #[must_use]
     pub fn new(
         tool: &'a str,
         facts: &'a CallFacts,
@@ -140,27 +140,12 @@ const STAGES: [Stage; 19] = [
 ];
 
 /// Decides about a call.
-#[must_use]
 pub fn judge(case: &PermissionCase<'_>) -> Ruling {
     let review = CaseReview::new(case);
     STAGES.iter().find_map(|stage| stage(&review)).unwrap_or_else(|| ask(case))
 }
 
-/// The rules that would let the same call run, each for what is missing and no more; empty if none would, or if something
-/// in the call cannot be seen.
-#[must_use]
-pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
-    offer::missing(case)
-}
-
-/// What would spare the question about a call.
-#[must_use]
-pub fn offers(case: &PermissionCase<'_>) -> Offers {
-    offer::offers(case)
-}
-
 /// Why nothing would spare the question about a call, in a few words.
-#[must_use]
 pub fn why_each_time(case: &PermissionCase<'_>) -> String {
     let review = CaseReview::new(case);
     let restrictions = &review.restrictions;
@@ -188,13 +173,11 @@ pub fn why_each_time(case: &PermissionCase<'_>) -> String {
 }
 
 /// Asks in place of a model that could not tell, or denies where nobody answers.
-#[must_use]
 pub fn ask_in_place(case: &PermissionCase<'_>, reason: String) -> Ruling {
     ask_because(case, reason, || advice::remedy(case))
 }
 
 /// Whether there is somebody who answers questions.
-#[must_use]
 pub fn can_ask(permissions: &Permissions) -> bool {
     permissions.asking == Answerer::Person && permissions.mode != PermissionMode::DontAsk
 }

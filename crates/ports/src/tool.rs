@@ -86,7 +86,6 @@ pub struct ExamineContext {
 
 impl ExamineContext {
     /// A place in which everything may be read.
-    #[must_use]
     pub fn new(cwd: PathBuf, roots: Arc<[PathBuf]>) -> Self {
         Self { cwd, roots, hidden: Hidden::default() }
     }
@@ -100,19 +99,16 @@ type Hides = dyn Fn(&Path) -> bool + Send + Sync;
 
 impl Hidden {
     /// Hides the resolved paths that `hides` says yes to.
-    #[must_use]
     pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hides)))
     }
 
     /// Whether nothing is hidden.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
     /// Whether a file or directory must not be shown.
-    #[must_use]
     pub fn hides(&self, path: &Path) -> bool {
         self.0.as_ref().is_some_and(|hides| hides(path))
     }
@@ -153,13 +149,11 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// What the conversation knows of the file at this resolved path.
-    #[must_use]
     pub fn seen(&self, resolved: &Path) -> Option<&FileSeen> {
         self.seen.iter().find(|seen| seen.path == resolved)
     }
 
     /// Whether a path is still what it was when permission was decided: a link may have been swapped since.
-    #[must_use]
     pub fn is_decided(&self, path: &PathFact) -> bool {
         let is_same =
             |decided: &PathFact| decided.lexical == path.lexical && decided.resolved == path.resolved;
@@ -168,7 +162,6 @@ impl ToolContext {
     }
 
     /// A context for trying a tool on its own: nothing decided, nothing seen, never cancelled, progress dropped.
-    #[must_use]
     pub fn detached(cwd: PathBuf) -> Self {
         Self {
             call: CallId(0),
@@ -194,7 +187,6 @@ pub struct ProgressSender(mpsc::Sender<(CallId, ToolProgress)>);
 pub struct ProgressReceiver(mpsc::Receiver<(CallId, ToolProgress)>);
 
 /// A channel for progress.
-#[must_use]
 pub fn progress_channel() -> (ProgressSender, ProgressReceiver) {
     let (sender, receiver) = mpsc::channel(16);
     (ProgressSender(sender), ProgressReceiver(receiver))
@@ -275,7 +267,6 @@ struct Spec {
 }
 
 /// What the type of a tool's input says about it, as JSON: the value of [`Tool::SPEC`].
-#[must_use]
 pub fn generated_spec<T: Tool>() -> String {
     serde_json::to_string(&generate::<T>()).unwrap_or_default()
 }

@@ -66,16 +66,9 @@ pub struct ToolUse {
 }
 
 /// Why a text is not a content block.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("not a content block: {0}")]
 pub struct BlockError(String);
-
-impl fmt::Display for BlockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a content block: {}", self.0)
-    }
-}
-
-impl std::error::Error for BlockError {}
 
 /// The fields of any block that the view is made from. What they hold is looked at only for the types that are known:
 /// others may use the same names for something else.
@@ -126,23 +119,20 @@ impl Block {
     }
 
     /// A text block.
-    #[must_use]
     pub fn text(text: &str) -> Self {
-        let json = to_json(&TextJson { kind: "text", text });
+        let json = to_json(&BlockJson::Text { text });
         Self { json, kind: BlockKind::Text(text.into()) }
     }
 
     /// A tool use, for scripts and tests; live ones come from the model as JSON.
-    #[must_use]
     pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
-        let json = to_json(&ToolUseJson { kind: "tool_use", id, name, input });
+        let json = to_json(&BlockJson::ToolUse { id, name, input });
         let view = ToolUse { id: id.into(), name: name.into(), input: input.to_owned().into() };
         Self { json, kind: BlockKind::ToolUse(view) }
     }
 
     /// The answer to a tool use. One text block is sent as a plain string, the shortest form; blank text, which cannot
     /// be sent, is left out.
-    #[must_use]
     pub fn tool_result(tool_use_id: &str, content: &[Block], is_error: bool) -> Self {
         let content: Vec<&Block> = content.iter().filter(|block| !block.is_blank()).collect();
         let content = match &content[..] {
@@ -150,31 +140,27 @@ impl Block {
             [Block { kind: BlockKind::Text(text), .. }] => Some(ResultJson::Text(text)),
             blocks => Some(ResultJson::Blocks(blocks)),
         };
-        let json = to_json(&ToolResultJson { kind: "tool_result", tool_use_id, content, is_error });
+        let json = to_json(&BlockJson::ToolResult { tool_use_id, content, is_error });
         Self { json, kind: BlockKind::ToolResult { tool_use_id: tool_use_id.into(), is_error } }
     }
 
     /// An image, base64 encoded.
-    #[must_use]
     pub fn image(media_type: &str, base64: &str) -> Self {
-        let source = SourceJson { kind: "base64", media_type, data: base64 };
-        Self { json: to_json(&ImageJson { kind: "image", source }), kind: BlockKind::Image }
+        let source = SourceJson { media_type, data: base64 };
+        Self { json: to_json(&BlockJson::Image { source }), kind: BlockKind::Image }
     }
 
     /// The block's JSON, as it goes to the model and to the log.
-    #[must_use]
     pub fn json(&self) -> &str {
         &self.json
     }
 
     /// The view of the block.
-    #[must_use]
     pub fn kind(&self) -> &BlockKind {
         &self.kind
     }
 
     /// The text, if this is a text block.
-    #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
             BlockKind::Text(text) => Some(text),
@@ -183,7 +169,6 @@ impl Block {
     }
 
     /// Whether this is text without a visible character.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.as_text().is_some_and(|text| text.trim().is_empty())
     }
@@ -197,7 +182,6 @@ impl Block {
     }
 
     /// The blocks inside a tool result that are not just a plain text.
-    #[must_use]
     pub fn result_blocks(&self) -> Vec<Self> {
         #[derive(Deserialize)]
         struct Inside<'a> {
@@ -210,7 +194,6 @@ impl Block {
     }
 
     /// The tool use, if this is one.
-    #[must_use]
     pub fn as_tool_use(&self) -> Option<&ToolUse> {
         match &self.kind {
             BlockKind::ToolUse(tool_use) => Some(tool_use),
@@ -219,7 +202,6 @@ impl Block {
     }
 
     /// Whether this is reasoning, readable or not.
-    #[must_use]
     pub fn is_thinking(&self) -> bool {
         matches!(self.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
     }
@@ -244,31 +226,28 @@ impl Serialize for Block {
     }
 }
 
+/// The blocks that this crate writes itself.
 #[derive(Serialize)]
-struct TextJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
-#[derive(Serialize)]
-struct ToolUseJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    id: &'a str,
-    name: &'a str,
-    input: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct ToolResultJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    tool_use_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<ResultJson<'a>>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_error: bool,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum BlockJson<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a RawValue,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<ResultJson<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+    Image {
+        source: SourceJson<'a>,
+    },
 }
 
 #[derive(Serialize)]
@@ -279,21 +258,13 @@ enum ResultJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ImageJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    source: SourceJson<'a>,
-}
-
-#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
 struct SourceJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
     media_type: &'a str,
     data: &'a str,
 }
 
-/// Serialises a text or one of the structs above. They hold only strings and JSON, which cannot fail.
+/// Serialises a text or one of the blocks above. They hold only strings and JSON, which cannot fail.
 fn to_json(value: &impl Serialize) -> Arc<str> {
     serde_json::to_string(value).unwrap_or_default().into()
 }

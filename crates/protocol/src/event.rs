@@ -25,7 +25,6 @@ pub struct Input {
 
 impl Input {
     /// An input without randomness, for examples and tests.
-    #[must_use]
     pub fn at(at_ms: u64, event: Event) -> Self {
         Self { at_ms, wall_ms: 0, entropy: 0, event }
     }

@@ -55,13 +55,11 @@ impl HookEvent {
     pub const NOT_REACHED: [Self; 2] = [Self::SubagentStart, Self::SubagentStop];
 
     /// Whether it is asked where a run ends, so that its handlers are reported one by one.
-    #[must_use]
     pub fn is_stop(self) -> bool {
         matches!(self, Self::Stop | Self::SubagentStop)
     }
 
     /// Whether the run itself reaches it. The others are told by the host.
-    #[must_use]
     pub fn is_of_the_loop(self) -> bool {
         !Self::NOT_REACHED.contains(&self) && !matches!(self, Self::Notification | Self::SessionEnd)
     }
@@ -214,7 +212,6 @@ pub struct BatchCall {
 
 impl HookCall {
     /// The point at which it is asked.
-    #[must_use]
     pub fn event(&self) -> HookEvent {
         match self {
             Self::SessionStart { .. } => HookEvent::SessionStart,
@@ -333,7 +330,6 @@ pub struct HookAnswer {
 
 impl HookAnswer {
     /// Everything that the user is to know, in words.
-    #[must_use]
     pub fn told(self) -> Vec<String> {
         self.notices.into_iter().chain(self.failures.into_iter().map(|failure| failure.text)).collect()
     }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 /// Whether anything in what was configured has an `onFailure` that blocks. Whatever is not understood there blocks too: a policy
 /// that cannot be read is the stricter one.
-#[must_use]
 pub fn blocks_on_failure(configured: &Value) -> bool {
     match configured {
         Value::Object(fields) => {
@@ -16,8 +15,7 @@ pub fn blocks_on_failure(configured: &Value) -> bool {
     }
 }
 
-/// Whether a field says what follows when a hook fails, however that is spelt: a guard must not become none by a letter.
-#[must_use]
+/// Whether a field says what follows when a hook fails, however that is spelt: a hook must not stop blocking by a letter.
 pub fn is_failure_policy(name: &str) -> bool {
     let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
     ["onfailure", "onfail", "onerror"].contains(&letters.to_ascii_lowercase().as_str())

@@ -3,46 +3,32 @@
 
 use uuid::{Builder, Uuid};
 
-macro_rules! counter {
-    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident($inner:ty);)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $inner);
-    };
+    )+};
 }
 
-counter!(
+counters! {
     /// One request on its way to a model. A request that is sent again goes under an id of its own.
-    RequestId(u32)
-);
-counter!(
+    RequestId(u32);
     /// One tool call, in the order the model made them.
-    CallId(u32)
-);
-counter!(
+    CallId(u32);
     /// One timer the core asked for.
-    TimerId(u32)
-);
-counter!(
+    TimerId(u32);
     /// One fork of the conversation that another run of the loop works on.
-    ForkId(u32)
-);
-counter!(
+    ForkId(u32);
     /// One question to hooks.
-    HookId(u32)
-);
-counter!(
+    HookId(u32);
     /// One wish to put results into files.
-    StoreId(u32)
-);
-counter!(
+    StoreId(u32);
     /// One look around between two requests.
-    LookId(u32)
-);
-counter!(
+    LookId(u32);
     /// One message as the caller sees it: a block of an assistant answer, a tool result, a prompt.
-    MessageId(u64)
-);
+    MessageId(u64);
+}
 
 /// The randomness of a session, drawn once. Every UUID of the session follows from it.
 ///
@@ -57,19 +43,16 @@ pub struct SessionSeed(pub u128);
 
 impl SessionSeed {
     /// The session's own id.
-    #[must_use]
     pub fn session_uuid(self) -> Uuid {
         self.derive(0)
     }
 
     /// The id of one message, the same on the live stream and in the log.
-    #[must_use]
     pub fn message_uuid(self, message: MessageId) -> Uuid {
         self.derive(1 + u128::from(message.0))
     }
 
     /// The `n`th 64 random bits of the session.
-    #[must_use]
     pub fn entropy(self, n: u64) -> u64 {
         let (high, low) = halves(self.0);
         mix(high ^ mix(low ^ n))
@@ -118,7 +101,6 @@ impl From<SessionSeed> for SessionKey {
 
 impl SessionKey {
     /// The uuid of a message from the user's side: the one its sender gave it, if it is one prompt with a UUID.
-    #[must_use]
     pub fn said_uuid(&self, message: MessageId, prompts: &[std::sync::Arc<str>]) -> Uuid {
         match prompts {
             [only] => Uuid::parse_str(only).unwrap_or_else(|_| self.seed.message_uuid(message)),

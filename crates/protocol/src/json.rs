@@ -28,7 +28,6 @@ impl<'a> RawObject<'a> {
     }
 
     /// The value of a field.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
@@ -40,7 +39,6 @@ impl<'a> RawObject<'a> {
 
     /// The object's JSON with these fields, each given as name and JSON: in the place of those of the same name, or
     /// behind all others.
-    #[must_use]
     pub fn with<N: AsRef<str>, J: AsRef<str>>(&self, fields: &[(N, J)]) -> String {
         let new_value = |name: &str| fields.iter().find(|(new, _)| new.as_ref() == name);
         let kept = self
@@ -107,7 +105,6 @@ pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
 /// assert_eq!(fix(r#""a\ud83d""#), r#""a\ufffd""#);
 /// assert_eq!(fix(r#""\ud83d\ude00 \\ud83d""#), r#""\ud83d\ude00 \\ud83d""#);
 /// ```
-#[must_use]
 pub fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let mut fixed: Option<String> = None;

@@ -54,20 +54,17 @@ pub struct Message {
 
 impl Message {
     /// A message.
-    #[must_use]
     pub fn new(id: MessageId, role: Role, origin: Origin, blocks: Vec<Block>) -> Self {
         let tokens = 8_u32.saturating_add(blocks.iter().map(estimate_tokens).fold(0, u32::saturating_add));
         Self { id, role, blocks, origin, tokens }
     }
 
     /// A message of the user's side.
-    #[must_use]
     pub fn user(id: MessageId, origin: Origin, blocks: Vec<Block>) -> Self {
         Self::new(id, Role::User, origin, blocks)
     }
 
     /// An answer of `model`.
-    #[must_use]
     pub fn assistant(id: MessageId, model: Arc<str>, blocks: Vec<Block>) -> Self {
         Self::new(id, Role::Assistant, Origin::Model(model), blocks)
     }
@@ -79,7 +76,6 @@ impl Message {
     }
 
     /// About how many tokens the message is, rather more than fewer. Counted once, when it is made.
-    #[must_use]
     pub fn tokens(&self) -> u32 {
         self.tokens
     }

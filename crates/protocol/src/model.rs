@@ -237,7 +237,6 @@ pub enum StopReason {
 
 impl StopReason {
     /// From the provider's name.
-    #[must_use]
     pub fn from_name(name: &str) -> Self {
         match name {
             "end_turn" => Self::EndTurn,
@@ -252,7 +251,6 @@ impl StopReason {
     }
 
     /// The provider's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::EndTurn => "end_turn",
@@ -310,7 +308,6 @@ pub struct Culprit {
 
 impl Failure {
     /// A failure of which nothing more is known.
-    #[must_use]
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
@@ -391,7 +388,6 @@ pub struct ModelCard {
 
 impl ModelCard {
     /// A model of which nothing is known but its id: 200 000 tokens are assumed, and none of what only some models take.
-    #[must_use]
     pub fn unknown(id: &str) -> Self {
         Self {
             id: id.into(),

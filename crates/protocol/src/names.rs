@@ -15,7 +15,6 @@ macro_rules! named_enum {
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// Its name for users, hosts and logs.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
@@ -23,7 +22,6 @@ macro_rules! named_enum {
             }
 
             /// The one of this name.
-            #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }

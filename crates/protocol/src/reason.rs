@@ -82,25 +82,21 @@ named_enum! {
 
 impl Terminal {
     /// Whether what ended the run is a failure of a model call.
-    #[must_use]
     pub fn shows_failure(self) -> bool {
         matches!(self, Self::PromptTooLong | Self::ImageError | Self::ApiError | Self::ModelError)
     }
 
     /// Whether the run ended on a failure, of a model call or of the context, and not by a limit or by somebody's word.
-    #[must_use]
     pub fn is_failure(self) -> bool {
         self.shows_failure() || matches!(self, Self::MaxOutputTokens | Self::BlockingLimit)
     }
 
     /// Whether the user, or a program for them, ended the run.
-    #[must_use]
     pub fn is_interrupt(self) -> bool {
         matches!(self, Self::AbortedStreaming | Self::AbortedTools)
     }
 
     /// Whether the run ended well. A model that declines has answered too.
-    #[must_use]
     pub fn is_success(self) -> bool {
         match self {
             Self::Completed

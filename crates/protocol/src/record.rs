@@ -298,7 +298,6 @@ pub enum Fate {
 
 impl Record {
     /// The word for its kind, as logs have it.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Heard(_) => "heard",
@@ -323,19 +322,16 @@ impl Record {
 
 impl UserEntry {
     /// A message of the engine's own, or of the user's without anything in front.
-    #[must_use]
     pub fn plain(message: Arc<Message>) -> Self {
         Self { message, context: 0, prompts: Vec::new(), taken: 0 }
     }
 
     /// The same as a prompt whose run has not ended well.
-    #[must_use]
     pub fn unfinished(&self) -> UnfinishedPrompt {
         UnfinishedPrompt { message: self.message.id, prompts: self.prompts.clone(), context: self.context }
     }
 
     /// Whether a person, or the program that speaks for one, said it.
-    #[must_use]
     pub fn is_prompt(&self) -> bool {
         self.message.origin == Origin::Prompt
     }

@@ -69,24 +69,23 @@ impl PermissionUpdate {
     /// assert_eq!(PermissionUpdate::from_json(json).unwrap().destination, SettingsDestination::Session);
     /// ```
     pub fn from_json(json: &str) -> Result<Self, String> {
-        let entry: Entry = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let entry: UpdateJson = serde_json::from_str(json).map_err(|error| error.to_string())?;
         entry.update()
     }
 
     /// The form that hooks and hosts read.
-    #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string(&Entry::of(self)).unwrap_or_default()
+        serde_json::to_string(&UpdateJson::of(self)).unwrap_or_default()
     }
 }
 
 /// A change of permissions as hooks and hosts write it.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct UpdateJson {
     r#type: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    rules: Vec<EntryRule>,
+    rules: Vec<RuleJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     behavior: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,19 +97,19 @@ struct Entry {
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EntryRule {
+struct RuleJson {
     tool_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule_content: Option<String>,
 }
 
-impl Entry {
+impl UpdateJson {
     fn update(self) -> Result<PermissionUpdate, String> {
         let destination = SettingsDestination::from_name(&self.destination)
             .ok_or_else(|| format!("unknown destination {}", self.destination))?;
         let given = self.behavior.as_deref().and_then(Behaviour::from_name);
         let behaviour = || given.ok_or("`behavior` is not allow, ask or deny");
-        let rules = || self.rules.iter().map(EntryRule::text).collect();
+        let rules = || self.rules.iter().map(RuleJson::text).collect();
         let change = match self.r#type.as_str() {
             "addRules" => PermissionChange::AddRules { behaviour: behaviour()?, rules: rules() },
             "replaceRules" => PermissionChange::ReplaceRules { behaviour: behaviour()?, rules: rules() },
@@ -127,7 +126,7 @@ impl Entry {
         let rules = |name: &str, behaviour: &Behaviour, rules: &[String]| Self {
             r#type: name.to_owned(),
             behavior: Some(behaviour.name().to_owned()),
-            rules: rules.iter().map(|rule| EntryRule::of(rule)).collect(),
+            rules: rules.iter().map(|rule| RuleJson::of(rule)).collect(),
             ..Self::default()
         };
         let directories = |name: &str, list: &[PathBuf]| Self {
@@ -151,7 +150,7 @@ impl Entry {
     }
 }
 
-impl EntryRule {
+impl RuleJson {
     fn text(&self) -> String {
         match &self.rule_content {
             Some(content) => format!("{}({content})", self.tool_name),
@@ -184,7 +183,6 @@ pub struct Offers {
 
 impl Offers {
     /// Whether nothing is offered.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -200,7 +198,6 @@ impl Offers {
     /// assert!(json[1].starts_with(r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"cargo test *"}]"#));
     /// assert_eq!(json[2], r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
     /// ```
-    #[must_use]
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
         let add = |rules: &Vec<String>| {
             let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
@@ -211,7 +208,6 @@ impl Offers {
     }
 
     /// The change that makes the session accept edits.
-    #[must_use]
     pub fn accept_edits() -> PermissionUpdate {
         let change = PermissionChange::SetMode("acceptEdits".to_owned());
         PermissionUpdate { change, destination: SettingsDestination::Session }
@@ -247,7 +243,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// The name users know. What a model is to judge is asked about as far as rules are concerned.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Allow => "allow",

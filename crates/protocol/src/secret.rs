@@ -15,13 +15,11 @@ pub struct Secret(String);
 
 impl Secret {
     /// Hides a text.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// The text, for the one place that sends it.
-    #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }

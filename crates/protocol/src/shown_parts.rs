@@ -8,13 +8,13 @@ use crate::{MessageId, Update};
 /// one: a consumer that removes what [`Decision::Snipped`](crate::Decision::Snipped) took out needs the ids of all of them.
 #[derive(Clone, Debug, Default)]
 pub struct ShownParts {
-    parts: Vec<(MessageId, Whole)>,
+    parts: Vec<(MessageId, PartOwner)>,
     responses: u32,
 }
 
 /// What a part is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whole {
+enum PartOwner {
     /// The answer of the response with this number.
     Answer(u32),
     /// The results of its calls.
@@ -34,9 +34,9 @@ impl ShownParts {
             Update::Retracted { messages, .. } => {
                 return self.parts.retain(|(id, _)| !messages.contains(id));
             }
-            Update::Block { id, .. } => (*id, Whole::Answer(self.responses)),
-            Update::ToolResult { id, .. } => (*id, Whole::Results(self.responses)),
-            Update::UserText { id, .. } => (*id, Whole::Itself),
+            Update::Block { id, .. } => (*id, PartOwner::Answer(self.responses)),
+            Update::ToolResult { id, .. } => (*id, PartOwner::Results(self.responses)),
+            Update::UserText { id, .. } => (*id, PartOwner::Itself),
             _ => return,
         };
         self.parts.push(part);
@@ -44,13 +44,12 @@ impl ShownParts {
 
     /// Every part that was shown of these messages, in their order. A message that was shown to nobody here, such as one from before a
     /// session was resumed, is named by its own id.
-    #[must_use]
     pub fn of(&self, messages: &[MessageId]) -> Vec<MessageId> {
         let mut parts: BTreeSet<MessageId> = messages.iter().copied().collect();
-        let wholes: Vec<Whole> = self
+        let wholes: Vec<PartOwner> = self
             .parts
             .iter()
-            .filter(|(id, whole)| parts.contains(id) && *whole != Whole::Itself)
+            .filter(|(id, whole)| parts.contains(id) && *whole != PartOwner::Itself)
             .map(|(_, whole)| *whole)
             .collect();
         parts.extend(self.parts.iter().filter(|(_, whole)| wholes.contains(whole)).map(|(id, _)| *id));

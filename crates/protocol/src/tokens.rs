@@ -16,7 +16,6 @@ const CALL_TOKENS: u32 = 15;
 /// let words = Block::text(&"the quick brown fox ".repeat(50));
 /// assert!((250..600).contains(&estimate_tokens(&words)));
 /// ```
-#[must_use]
 pub fn estimate_tokens(block: &Block) -> u32 {
     match block.kind() {
         BlockKind::Text(text) => estimate_text_tokens(text),
@@ -46,7 +45,6 @@ fn result_tokens(result: &Block) -> u32 {
 
 /// About how many tokens a text is: letters and blanks make long tokens, digits and signs short ones, and everything outside
 /// ASCII about one for each character.
-#[must_use]
 pub fn estimate_text_tokens(text: &str) -> u32 {
     let (mut wordy, mut dense, mut wide) = (0_u64, 0_u64, 0_u64);
     for byte in text.bytes() {

@@ -33,7 +33,6 @@ pub struct CallFacts {
 
 impl CallFacts {
     /// A call of this kind that names nothing and runs alone.
-    #[must_use]
     pub fn new(kind: CallKind) -> Self {
         Self {
             kind,
@@ -86,7 +85,6 @@ pub enum CallKind {
 
 impl CallKind {
     /// Whether the call leaves the world as it is.
-    #[must_use]
     pub fn is_read_only(self) -> bool {
         self == Self::Read
     }
@@ -138,7 +136,7 @@ pub struct ToolOutput {
 }
 
 /// Raw JSON that can be compared, by its text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct RawValueEq(pub Box<RawValue>);
 
 impl PartialEq for RawValueEq {
@@ -194,19 +192,16 @@ pub struct ToolProgress {
 
 impl ToolOutput {
     /// A success that is one text.
-    #[must_use]
     pub fn text(text: &str) -> Self {
         Self::blocks(vec![Block::text(text)])
     }
 
     /// A success of several blocks.
-    #[must_use]
     pub fn blocks(content: Vec<Block>) -> Self {
         Self { content, is_error: false, structured: None, seen: Vec::new(), cwd: None, readable: Vec::new() }
     }
 
     /// A failure the model should read.
-    #[must_use]
     pub fn error(text: &str) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }

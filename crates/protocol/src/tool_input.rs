@@ -19,14 +19,12 @@ pub enum ToolInput {
 
 impl ToolInput {
     /// What a model wrote that is no JSON object.
-    #[must_use]
     pub fn unparsed(text: &str) -> Self {
         let text = serde_json::Value::from(text);
         Self::Unparsed(RawValue::from_string(format!("{{\"{UNPARSED}\":{text}}}")).unwrap_or_default().into())
     }
 
     /// The JSON that stands in the transcript.
-    #[must_use]
     pub fn json(&self) -> &Arc<RawValue> {
         match self {
             Self::Parsed(json) | Self::Unparsed(json) => json,
@@ -34,7 +32,6 @@ impl ToolInput {
     }
 
     /// Its text.
-    #[must_use]
     pub fn get(&self) -> &str {
         self.json().get()
     }

@@ -26,7 +26,7 @@ pub struct Transcript {
 }
 
 /// A run of neighbouring messages and their JSON.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Segment {
     messages: Vec<Arc<Message>>,
     json: Bytes,
@@ -53,13 +53,11 @@ impl Transcript {
     }
 
     /// How many messages there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -70,7 +68,6 @@ impl Transcript {
     }
 
     /// The newest message.
-    #[must_use]
     pub fn last(&self) -> Option<&Arc<Message>> {
         self.segments.last().and_then(|segment| segment.messages.last())
     }
@@ -102,13 +99,11 @@ impl Transcript {
     }
 
     /// The serialised pieces, oldest first.
-    #[must_use]
     pub fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
     }
 
     /// The whole as a JSON array. For tests and exports; requests are built from the segments.
-    #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = Vec::with_capacity(2 + self.segments.iter().map(|s| s.json.len()).sum::<usize>());
         json.push(b'[');
@@ -125,7 +120,7 @@ impl Transcript {
     /// Takes the closing of the last message off again, so that the next one can join it.
     fn reopen(&mut self) {
         let Some(last) = self.segments.pop() else { return };
-        let segment = Arc::try_unwrap(last).unwrap_or_else(|shared| shared.share());
+        let segment = Arc::unwrap_or_clone(last);
         let json = segment.json.slice(..segment.json.len() - CLOSE.len());
         self.segments.push(Arc::new(Segment { json, ..segment }));
     }
@@ -147,29 +142,24 @@ impl Transcript {
 impl FromIterator<Arc<Message>> for Transcript {
     fn from_iter<I: IntoIterator<Item = Arc<Message>>>(messages: I) -> Self {
         let mut transcript = Self::default();
-        for message in messages {
-            transcript.push(message);
-        }
+        messages.into_iter().for_each(|message| transcript.push(message));
         transcript
     }
 }
 
 impl Segment {
     /// The JSON of these messages. It begins with a comma.
-    #[must_use]
     pub fn json(&self) -> &Bytes {
         &self.json
     }
 
     /// The messages.
-    #[must_use]
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
     /// Where in [`Segment::json`] further fields of the last block of message `index` can be inserted (with a
     /// leading comma); `None` if that block takes no cache marker.
-    #[must_use]
     pub fn last_block_end(&self, index: usize) -> Option<usize> {
         self.ends.get(index).copied().flatten()
     }
@@ -204,10 +194,6 @@ impl Segment {
             json: json.freeze(),
             ends: older.ends.iter().copied().chain(moved).collect(),
         }
-    }
-
-    fn share(&self) -> Self {
-        Self { messages: self.messages.clone(), json: self.json.clone(), ends: self.ends.clone() }
     }
 }
 

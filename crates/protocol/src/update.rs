@@ -380,7 +380,6 @@ impl ModelSpend {
     }
 
     /// What all models cost together; `None` if any part is unknown.
-    #[must_use]
     pub fn cost_usd(models: &BTreeMap<Arc<str>, Self>) -> Option<f64> {
         models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
     }
@@ -388,7 +387,6 @@ impl ModelSpend {
 
 impl Outcome {
     /// An end at which nothing was said and nothing taken.
-    #[must_use]
     pub fn new(terminal: Terminal) -> Self {
         Self {
             terminal,
@@ -410,13 +408,11 @@ impl Outcome {
     }
 
     /// Total cost; `None` if any part is unknown.
-    #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         ModelSpend::cost_usd(&self.models)
     }
 
     /// What went wrong, as one text; empty if nothing did.
-    #[must_use]
     pub fn error_text(&self) -> String {
         let mut text = String::new();
         for error in &self.errors {

@@ -1,11 +1,13 @@
 //! What a response cost in tokens, in the provider's own terms.
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use crate::RawValueEq;
+
 /// Token usage of one response, or of several added up.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Input tokens after the last cache breakpoint.
@@ -24,7 +26,7 @@ pub struct Usage {
     pub service_tier: Option<String>,
     /// Passes of one response that are billed one by one, kept as they came.
     #[serde(skip_deserializing)]
-    pub iterations: Option<Arc<RawValue>>,
+    pub iterations: Option<Arc<RawValueEq>>,
 }
 
 /// Cache writes by lifetime.
@@ -45,25 +47,6 @@ pub struct ServerToolUse {
     pub web_search_requests: u64,
     /// Web fetches.
     pub web_fetch_requests: u64,
-}
-
-impl PartialEq for Usage {
-    fn eq(&self, other: &Self) -> bool {
-        let passes = |usage: &Self| usage.iterations.as_ref().map(|raw| raw.get().to_owned());
-        (
-            self.input_tokens,
-            self.output_tokens,
-            self.cache_creation_input_tokens,
-            self.cache_read_input_tokens,
-        ) == (
-            other.input_tokens,
-            other.output_tokens,
-            other.cache_creation_input_tokens,
-            other.cache_read_input_tokens,
-        ) && (self.cache_creation, self.server_tool_use) == (other.cache_creation, other.server_tool_use)
-            && self.service_tier == other.service_tier
-            && passes(self) == passes(other)
-    }
 }
 
 impl Usage {
@@ -92,7 +75,6 @@ impl Usage {
     }
 
     /// Everything that went in: fresh, written to the cache and read from it.
-    #[must_use]
     pub fn input_total(&self) -> u64 {
         let cached = self.cache_creation_input_tokens.saturating_add(self.cache_read_input_tokens);
         self.input_tokens.saturating_add(cached)

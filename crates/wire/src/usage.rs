@@ -43,7 +43,7 @@ impl<'a> UsageJson<'a> {
             service_tier: usage.service_tier.as_deref().unwrap_or("standard"),
             inference_geo: "",
             iterations: match &usage.iterations {
-                Some(raw) => Iterations::Some(raw),
+                Some(raw) => Iterations::Some(&raw.0),
                 None => Iterations::None([]),
             },
             output_tokens_details: OutputTokensDetails {},

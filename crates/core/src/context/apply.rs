@@ -34,7 +34,6 @@ impl Cx<'_> {
 
 /// The transcript after a decision. Messages that do not change are the same as before, and so is their JSON: what was
 /// said and what was decided, in their order, always give the same transcript.
-#[must_use]
 pub fn apply(decision: &Decision, before: &Transcript) -> Transcript {
     match decision {
         Decision::Stored(results) => with_previews(before, results),

@@ -11,7 +11,7 @@ use windlass_protocol::{
 use super::boundary::{self, BoundaryHead};
 use super::summariser::{self, SummaryFailure};
 use super::tokens::{estimated, fixed_tokens, scaled};
-use super::{Thresholds, Work};
+use super::{LayerWork, Thresholds};
 use crate::config::CompactionPolicy;
 use crate::effect::Effect;
 use crate::step::Cx;
@@ -177,7 +177,7 @@ fn report(cx: &mut Cx<'_>, text: String) -> LayerStep {
     LayerStep::End(Terminal::Completed)
 }
 
-fn summarise(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<CompactionProgress>) -> LayerStep {
+fn summarise(cx: &mut Cx<'_>, work: &mut LayerWork, compacting: Box<CompactionProgress>) -> LayerStep {
     let is_broken = cx.state.carry.compactions.failures >= cx.config.context.summary_failures_max;
     let fork = if is_broken {
         None
@@ -196,7 +196,7 @@ fn summarise(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<CompactionProgres
 
 fn on_summary(
     cx: &mut Cx<'_>,
-    work: &mut Work,
+    work: &mut LayerWork,
     mut compacting: Box<CompactionProgress>,
     outcome: &Outcome,
 ) -> LayerStep {
@@ -235,7 +235,7 @@ fn on_summary(
 /// Looks at what has to be attached again: the files read last, and the task list.
 fn look(
     cx: &mut Cx<'_>,
-    work: &mut Work,
+    work: &mut LayerWork,
     mut compacting: Box<CompactionProgress>,
     head: BoundaryHead,
 ) -> LayerStep {
@@ -251,7 +251,7 @@ fn look(
 
 fn finish(
     cx: &mut Cx<'_>,
-    work: &mut Work,
+    work: &mut LayerWork,
     mut compacting: Box<CompactionProgress>,
     found: &AmbientChanges,
 ) -> LayerStep {
@@ -301,7 +301,7 @@ fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &
 }
 
 /// Tells one hook after the other, then goes on.
-fn tell_hooks(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<CompactionProgress>) -> LayerStep {
+fn tell_hooks(cx: &mut Cx<'_>, work: &mut LayerWork, mut compacting: Box<CompactionProgress>) -> LayerStep {
     let next = compacting.done.as_mut().and_then(|done| done.untold.next());
     let Some(call) = next else { return go_on(cx, &compacting) };
     let hook = cx.ask_hooks(call);
@@ -312,7 +312,7 @@ fn tell_hooks(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<CompactionPr
 /// What hooks want known after a compaction is told at once; it cannot be undone.
 fn on_told(
     cx: &mut Cx<'_>,
-    work: &mut Work,
+    work: &mut LayerWork,
     compacting: Box<CompactionProgress>,
     answer: &HookAnswer,
 ) -> LayerStep {

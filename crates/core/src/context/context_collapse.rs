@@ -35,9 +35,9 @@ const RESULT_CHARS: usize = 4_000;
 /// Spans whose summaries are ready, and the one that is being summarised.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StagedCollapses {
-    ready: Vec<Collapse>,
+    pub(crate) ready: Vec<Collapse>,
     running: Option<RunningSummary>,
-    failures: u32,
+    pub(crate) failures: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -48,9 +48,6 @@ struct RunningSummary {
 }
 
 impl StagedCollapses {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ready.is_empty()
-    }
     pub(crate) fn fork(&self) -> Option<ForkId> {
         self.running.as_ref().map(|running| running.fork)
     }
@@ -58,14 +55,6 @@ impl StagedCollapses {
     /// Forgets the fork, so that it can be cancelled.
     pub(crate) fn drop_fork(&mut self) -> Option<ForkId> {
         self.running.take().map(|running| running.fork)
-    }
-
-    /// What a session remembers of it.
-    pub(crate) fn ready_and_failures(&self) -> (&[Collapse], u32) {
-        (&self.ready, self.failures)
-    }
-    pub(crate) fn restored(ready: Vec<Collapse>, failures: u32) -> Self {
-        Self { ready, running: None, failures }
     }
 
     /// Forgets what is not in these messages any more: a span that another layer cut is no longer what was summarised.
@@ -104,7 +93,7 @@ fn collapses(cx: &Cx<'_>) -> bool {
 
 /// Whether there are spans that a refused prompt can be made shorter by.
 pub(crate) fn drainable(cx: &Cx<'_>) -> bool {
-    collapses(cx) && !cx.state.carry.staged.is_empty()
+    collapses(cx) && !cx.state.carry.staged.ready.is_empty()
 }
 
 /// Commits every span that is ready: the provider says the prompt is too long.
@@ -116,7 +105,7 @@ pub(crate) fn drain(cx: &mut Cx<'_>) {
 fn commit(cx: &mut Cx<'_>, threshold: u64) {
     let total = cx.context_tokens();
     let carry = &mut cx.state.carry;
-    if carry.staged.is_empty() || total < threshold {
+    if carry.staged.ready.is_empty() || total < threshold {
         return;
     }
     let (scale, messages) = (carry.tokens.scale(&carry.messages, cx.config), carry.messages.clone());

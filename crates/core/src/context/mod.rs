@@ -50,9 +50,9 @@ pub(crate) use tool_result_budget::tool_result_budget;
 
 /// What the layers of one iteration have done so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct LayerWork {
     /// The results that are being put into files.
-    storing: Vec<tool_result_budget::Large>,
+    storing: Vec<tool_result_budget::LargeResult>,
     /// The compaction in the making.
     compacting: Option<Box<auto_compact::CompactionProgress>>,
 }

@@ -31,7 +31,6 @@ pub(crate) fn sizes(cx: &Cx<'_>) -> Vec<(Arc<str>, u64)> {
 
 impl State {
     /// How full the context is. The parts are estimates that add up to what is in use.
-    #[must_use]
     pub fn context_report(&self, config: &Config) -> ContextReport {
         let (carry, model) = (&self.carry, config.model_after(self.carry.guards.fallbacks));
         let thresholds = Thresholds::of(config, model);

@@ -14,7 +14,7 @@ use crate::turn::prepare::{LayerQuestion, LayerReply, LayerStep, Preparation};
 
 /// A result that goes to a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Large {
+pub(crate) struct LargeResult {
     tool_use_id: Arc<str>,
     result: Block,
     chars: usize,
@@ -33,7 +33,7 @@ pub(crate) fn tool_result_budget(
         keep_previews(cx, large, files);
         return decided(cx);
     }
-    let large: Vec<Large> = new_messages(cx).flat_map(|message| large_results(cx, message)).collect();
+    let large: Vec<LargeResult> = new_messages(cx).flat_map(|message| large_results(cx, message)).collect();
     if large.is_empty() {
         return decided(cx);
     }
@@ -58,7 +58,7 @@ fn new_messages<'a>(cx: &'a Cx<'_>) -> impl Iterator<Item = &'a Arc<Message>> {
 }
 
 /// The results over their tool's own limit, and the largest others until the rest is within the limit of a message.
-fn large_results(cx: &Cx<'_>, message: &Message) -> Vec<Large> {
+fn large_results(cx: &Cx<'_>, message: &Message) -> Vec<LargeResult> {
     let policy = &cx.config.context;
     let limits: Vec<(&Arc<str>, &Block, Option<usize>)> = message
         .blocks
@@ -74,10 +74,10 @@ fn large_results(cx: &Cx<'_>, message: &Message) -> Vec<Large> {
     }
     let measured = limits.into_iter().map(|(id, result, own)| {
         let chars = results::text(result).chars().count();
-        (Large { tool_use_id: id.clone(), result: result.clone(), chars }, is_over(chars, own))
+        (LargeResult { tool_use_id: id.clone(), result: result.clone(), chars }, is_over(chars, own))
     });
     let (over, mut rest): (Vec<_>, Vec<_>) = measured.partition(|(_, is_over)| *is_over);
-    let mut large: Vec<Large> = over.into_iter().map(|(large, _)| large).collect();
+    let mut large: Vec<LargeResult> = over.into_iter().map(|(large, _)| large).collect();
     rest.sort_by_key(|(result, _)| result.chars);
     let mut total: usize =
         large.len() * policy.preview_chars + rest.iter().map(|(r, _)| r.chars).sum::<usize>();
@@ -104,11 +104,11 @@ fn own_limit(cx: &Cx<'_>, tool_use_id: &str) -> Option<usize> {
 }
 
 /// Puts previews where files were written. What could not be written stays whole.
-fn keep_previews(cx: &mut Cx<'_>, large: Vec<Large>, files: Vec<Option<PathBuf>>) {
+fn keep_previews(cx: &mut Cx<'_>, large: Vec<LargeResult>, files: Vec<Option<PathBuf>>) {
     let files = files.into_iter().chain(std::iter::repeat(None));
     let preview_chars = cx.config.context.preview_chars;
     let mut stored = Vec::new();
-    for (Large { tool_use_id, result, chars }, path) in large.into_iter().zip(files) {
+    for (LargeResult { tool_use_id, result, chars }, path) in large.into_iter().zip(files) {
         let Some(path) = path else {
             cx.emit(Update::Notice(format!(
                 "Cannot move a result of {chars} characters (call {tool_use_id}) to a file, so the model \

@@ -64,11 +64,6 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The account of a session that took this so far.
-    pub(crate) fn of_session(session: BTreeMap<Arc<str>, ModelSpend>, tree_usd: f64) -> Self {
-        Self { session, tree_usd, ..Self::default() }
-    }
-
     /// A fresh account for the next run of the same session.
     pub(crate) fn next_run(&self, at_ms: u64) -> Self {
         let (models, api_ms) = self.unreported.clone();

@@ -15,7 +15,7 @@ use windlass_protocol::{
 };
 
 use crate::context::prefix::SentPrefix;
-use crate::context::{StagedCollapses, TokenCount, apply};
+use crate::context::{TokenCount, apply};
 use crate::state::State;
 use crate::turn::calls::input_hash;
 use crate::turn::gate;
@@ -32,7 +32,7 @@ use crate::turn::stream::answer;
 #[derive(Clone, Debug)]
 pub struct Recall {
     state: State,
-    open: Open,
+    open: OpenRound,
     /// Whether a run has begun and not ended.
     running: bool,
     /// What was heard of the calls that ended, until the core's word that it took it.
@@ -54,7 +54,7 @@ pub struct RecalledSession {
 
 /// The response that is being recalled, and its calls.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct OpenRound {
     /// Whether the log says what was done for it, and not only what was said: then a call that it does not tell of was not
     /// started. Other programs tell of none.
     requested: bool,
@@ -70,10 +70,9 @@ struct Open {
 
 impl Recall {
     /// A session that began in this directory.
-    #[must_use]
     pub fn new(cwd: PathBuf) -> Self {
         let state = State::new(cwd, Transcript::default());
-        Self { state, open: Open::default(), running: false, heard: BTreeMap::new() }
+        Self { state, open: OpenRound::default(), running: false, heard: BTreeMap::new() }
     }
 
     /// The next fact.
@@ -129,13 +128,11 @@ impl Recall {
     }
 
     /// The conversation so far, without the response that is open.
-    #[must_use]
     pub fn messages(&self) -> &Transcript {
         &self.state.carry.messages
     }
 
     /// The session as it was left. A cap in USD counts from here on.
-    #[must_use]
     pub fn finish(mut self) -> RecalledSession {
         self.state.ledger.before_usd = self.state.ledger.tree_usd;
         let open = self.open.calls();
@@ -218,9 +215,7 @@ impl Recall {
     fn decided(&mut self, decision: &Decision) {
         if let Decision::Staged(span) = decision {
             self.state.ids.saw_message(span.summary.id);
-            let (ready, failures) = self.state.carry.staged.ready_and_failures();
-            let ready = ready.iter().cloned().chain([span.clone()]).collect();
-            self.state.carry.staged = StagedCollapses::restored(ready, failures);
+            self.state.carry.staged.ready.push(span.clone());
             return;
         }
         self.close_answer();
@@ -238,11 +233,7 @@ impl Recall {
                 self.state.ids.saw_message(compaction.boundary.id);
             }
             Decision::Collapsed { spans, .. } => {
-                let (ready, failures) = carry.staged.ready_and_failures();
-                let is_left =
-                    |ready: &&windlass_protocol::Collapse| spans.iter().all(|span| span.first != ready.first);
-                carry.staged =
-                    StagedCollapses::restored(ready.iter().filter(is_left).cloned().collect(), failures);
+                carry.staged.ready.retain(|ready| spans.iter().all(|span| span.first != ready.first));
             }
             Decision::Stored(results) => {
                 carry.tools.readable.extend(results.iter().map(|stored| stored.path.clone()));
@@ -280,7 +271,7 @@ impl Recall {
     fn close(&mut self) {
         self.close_answer();
         self.heard.clear();
-        let Open { calls, mut results, intended, finished, .. } = std::mem::take(&mut self.open);
+        let OpenRound { calls, mut results, intended, finished, .. } = std::mem::take(&mut self.open);
         for (_, call) in &calls {
             let acts = intended.get(&call.id).filter(|intended| !intended.kind.is_read_only());
             if let Some(intended) = acts.filter(|_| !finished.contains_key(&call.id)) {
@@ -306,15 +297,16 @@ impl Recall {
         for (number, (tool_use, fate)) in open.iter().enumerate() {
             let outcome = match fate {
                 Fate::Finished => {
-                    self.open.finished.get(&tool_use.id).cloned().unwrap_or_else(|| unknown(UNKNOWN))
+                    let known = self.open.finished.get(&tool_use.id).cloned();
+                    known.unwrap_or_else(|| ToolOutput::error(UNKNOWN))
                 }
-                Fate::NeverStarted => unknown(NEVER_STARTED),
-                Fate::ReadOnly => unknown(READ_ONLY),
+                Fate::NeverStarted => ToolOutput::error(NEVER_STARTED),
+                Fate::ReadOnly => ToolOutput::error(READ_ONLY),
                 Fate::Unknown => {
                     if !self.open.intended.contains_key(&tool_use.id) {
                         self.state.carry.doubt(input_hash(&tool_use.name, tool_use));
                     }
-                    unknown(UNKNOWN)
+                    ToolOutput::error(UNKNOWN)
                 }
             };
             let id = self.state.ids.message();
@@ -334,7 +326,7 @@ impl Recall {
     }
 }
 
-impl Open {
+impl OpenRound {
     fn retract(&mut self, messages: &[MessageId]) {
         self.answered.retain(|one| !messages.contains(&one.id));
         self.results.retain(|_, (id, _)| !messages.contains(id));
@@ -367,10 +359,6 @@ impl Open {
     fn asked_by(&self, tool_use_id: &str) -> Option<MessageId> {
         self.asked().find(|(_, call)| *call.id == *tool_use_id).map(|(id, _)| id)
     }
-}
-
-fn unknown(text: &str) -> ToolOutput {
-    ToolOutput::error(text)
 }
 
 const NEVER_STARTED: &str = "Not run: the session was cut off before this call started.";

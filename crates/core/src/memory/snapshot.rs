@@ -1,21 +1,18 @@
 //! What a session has to remember to go on elsewhere, and a state made from it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_protocol::{Prompt, SessionMemory, SessionSnapshot, TimeSpent, Transcript};
+use windlass_protocol::{SessionMemory, SessionSnapshot, TimeSpent, Transcript};
 
+use crate::context::TokenCount;
 use crate::context::prefix::SentPrefix;
-use crate::context::{StagedCollapses, TokenCount};
 use crate::memory::files::KnownFiles;
-use crate::memory::ledger::Ledger;
 use crate::state::{Carry, Ids, Phase, State, ToolState};
 use crate::turn::attach::AttachmentNotes;
 use crate::turn::queue::Queue;
 
 impl State {
     /// Everything that counts, if this is a moment between two rounds: a state made from it goes on in the same way.
-    #[must_use]
     pub fn snapshot(&self) -> Option<SessionSnapshot> {
         let is_between = !matches!(self.phase, Phase::Streaming(_) | Phase::Settling(_));
         is_between.then(|| SessionSnapshot {
@@ -25,7 +22,7 @@ impl State {
             files: self.carry.tools.files.latest_last(),
             readable: self.carry.tools.readable.iter().cloned().collect(),
             waiting: self.carry.waiting.prompts().cloned().collect(),
-            staged: self.carry.staged.ready_and_failures().0.to_vec(),
+            staged: self.carry.staged.ready.clone(),
             spent: self.ledger.session.clone(),
             total_usd: self.ledger.tree_usd,
             doubtful: self.carry.doubtful.clone(),
@@ -34,30 +31,22 @@ impl State {
     }
 
     /// A session at rest with these facts.
-    #[must_use]
     pub fn from_snapshot(snapshot: SessionSnapshot) -> Self {
         let mut files = KnownFiles::default();
         for seen in snapshot.files {
             files.learn(seen);
         }
-        let tools = ToolState {
-            cwd: Arc::new(snapshot.cwd),
-            files,
-            readable: snapshot.readable.into_iter().collect::<BTreeSet<_>>(),
-        };
+        let readable = snapshot.readable.into_iter().collect();
+        let tools = ToolState { cwd: Arc::new(snapshot.cwd), files, readable };
+        let mut waiting = Queue::default();
+        snapshot.waiting.into_iter().for_each(|prompt| waiting.push(prompt));
         let messages: Transcript = snapshot.messages.into_iter().collect();
         let highest = messages.iter().map(|message| message.id).max().unwrap_or_default();
-        let carry = Carry {
-            messages,
-            tools,
-            waiting: queue(snapshot.waiting),
-            staged: StagedCollapses::restored(snapshot.staged, 0),
-            doubtful: snapshot.doubtful,
-            ..Carry::default()
-        };
-        let ledger = Ledger::of_session(snapshot.spent, snapshot.total_usd);
+        let carry = Carry { messages, tools, waiting, doubtful: snapshot.doubtful, ..Carry::default() };
         let ids = Ids::after(snapshot.last_message.max(highest));
-        let mut state = Self { carry, ids, ledger, phase: Phase::Idle, ..Self::default() };
+        let mut state = Self { carry, ids, ..Self::default() };
+        state.carry.staged.ready = snapshot.staged;
+        (state.ledger.session, state.ledger.tree_usd) = (snapshot.spent, snapshot.total_usd);
         state.set_rest(&snapshot.rest);
         state
     }
@@ -68,7 +57,7 @@ impl State {
         let mut rest = SessionMemory {
             compactions: carry.compactions.clone(),
             counted: carry.tokens.counted(),
-            collapse_failures: carry.staged.ready_and_failures().1,
+            collapse_failures: carry.staged.failures,
             sent: carry.sent.as_ref().map(SentPrefix::remembered),
             reached: self.ledger.reached,
             unfinished: carry.unfinished.clone(),
@@ -84,20 +73,12 @@ impl State {
         let carry = &mut self.carry;
         carry.compactions = rest.compactions.clone();
         carry.tokens = TokenCount::restored(rest.counted, carry.messages.len());
-        carry.staged =
-            StagedCollapses::restored(carry.staged.ready_and_failures().0.to_vec(), rest.collapse_failures);
+        carry.staged.drop_fork();
+        carry.staged.failures = rest.collapse_failures;
         carry.notes = AttachmentNotes::from_rest(rest);
         carry.unfinished.clone_from(&rest.unfinished);
         carry.sent = rest.sent.as_ref().map(|sent| SentPrefix::restored(sent, &carry.messages));
         self.ledger.reached = rest.reached;
         self.ledger.session_time = rest.time.unwrap_or_default();
     }
-}
-
-fn queue(prompts: Vec<Prompt>) -> Queue {
-    let mut queue = Queue::default();
-    for prompt in prompts {
-        queue.push(prompt);
-    }
-    queue
 }

@@ -12,20 +12,6 @@ use crate::state::State;
 use crate::step::Cx;
 use crate::turn::fork::{ForkGround, ForkPlan};
 
-/// A fork that is at work after the end of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BackgroundFork {
-    pub(crate) fork: ForkId,
-    task: Task,
-}
-
-/// What it is for.
-#[derive(Clone, Copy, Debug)]
-enum Task {
-    /// To say what the user may want next.
-    PromptSuggestion,
-}
-
 /// As many of the last messages are shown to the small model, with as much of each result, and as much of all.
 const MESSAGES_MAX: usize = 12;
 const RESULT_CHARS: usize = 200;
@@ -38,9 +24,8 @@ const SUGGESTION_CHARS_MAX: usize = 200;
 
 impl State {
     /// Whether this fork is at work in the background, after the end of a run.
-    #[must_use]
     pub fn is_background(&self, fork: ForkId) -> bool {
-        self.background.iter().any(|background| background.fork == fork)
+        self.background.contains(&fork)
     }
 }
 
@@ -51,31 +36,26 @@ impl Cx<'_> {
         let is_awaited = self.state.carry.waiting.len() == 0;
         if terminal == Terminal::Completed && has_answer && is_awaited && suggests_prompts(self.config) {
             let fork = self.suggestion_plan().and_then(|plan| self.fork(plan));
-            let task = Task::PromptSuggestion;
-            self.state.background.extend(fork.map(|fork| BackgroundFork { fork, task }));
+            self.state.background.extend(fork);
         }
     }
 
     /// A fork came to its end. True if it was at work in the background; what it took is booked.
     pub(crate) fn on_background(&mut self, fork: ForkId, outcome: &Outcome) -> bool {
-        let done = self.state.background.extract_if(.., |background| background.fork == fork).next();
-        let Some(BackgroundFork { task, .. }) = done else { return false };
+        let Some(place) = self.state.background.iter().position(|other| *other == fork) else { return false };
+        self.state.background.remove(place);
         for spent in self.state.ledger.book_background(&outcome.models, outcome.duration_api_ms) {
             self.persist(Record::Spent(spent));
         }
-        match task {
-            Task::PromptSuggestion => {
-                if let Some(suggestion) = read_suggestion(outcome) {
-                    self.emit(Update::PromptSuggestion { suggestion });
-                }
-            }
+        if let Some(suggestion) = read_suggestion(outcome) {
+            self.emit(Update::PromptSuggestion { suggestion });
         }
         true
     }
 
     /// Another run begins, which tells what this has taken.
     pub(crate) fn cancel_background(&mut self) {
-        for BackgroundFork { fork, .. } in std::mem::take(&mut self.state.background) {
+        for fork in std::mem::take(&mut self.state.background) {
             self.effects.push(Effect::CancelFork(fork));
             let models = self.state.fork_spends.remove(&fork).unwrap_or_default();
             for spent in self.state.ledger.book_background(&models, 0) {

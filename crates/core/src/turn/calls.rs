@@ -27,7 +27,7 @@ pub(crate) struct CallQueue {
     calls: Vec<Call>,
     /// Set when the response does not stand: its calls are stopped but never answered.
     discarded: bool,
-    /// What the guard against repetitions knew before this response.
+    /// What was known of repetitions before this response.
     repeats_before: Option<Repeats>,
 }
 

@@ -178,7 +178,6 @@ impl Cx<'_> {
 
 impl State {
     /// What each model has taken in this run, the response included that is on its way: its input is paid for.
-    #[must_use]
     pub fn spent_so_far(&self, config: &Config) -> BTreeMap<Arc<str>, ModelSpend> {
         let mut ledger = self.ledger.clone();
         if let Phase::Streaming(streaming) = &self.phase

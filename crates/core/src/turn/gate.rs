@@ -109,7 +109,6 @@ fn is_object(tool_use: &ToolUse) -> bool {
 }
 
 /// Mends a conversation so that it can be sent, and says what was mended.
-#[must_use]
 pub fn repair(messages: &Transcript) -> (Transcript, Vec<Repair>) {
     let (messages, renamed) = rename(messages);
     let mut mender = Mender::new(&messages);

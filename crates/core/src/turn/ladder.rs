@@ -383,4 +383,4 @@ impl Situation {
 }
 
 #[cfg(test)]
-mod termination;
+mod tests;

@@ -83,7 +83,7 @@ pub(crate) struct Preparation {
     /// The compaction that was asked for, whatever the thresholds say.
     pub(crate) forced: Option<ForcedCompaction>,
     /// What the layers of this iteration have done so far.
-    pub(crate) work: context::Work,
+    pub(crate) work: context::LayerWork,
 }
 
 /// A compaction that somebody asked for.

@@ -7,12 +7,12 @@ use windlass_protocol::{Block, HookId, Priority, Prompt, Speaker, StartSource};
 /// Prompts that the model has not seen yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    entries: Vec<Entry>,
+    entries: Vec<WaitingPrompt>,
 }
 
 /// One prompt, and what hooks have to do with it.
 #[derive(Clone, Debug)]
-struct Entry {
+struct WaitingPrompt {
     prompt: Prompt,
     /// It began the run that is beginning.
     is_own: bool,
@@ -46,13 +46,13 @@ impl Queue {
     /// One more waits, behind those of its priority.
     pub(crate) fn push(&mut self, prompt: Prompt) {
         let place = self.place(&prompt);
-        self.entries.insert(place, Entry::new(prompt, /* own */ false));
+        self.entries.insert(place, WaitingPrompt::new(prompt, /* own */ false));
     }
 
     /// One more, which is taken behind all that wait: the prompt of a submission answers to what was said before it.
     pub(crate) fn push_own(&mut self, prompt: Prompt) {
         let place = self.place(&prompt);
-        self.entries.insert(place, Entry::new(prompt, /* own */ true));
+        self.entries.insert(place, WaitingPrompt::new(prompt, /* own */ true));
     }
 
     /// Commands stand last: what is taken for the model are the first ones.
@@ -148,7 +148,7 @@ impl Queue {
     pub(crate) fn rest(&mut self) {
         for entry in &mut self.entries {
             let prompt = std::mem::take(&mut entry.prompt);
-            *entry = Entry::new(prompt, /* own */ false);
+            *entry = WaitingPrompt::new(prompt, /* own */ false);
         }
     }
 
@@ -161,11 +161,11 @@ impl Queue {
 
     /// Takes what waits and whose time has come, prompt by prompt; with `heard`, only what hooks have heard of.
     pub(crate) fn take_each(&mut self, due: Priority, heard: bool) -> Vec<Prompt> {
-        let is_taken = |entry: &mut Entry| {
+        let is_taken = |entry: &mut WaitingPrompt| {
             let is_due = entry.prompt.speaker != Speaker::Command && entry.prompt.priority <= due;
             is_due && !(heard && entry.is_open())
         };
-        self.entries.extract_if(.., is_taken).map(Entry::into_prompt).collect()
+        self.entries.extract_if(.., is_taken).map(WaitingPrompt::into_prompt).collect()
     }
 
     /// Takes everything that waits, as one, the prompt of the submission last.
@@ -181,7 +181,7 @@ impl Queue {
     }
 }
 
-impl Entry {
+impl WaitingPrompt {
     fn new(prompt: Prompt, is_own: bool) -> Self {
         Self { prompt, is_own, heard: HookHearing::No, context: Vec::new(), front: None }
     }

@@ -1,4 +1,4 @@
-//! The guard against calls that repeat themselves: first the model is told, then the user is asked, then the run ends.
+//! Calls that repeat themselves: first the model is told, then the user is asked, then the run ends.
 //!
 //! Only the same call with the same result counts. Work in between makes it new: a call that changed something and was not
 //! itself a repetition sets every count back, so that editing and testing in turn is no repetition, but two commands that

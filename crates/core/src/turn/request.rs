@@ -168,7 +168,6 @@ pub(crate) fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDis
 /// let config = Config { effort: Some(Effort::Max), ..Config::default() };
 /// assert_eq!(unheeded(&config), ["unnamed does not support effort levels; `max` is ignored."]);
 /// ```
-#[must_use]
 pub fn unheeded(config: &Config) -> Vec<String> {
     let model = &config.model;
     let id = &model.id;

@@ -376,8 +376,7 @@ impl State {
         // Whoever dropped the run has dropped what ran beside it.
         self.carry.summary = None;
         self.carry.staged.drop_fork();
-        let background = &self.background;
-        self.fork_spends.retain(|fork, _| background.iter().any(|other| other.fork == *fork));
+        self.fork_spends.retain(|fork, _| self.background.contains(fork));
         self.carry.waiting.rest();
         self.carry.notes.from_hooks.clear();
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {

@@ -64,7 +64,7 @@ impl Difference {
     /// The first field that differs.
     pub(super) fn between(logged: &impl Debug, played: &impl Debug) -> Self {
         let (logged, played) = (format!("{logged:#?}"), format!("{played:#?}"));
-        let mut place = Place::default();
+        let mut place = FieldPath::default();
         let mut lines = (logged.lines(), played.lines());
         loop {
             let (one, other) = (lines.0.next(), lines.1.next());
@@ -85,16 +85,16 @@ impl Difference {
 
 /// Where a line of the debug form stands: the fields and positions it is in.
 #[derive(Default)]
-struct Place(Vec<Level>);
+struct FieldPath(Vec<FieldLevel>);
 
 #[derive(Default)]
-struct Level {
+struct FieldLevel {
     name: String,
     /// Whether it is a list, and how many elements of it came so far.
     elements: Option<usize>,
 }
 
-impl Place {
+impl FieldPath {
     fn enter(&mut self, line: &str) {
         let text = line.trim_start();
         let depth = (line.len() - text.len()) / 4;
@@ -106,8 +106,8 @@ impl Place {
             Some((name, _)) if is_name(name) => name.to_owned(),
             _ => self.next_element().unwrap_or_default(),
         };
-        self.0.resize_with(depth, Level::default);
-        self.0.push(Level { name, elements: text.ends_with('[').then_some(0) });
+        self.0.resize_with(depth, FieldLevel::default);
+        self.0.push(FieldLevel { name, elements: text.ends_with('[').then_some(0) });
     }
 
     fn next_element(&mut self) -> Option<String> {

@@ -12,7 +12,6 @@ use crate::builder::Engine;
 impl Engine {
     /// A sum of each part of the configuration that decides what a session does, by its name. Engines of one version that
     /// differ in none of them play each other's logs.
-    #[must_use]
     pub fn sums(&self) -> BTreeMap<&'static str, u64> {
         let config = &*self.shared.config;
         let rest = Config {

@@ -74,7 +74,7 @@ pub(crate) fn run(_: &Contest) -> Result<Vec<Row>> {
     let permissions = permissions(&roots[0])?;
     let rules = permissions.rules.clone();
     let hidden = windlass_ports::Hidden::new(move |path| {
-        rules.guards(&windlass_protocol::PathFact {
+        rules.restricts_reading(&windlass_protocol::PathFact {
             lexical: path.to_owned(),
             resolved: None,
             is_directory: false,

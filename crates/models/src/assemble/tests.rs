@@ -437,7 +437,7 @@ fn usage_is_cumulative() {
     assert_eq!(usage.cache_creation.ephemeral_1h_input_tokens, 40);
     assert_eq!(usage.server_tool_use.web_search_requests, 2);
     assert_eq!(usage.service_tier.as_deref(), Some("standard"));
-    assert_eq!(usage.iterations.as_deref().unwrap().get(), r#"[{"type":"message"}]"#);
+    assert_eq!(usage.iterations.as_deref().unwrap().0.get(), r#"[{"type":"message"}]"#);
 }
 
 #[test]

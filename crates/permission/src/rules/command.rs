@@ -84,13 +84,11 @@ pub(crate) struct HeldBack {
 
 impl CommandPattern {
     /// As it was written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Reads what stands between the parentheses. `None` if it says nothing.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let body = ending(text);

@@ -16,12 +16,12 @@ struct Program {
     skipped: &'static str,
     /// With so many operands it is told what to run.
     operands: usize,
-    then: Then,
+    then: OperandMeaning,
 }
 
 /// What its operands are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum OperandMeaning {
     /// A file and its arguments.
     File,
     /// Another command, from the first operand on.
@@ -39,7 +39,7 @@ const NONE: Program = Program {
     long_valued: "",
     skipped: "",
     operands: 1,
-    then: Then::File,
+    then: OperandMeaning::File,
 };
 
 /// However many operands there are, they do not say what is run.
@@ -87,7 +87,7 @@ const PROGRAMS: [Program; 24] = [
         names: "sudo doas pkexec fakeroot nix-shell",
         valued: "ugpCRTDhrtUa",
         long_valued: "user group prompt chdir chroot host role type command-timeout close-from",
-        then: Then::Command,
+        then: OperandMeaning::Command,
         ..NONE
     },
     Program {
@@ -96,19 +96,19 @@ const PROGRAMS: [Program; 24] = [
         valued: "uC",
         long_valued: "unset chdir",
         operands: 0,
-        then: Then::Command,
+        then: OperandMeaning::Command,
         ..NONE
     },
-    Program { names: "exec command builtin nohup time setsid busybox toybox", operands: 0, then: Then::Command, ..NONE },
-    Program { names: "ssh", valued: "BbcDEeFIiJLlmOopQRSWw", operands: 2, then: Then::Somewhere, ..NONE },
-    Program { names: "chroot", operands: 2, then: Then::Somewhere, ..NONE },
-    Program { names: "unshare nsenter newgrp script", then: Then::Somewhere, ..NONE },
+    Program { names: "exec command builtin nohup time setsid busybox toybox", operands: 0, then: OperandMeaning::Command, ..NONE },
+    Program { names: "ssh", valued: "BbcDEeFIiJLlmOopQRSWw", operands: 2, then: OperandMeaning::Somewhere, ..NONE },
+    Program { names: "chroot", operands: 2, then: OperandMeaning::Somewhere, ..NONE },
+    Program { names: "unshare nsenter newgrp script", then: OperandMeaning::Somewhere, ..NONE },
     Program {
         names: "docker podman nerdctl kubectl oc lxc distrobox toolbox vagrant xargs parallel watch flock ionice chrt taskset nice \
                 timeout stdbuf strace ltrace npx bunx pnpx uvx uv poetry pipx pipenv pdm hatch rye conda mamba mise asdf devbox pixi \
                 nix rlwrap unbuffer firejail bwrap systemd-run runuser xvfb-run",
         operands: 0,
-        then: Then::Somewhere,
+        then: OperandMeaning::Somewhere,
         ..NONE
     },
 ];
@@ -156,16 +156,16 @@ impl Program {
                 }
                 continue;
             }
-            let is_assignment = self.then == Then::Command && word.contains('=');
+            let is_assignment = self.then == OperandMeaning::Command && word.contains('=');
             if word == "--" || is_assignment || has(self.skipped, word) {
                 continue;
             }
             operands += 1;
             match self.then {
-                Then::Command => return runs(&words[at - 1..], looked_for),
-                Then::File if operands == self.operands => return false,
-                Then::Somewhere if !looked_for && runs(&words[at - 1..], true) => return true,
-                Then::File | Then::Somewhere => (),
+                OperandMeaning::Command => return runs(&words[at - 1..], looked_for),
+                OperandMeaning::File if operands == self.operands => return false,
+                OperandMeaning::Somewhere if !looked_for && runs(&words[at - 1..], true) => return true,
+                OperandMeaning::File | OperandMeaning::Somewhere => (),
             }
         }
         operands < self.operands

@@ -48,13 +48,11 @@ pub struct RuleSource {
 
 impl RuleSource {
     /// A place that is no file.
-    #[must_use]
     pub fn named(place: &str) -> Self {
         Self { place: place.into(), file: None, line: None }
     }
 
     /// A rule that holds until the session ends.
-    #[must_use]
     pub fn session() -> Self {
         Self::named("this session")
     }
@@ -132,7 +130,6 @@ impl Match {
 
 impl Rule {
     /// Why an allow rule has no effect, if it has none.
-    #[must_use]
     pub fn idleness(&self) -> Option<&'static str> {
         match &self.what {
             RuleScope::Paths(PathAccess::Edit, _) if !self.tool.is_family() => {
@@ -205,7 +202,6 @@ impl Rule {
     }
 
     /// Whether the rule is about a call, read generously; `None` if that cannot be told.
-    #[must_use]
     pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
         match self.restricts(&RuleSubject::new(tool, input, facts)) {
             Match::Yes => Some(true),
@@ -227,14 +223,14 @@ impl Rule {
             RuleScope::Paths(access, pattern) => {
                 let kind = subject.facts.kind;
                 let meant = match access {
-                    PathAccess::Edit => {
-                        kind == CallKind::Edit || kind == CallKind::Read && self.reads_too(subject)
-                    }
+                    // Leave to edit a file is leave to read it.
+                    PathAccess::Edit => matches!(kind, CallKind::Edit | CallKind::Read),
                     PathAccess::Read => kind == CallKind::Read,
                 };
                 let paths = &subject.facts.paths;
                 let fits = self.tool.is_family() && (own || !tool::is_foreign(subject.tool));
-                meant && fits && subject.facts.commands.is_none() && covers_all(pattern, paths)
+                let covers_all = || !paths.is_empty() && paths.iter().all(|path| pattern.covers(path));
+                meant && fits && subject.facts.commands.is_none() && covers_all()
             }
             RuleScope::Hosts(pattern) => {
                 own && subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host))
@@ -242,11 +238,6 @@ impl Rule {
             RuleScope::Named(name, prefix) => own && tool::is_named(subject, name, *prefix, Behaviour::Allow),
             RuleScope::Parameter(..) => false,
         }
-    }
-
-    /// Leave to edit a file is leave to read it.
-    fn reads_too(&self, subject: &RuleSubject<'_>) -> bool {
-        self.tool.is_family() && subject.facts.commands.is_none()
     }
 
     /// Whether a rule that allows covers one command of a line.
@@ -330,10 +321,6 @@ impl Rule {
     }
 }
 
-fn covers_all(pattern: &PathPattern, paths: &[PathFact]) -> bool {
-    !paths.is_empty() && paths.iter().all(|path| pattern.covers(path))
-}
-
 /// What may not be read may not be changed either.
 fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> Match {
     if subject.facts.commands.is_some() {
@@ -400,13 +387,11 @@ impl Rules {
     }
 
     /// Rules that allow these tools altogether.
-    #[must_use]
     pub fn allowing<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
         Self::about(Behaviour::Allow, tools)
     }
 
     /// Rules that deny these tools altogether.
-    #[must_use]
     pub fn denying<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
         Self::about(Behaviour::Deny, tools)
     }
@@ -421,7 +406,6 @@ impl Rules {
     }
 
     /// The rules of a kind.
-    #[must_use]
     pub fn list(&self, behaviour: Behaviour) -> &[Rule] {
         match behaviour {
             Behaviour::Allow => &self.allow,
@@ -439,34 +423,29 @@ impl Rules {
     }
 
     /// Whether a tool is denied altogether, so that it is not offered.
-    #[must_use]
     pub fn removes(&self, tool: &str) -> bool {
         self.deny.iter().any(|rule| rule.is_about_all_of(tool))
     }
 
     /// Whether a rule hides a path from reading, and so from searches.
-    #[must_use]
     pub fn hides(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
         self.deny.iter().any(|rule| rule.hides(&names))
     }
 
     /// Whether any rule hides anything.
-    #[must_use]
     pub fn hides_anything(&self) -> bool {
         self.deny.iter().any(Rule::is_about_reading)
     }
 
     /// Whether a path may not be read without a question, if at all.
-    #[must_use]
-    pub fn guards(&self, path: &PathFact) -> bool {
+    pub fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
         self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
     }
 
     /// Whether any path may not be read without a question.
-    #[must_use]
-    pub fn guards_anything(&self) -> bool {
+    pub fn restricts_any_reading(&self) -> bool {
         self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
     }
 }

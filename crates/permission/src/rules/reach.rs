@@ -47,7 +47,6 @@ impl Hosts {
     }
 
     /// Decides about a host.
-    #[must_use]
     pub fn judge(&self, host: &HostFact, port: u16) -> HostReach {
         let means = |(pattern, own): &&(HostPattern, Option<u16>)| {
             own.is_none_or(|own| own == port) && pattern.covers(host)

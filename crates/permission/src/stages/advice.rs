@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_protocol::{Offers, PathFact};
 
 use super::{MANAGED_ONLY, PermissionCase, can_ask, offer};
-use crate::settings::{Answerer, PermissionMode, Permissions};
+use crate::settings::{Answerer, PermissionMode};
 
 /// What would let a call run that nobody is asked about.
 pub(super) enum Remedy {
@@ -76,10 +76,9 @@ pub(super) fn remedy(case: &PermissionCase<'_>) -> Remedy {
         return Remedy::Any(ways);
     }
     let whole_tool = [case.tool.to_owned()];
-    let by_tool =
-        || offer::with(case, &whole_tool).is_some_and(|permissions| offer::passes(case, &permissions));
+    let by_tool = || offer::passes_with(case, &whole_tool);
     let bypass = PermissionMode::BypassPermissions;
-    let passes = passes_in(case, bypass);
+    let passes = offer::passes_in(case, bypass);
     let by_mode = (passes && !case.permissions.is_bypass_refused).then(|| mode_flag(bypass));
     if managed && (!offer::sufficient(case).is_empty() || by_tool()) {
         Remedy::Administrator
@@ -104,8 +103,7 @@ fn elsewhere(case: &PermissionCase<'_>) -> Option<String> {
     let roots: Vec<PathBuf> = case.roots.iter().cloned().chain([directory.to_owned()]).collect();
     let inside = PermissionCase { roots: &roots, ..*case };
     let add = format!("--add-dir {}", quoted(&directory.to_string_lossy()));
-    let permissions = offer::with(&inside, &[])?;
-    if offer::passes(&inside, &permissions) {
+    if offer::passes_with(&inside, &[]) {
         return Some(add);
     }
     offer::mode(&inside).map(|mode| format!("{add} and {}", mode_flag(mode)))
@@ -119,11 +117,6 @@ pub(super) fn in_plan_mode(case: &PermissionCase<'_>, reason: String) -> String 
         Some(mode) => format!("{reason} To allow it: {}.", mode_flag(mode)),
         None => reason,
     }
-}
-
-fn passes_in(case: &PermissionCase<'_>, mode: PermissionMode) -> bool {
-    let permissions = Permissions { mode, asking: Answerer::Person, ..case.permissions.clone() };
-    offer::passes(case, &permissions)
 }
 
 fn mode_flag(mode: PermissionMode) -> String {

@@ -1,5 +1,7 @@
 //! What would let the same call run: rules, and another mode.
 
+use std::collections::BTreeSet;
+
 use windlass_protocol::{CallKind, CommandFacts, Offers, Verdict};
 
 use super::commands::{MissingRight, allowance};
@@ -12,21 +14,25 @@ use crate::settings::{Answerer, PermissionMode, Permissions};
 /// A line that needs more rules than this is asked about each time.
 const RULES_MAX: usize = 5;
 
-/// Everything that is offered with a question.
-pub(super) fn offers(case: &PermissionCase<'_>) -> Offers {
-    let rules = missing(case);
+/// What would spare the question about a call.
+pub fn offers(case: &PermissionCase<'_>) -> Offers {
+    let rules = missing_rules(case);
     let prefix_rules = with_prefixes(case, &rules);
     Offers { rules, prefix_rules, accepts_edits: mode(case) == Some(PermissionMode::AcceptEdits) }
 }
 
 /// The least permissive mode besides the present one in which the very same call passes. `bypassPermissions` is never offered.
 pub(super) fn mode(case: &PermissionCase<'_>) -> Option<PermissionMode> {
-    let allows = |mode: &PermissionMode| {
-        let permissions = Permissions { mode: *mode, asking: Answerer::Person, ..case.permissions.clone() };
-        *mode != case.mode() && passes(case, &permissions)
-    };
-    let is_allowed = || with(case, &[]).is_some_and(|permissions| passes(case, &permissions));
-    [PermissionMode::Default, PermissionMode::AcceptEdits].into_iter().find(allows).filter(|_| !is_allowed())
+    let allows = |mode: &PermissionMode| *mode != case.mode() && passes_in(case, *mode);
+    [PermissionMode::Default, PermissionMode::AcceptEdits]
+        .into_iter()
+        .find(allows)
+        .filter(|_| !passes_with(case, &[]))
+}
+
+/// Whether the call runs unasked in this mode.
+pub(super) fn passes_in(case: &PermissionCase<'_>, mode: PermissionMode) -> bool {
+    passes(case, &Permissions { mode, asking: Answerer::Person, ..case.permissions.clone() })
 }
 
 /// The missing rules with a star behind those commands whose further words are harmless; empty if that changes nothing.
@@ -39,19 +45,15 @@ fn with_prefixes(case: &PermissionCase<'_>, rules: &[String]) -> Vec<String> {
             Some((format!("{}({exact})", case.tool), format!("{}({prefix} *)", case.tool)))
         })
         .collect();
-    let mut wider: Vec<String> = Vec::new();
-    for rule in rules {
-        let prefix = prefixes.iter().find(|(exact, _)| exact == rule).map_or(rule, |(_, prefix)| prefix);
-        if !wider.contains(prefix) {
-            wider.push(prefix.clone());
-        }
-    }
-    let allows = || with(case, &wider).is_some_and(|permissions| passes(case, &permissions));
-    if wider != rules && allows() { wider } else { Vec::new() }
+    let wider = distinct(rules.iter().map(|rule| {
+        prefixes.iter().find(|(exact, _)| exact == rule).map_or(rule, |(_, prefix)| prefix).clone()
+    }));
+    if wider != rules && passes_with(case, &wider) { wider } else { Vec::new() }
 }
 
-/// The missing rules. They are offered only if with them the very same call passes, and where rules of the user count.
-pub(super) fn missing(case: &PermissionCase<'_>) -> Vec<String> {
+/// The rules that would let the same call run, each for what is missing and no more; empty if none would, if something in the
+/// call cannot be seen, or where rules of the user do not count.
+pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
     if case.permissions.managed_only { Vec::new() } else { sufficient(case) }
 }
 
@@ -79,17 +81,15 @@ pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
 pub(super) fn whole_line(case: &PermissionCase<'_>) -> Option<String> {
     let commands = case.facts.commands.as_ref().filter(|commands| !commands.hidden)?;
     let rule = format!("{}({})", case.tool, CommandPattern::literal_line(&commands.line)?);
-    let permissions = with(case, std::slice::from_ref(&rule))?;
-    passes(case, &permissions).then_some(rule)
+    passes_with(case, std::slice::from_ref(&rule)).then_some(rule)
 }
 
 /// Those of some rules that a call does not pass without.
 fn needed(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String> {
-    let passes = |rules: &[String]| with(case, rules).is_some_and(|permissions| passes(case, &permissions));
     let mut at = 0;
     while rules.len() > 1 && at < rules.len() {
         let rule = rules.remove(at);
-        if !passes(&rules) {
+        if !passes_with(case, &rules) {
             rules.insert(at, rule);
             at += 1;
         }
@@ -97,14 +97,19 @@ fn needed(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String> {
     rules
 }
 
+/// Whether the call runs unasked with some rules besides.
+pub(super) fn passes_with(case: &PermissionCase<'_>, rules: &[String]) -> bool {
+    with(case, rules).is_some_and(|permissions| passes(case, &permissions))
+}
+
 /// Whether the call runs unasked with these permissions.
-pub(super) fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
+fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
     judge(&PermissionCase { permissions, ..*case }).verdict == Verdict::Allow
 }
 
 /// The permissions with some rules besides, with a person to ask so that no advice is sought for them; nothing if one of the
 /// rules is none.
-pub(super) fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
+fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
     // It allows what the mode `default` allows.
     let mode = if case.mode() == PermissionMode::DontAsk { PermissionMode::Default } else { case.mode() };
     let mut permissions = Permissions { asking: Answerer::Person, mode, ..case.permissions.clone() };
@@ -142,15 +147,14 @@ fn candidates(case: &PermissionCase<'_>) -> Vec<String> {
         }
     };
     let names = case.facts.paths.iter().flat_map(|path| [Some(&path.lexical), path.resolved.as_ref()]);
-    let mut rules: Vec<String> = Vec::new();
-    for name in names.flatten() {
-        let Some(text) = PathPattern::literal(name) else { return Vec::new() };
-        let rule = format!("{access}({text})");
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
-    rules
+    let rules = names.flatten().map(|name| Some(format!("{access}({})", PathPattern::literal(name)?)));
+    rules.collect::<Option<Vec<_>>>().map(distinct).unwrap_or_default()
+}
+
+/// Each rule once, where it comes first.
+fn distinct(rules: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    rules.into_iter().filter(|rule| seen.insert(rule.clone())).collect()
 }
 
 /// A line that cannot be taken apart is allowed as a whole or not at all.
@@ -169,27 +173,13 @@ fn takes_program(words: &[String]) -> bool {
 /// One rule for each command that has no leave, and for each file that a redirection names.
 fn of_commands(case: &PermissionCase<'_>) -> Vec<String> {
     let commands = case.facts.commands.iter().flat_map(|commands| commands.plain.iter().flatten());
-    let mut rules: Vec<String> = Vec::new();
-    for command in commands {
-        let rule = match allowance(case, command) {
-            Ok(_) => continue,
-            Err(MissingRight::Command) if takes_program(&command.words) => None,
-            Err(MissingRight::Command) => {
-                CommandPattern::literal(&command.words).map(|text| format!("{}({text})", case.tool))
-            }
-            Err(MissingRight::Write(path)) => {
-                PathPattern::literal(&path.lexical).map(|text| format!("Edit({text})"))
-            }
-            Err(MissingRight::Read(path)) => {
-                PathPattern::literal(&path.lexical).map(|text| format!("Read({text})"))
-            }
-            Err(MissingRight::Person) => None,
-        };
-        match rule {
-            Some(rule) if rules.contains(&rule) => (),
-            Some(rule) => rules.push(rule),
-            None => return Vec::new(),
-        }
-    }
-    rules
+    let lacking = commands.filter_map(|command| Some((command, allowance(case, command).err()?)));
+    let rules = lacking.map(|(command, missing)| match missing {
+        MissingRight::Command if takes_program(&command.words) => None,
+        MissingRight::Command => Some(format!("{}({})", case.tool, CommandPattern::literal(&command.words)?)),
+        MissingRight::Write(path) => Some(format!("Edit({})", PathPattern::literal(&path.lexical)?)),
+        MissingRight::Read(path) => Some(format!("Read({})", PathPattern::literal(&path.lexical)?)),
+        MissingRight::Person => None,
+    });
+    rules.collect::<Option<Vec<_>>>().map(distinct).unwrap_or_default()
 }

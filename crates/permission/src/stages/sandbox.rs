@@ -11,7 +11,6 @@ use crate::settings::{PermissionMode, SandboxPermissions};
 const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
 
 /// Whether the call runs in the sandbox.
-#[must_use]
 pub fn is_confined(case: &PermissionCase<'_>) -> bool {
     let Some(sandbox) = &case.permissions.sandbox else { return false };
     case.facts.commands.is_some() && !leaves(case, sandbox) && !is_excluded(case, sandbox)

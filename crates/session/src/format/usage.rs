@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
-use windlass_protocol::{CacheCreation, RawValue, ServerToolUse, Usage};
+use windlass_protocol::{CacheCreation, RawValue, RawValueEq, ServerToolUse, Usage};
 
 use super::form::object;
 
@@ -43,7 +44,7 @@ pub(crate) struct ShownUsage {
 /// Usage as hosts read it, and what is missing in it, if anything is.
 pub(crate) fn show(usage: Option<&Usage>) -> (ShownUsage, Option<UsageGaps>) {
     let known = usage.cloned().unwrap_or_default();
-    let passes = known.iterations.map(|raw| raw.get().to_owned());
+    let passes = known.iterations.map(|raw| raw.0.get().to_owned());
     let tier = known.service_tier.is_some();
     let iterations = passes.as_deref().map_or("[]".into(), super::entry::on_one_line);
     let shown = ShownUsage {
@@ -71,6 +72,7 @@ pub(crate) fn take(json: &str, gaps: Option<UsageGaps>) -> serde_json::Result<Op
     }
     let mut usage: Box<Usage> = serde_json::from_str(json)?;
     usage.service_tier.take_if(|_| !gaps.tier);
-    usage.iterations = gaps.passes.map(RawValue::from_string).transpose()?.map(Into::into);
+    usage.iterations =
+        gaps.passes.map(RawValue::from_string).transpose()?.map(|raw| Arc::new(RawValueEq(raw)));
     Ok(Some(usage))
 }

@@ -119,7 +119,7 @@ fn message() -> BoxedStrategy<Arc<Message>> {
 }
 
 fn usage() -> BoxedStrategy<Usage> {
-    (any::<[u64; 4]>(), any::<[u64; 4]>(), of(prop_oneof![Just("standard".to_owned()), text()]), of(raw()))
+    (any::<[u64; 4]>(), any::<[u64; 4]>(), of(prop_oneof![Just("standard".to_owned()), text()]), structured())
         .prop_map(|(tokens, parts, service_tier, iterations)| Usage {
             input_tokens: tokens[0],
             output_tokens: tokens[1],

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Ruling, UrlFact, Verdict};
 use windlass_engine::{
     Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleError, RuleSource,
-    guarded, judge,
+    hidden_paths, judge,
 };
 use windlass_ports::ExamineContext;
 use windlass_text::nearest::closest;
@@ -155,7 +155,7 @@ fn decide(number: usize, given: &Given) -> BatchDecision {
         }
         Err(problem) => return denied(id, problem.to_string()),
     };
-    let hidden = guarded(&permissions.rules);
+    let hidden = hidden_paths(&permissions.rules);
     let cx = ExamineContext { cwd: given.cwd.clone(), roots: roots.clone().into(), hidden };
     let input: Value = serde_json::from_str(given.input.get()).unwrap_or_default();
     let facts = match describe(&given.tool, &input, &cx) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windlass_config::{Config, Flags};
 use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, Verdict};
-use windlass_engine::{Answerer, PermissionCase, guarded, judge, missing_rules};
+use windlass_engine::{Answerer, PermissionCase, hidden_paths, judge, missing_rules};
 use windlass_ports::ExamineContext;
 use windlass_text::nearest::closest;
 use windlass_tools::{describe, main_field};
@@ -42,7 +42,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError>
         .map_err(|error| error.to_string())?;
     config.notices().for_each(|notice| complain(&notice));
     let roots = super::batch::roots(&place.cwd, &config.added_directories);
-    let hidden = guarded(&config.permissions.rules);
+    let hidden = hidden_paths(&config.permissions.rules);
     let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
     let facts = match describe(tool, &input, &cx) {
         Ok(facts) => facts,

@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Offers, Ruling, Verdict};
 use windlass_engine::{
-    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, guarded, judge,
-    missing_rules, offers,
+    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, hidden_paths,
+    judge, missing_rules, offers,
 };
 use windlass_ports::ExamineContext;
 use windlass_tools::{describe, redirected};
@@ -143,7 +143,7 @@ impl Setting {
 
     /// What the call would do; `None` if it is never made. What may not be read is looked for, so rules play a part.
     pub(crate) fn facts(&self) -> Option<CallFacts> {
-        let hidden = guarded(&self.permissions.rules);
+        let hidden = hidden_paths(&self.permissions.rules);
         let cx = ExamineContext { cwd: self.given.cwd.clone(), roots: self.roots.clone().into(), hidden };
         let input: Value = serde_json::from_str(self.given.input.get()).unwrap();
         describe(&self.given.tool, &input, &cx).ok()
