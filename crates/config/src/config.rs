@@ -6,9 +6,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{ContextPolicy, ThinkingWish};
 use windlass_permission::{Permissions, RuleError};
-use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
+use windlass_protocol::{HookAnswer, HookEvent, RawValue};
 use windlass_text::shorten::shorten;
 
 use crate::flags::{Flags, PromptText};
@@ -36,28 +35,14 @@ pub struct Place {
 /// Everything a run is configured by.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// What the environment says.
+    /// What the environment and the flags say.
     pub settings: Settings,
     /// The model.
     pub model: ModelChoice,
     /// The models that take over when it is overloaded, in order.
     pub fallbacks: Vec<String>,
-    /// How the model is to think.
-    pub thinking: ThinkingWish,
-    /// How hard the model is to try.
-    pub effort: Option<Effort>,
-    /// How many turns a run may take.
-    pub turns_max: Option<u32>,
-    /// What a session may cost.
-    pub budget_usd: Option<f64>,
-    /// What the model is told about the tokens of a run.
-    pub task_budget: Option<u64>,
     /// The JSON schema of the final answer.
     pub json_schema: Option<Arc<RawValue>>,
-    /// When the context layers act.
-    pub context: ContextPolicy,
-    /// What is remembered for every prompt of the project.
-    pub memory: Vec<MemoryNote>,
     /// Answers that stand in for hooks, by event, given in turn.
     pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
     /// What the user should know about files although the configuration is valid. It stays true from run to run.
@@ -101,7 +86,7 @@ impl Config {
 
     /// Adds the flags and the settings files to what the environment says.
     pub fn with_files(
-        settings: Settings,
+        mut settings: Settings,
         flags: &Flags,
         place: &Place,
         files: FileSettings,
@@ -119,17 +104,19 @@ impl Config {
         };
         let home = Home::new(&settings.home, place);
         let memory = memory::load(&settings.memory, place, &home.user_directories);
+        settings.run.thinking = thinking::wish(&settings, flags)?;
+        settings.run.effort = thinking::effort(&settings, flags)?;
+        settings.run.turns_max = flags.turns_max;
+        settings.run.budget_usd = numbers::budget_usd(flags)?;
+        settings.run.task_budget = numbers::task_budget(flags)?;
+        if let Some(text) = &flags.autocompact {
+            settings.run.context.window_tokens = numbers::window(text)?;
+        }
+        settings.run.memory = memory.notes.into();
         Ok(Self {
             model,
             fallbacks,
-            thinking: thinking::wish(&settings, flags)?,
-            effort: thinking::effort(&settings, flags)?,
-            turns_max: flags.turns_max,
-            budget_usd: numbers::budget_usd(flags)?,
-            task_budget: numbers::task_budget(flags)?,
             json_schema: json_schema(flags)?,
-            context: context(&settings, flags)?,
-            memory: memory.notes,
             scripted_hooks,
             warnings: memory.warnings.into_iter().chain(granted.notes.warnings).collect(),
             lost_rules: granted.notes.lost_rules,
@@ -165,14 +152,6 @@ fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
         _ => return Ok(()),
     };
     Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
-}
-
-fn context(settings: &Settings, flags: &Flags) -> Result<ContextPolicy, ConfigError> {
-    let policy = settings.context.policy;
-    Ok(match &flags.autocompact {
-        None => policy,
-        Some(text) => ContextPolicy { window_tokens: numbers::window(text)?, ..policy },
-    })
 }
 
 /// The schema as it was written: the model reads it in this form. Whether it is one is for whoever checks answers.

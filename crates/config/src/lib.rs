@@ -29,7 +29,7 @@ pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
-pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
+pub use settings::{Api, Files, HomeSettings, Memory, Models, Settings, Shell, Sync};
 pub use settings_files::{
     AutoMode, ChangeError, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
     PermissionSettings, Problem, ProjectParts, RecordedSettings, ReportStore, SandboxPath, SandboxSettings,

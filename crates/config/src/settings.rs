@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use windlass_core::{
-    CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy,
-};
-use windlass_protocol::{Effort, Secret};
+use windlass_protocol::Secret;
 
 use crate::variables::VARIABLES;
 use crate::{ConfigError, SettingSources};
@@ -19,18 +16,18 @@ pub struct Settings {
     pub api: Api,
     /// Which model is asked.
     pub models: Models,
-    /// Limits of a run.
-    pub limits: Limits,
-    /// When and how often a failed request is sent again.
-    pub retry: RetryPolicy,
-    /// How the context is kept small.
-    pub context: Context,
+    /// Limits and policies, in the form in which the engine takes them.
+    pub run: windlass_core::Config,
+    /// How often the model may try again when its answer does not match a schema, where it was stated.
+    pub schema_retries_max: Option<u32>,
     /// What is remembered for every prompt.
     pub memory: Memory,
     /// Where sessions are kept, and who started us.
     pub home: HomeSettings,
     /// Answers that stand in for hooks.
     pub scripted_hooks: Option<PathBuf>,
+    /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
+    pub session_end_ms: Option<u64>,
     /// How commands run.
     pub shell: Shell,
     /// How files are read and found.
@@ -96,74 +93,12 @@ pub struct Models {
     pub window_tokens: Option<u64>,
     /// The model for summaries in the background, where it was stated.
     pub small: Option<String>,
-    /// How hard the model tries, unless a flag says it.
-    pub effort: Option<Effort>,
+    /// Whether the small model says what the calls of a response did, where it was stated.
+    pub tool_use_summaries: Option<bool>,
+    /// Whether the small model says after a run what the user may want next, where it was stated.
+    pub prompt_suggestions: Option<bool>,
     /// How many tokens the model may think, unless a flag says it; 0 for not at all.
     pub thinking_tokens: Option<u32>,
-}
-
-/// Limits of a run.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The caps on output tokens of one response.
-    pub output: OutputPolicy,
-    /// How many output tokens each prompt is to spend, unless it says otherwise.
-    pub token_budget: Option<u64>,
-    /// When a budget of output tokens asks to go on.
-    pub continuation: ContinuationPolicy,
-    /// How often the model may try again when its answer does not match a schema.
-    pub schema_retries_max: u32,
-    /// How often in a row stop hooks may object.
-    pub stop_hook_blocks_max: u32,
-    /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
-    pub session_end_ms: Option<u64>,
-    /// How often in a row a paused turn is resumed.
-    pub pauses_max: u32,
-    /// When a call that repeats itself is stopped.
-    pub repeats: RepeatPolicy,
-    /// Whether a small model says what the calls of a response did, where it was stated.
-    pub tool_use_summaries: Option<bool>,
-    /// Whether a small model says after a run what the user may want next, where it was stated.
-    pub prompt_suggestions: Option<bool>,
-    /// How many shared calls may run at once.
-    pub shared_calls_max: usize,
-    /// Which calls may start while the model still talks.
-    pub early_start: EarlyStart,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let standard = windlass_core::Config::default();
-        Self {
-            output: standard.output,
-            token_budget: standard.token_budget,
-            continuation: standard.continuation,
-            schema_retries_max: 5,
-            stop_hook_blocks_max: standard.stop_hook_blocks_max,
-            session_end_ms: None,
-            pauses_max: standard.pauses_max,
-            repeats: standard.repeats,
-            tool_use_summaries: None,
-            prompt_suggestions: None,
-            shared_calls_max: standard.shared_calls_max,
-            early_start: standard.early_start,
-        }
-    }
-}
-
-/// How the context is kept small.
-#[derive(Clone, Debug, Default)]
-pub struct Context {
-    /// When the context layers act.
-    pub policy: ContextPolicy,
-}
-
-impl Context {
-    /// Turns every way of making room off.
-    pub(crate) fn turn_off(&mut self) {
-        self.policy.compaction = CompactionPolicy::Off;
-        self.policy.micro_compact = false;
-    }
 }
 
 /// What is remembered for every prompt.

@@ -37,7 +37,7 @@ pub(crate) fn wish(settings: &Settings, flags: &Flags) -> Result<ThinkingWish, C
 
 /// How hard the model is to try.
 pub(crate) fn effort(settings: &Settings, flags: &Flags) -> Result<Option<Effort>, ConfigError> {
-    let Some(name) = flags.effort.as_deref() else { return Ok(settings.models.effort) };
+    let Some(name) = flags.effort.as_deref() else { return Ok(settings.run.effort) };
     let level = Effort::from_name(&name.trim().to_ascii_lowercase());
     level.map(Some).ok_or_else(|| unknown("--effort", name, "use low, medium, high, xhigh or max"))
 }

@@ -63,9 +63,9 @@ fn effort_is_a_level() {
     check_with(
         &[("CLAUDE_CODE_EFFORT_LEVEL", "low")],
         |flags| flags.effort = Some("max".into()),
-        "effort: Some(Max), turns_max",
+        "effort: Some(Max), cache_safe",
     );
-    check_with(&[("CLAUDE_CODE_EFFORT_LEVEL", "low")], |_| {}, "effort: Some(Low), turns_max");
+    check_with(&[("CLAUDE_CODE_EFFORT_LEVEL", "low")], |_| {}, "effort: Some(Low), cache_safe");
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub fn settings_hooks(
         confinement: around.confinement,
         variable_changes: Some(around.later),
         outputs: session.results.clone(),
-        ending_time: config.settings.limits.session_end_ms.map(Duration::from_millis),
+        ending_time: config.settings.session_end_ms.map(Duration::from_millis),
         ..HookHost::new(config.cwd.clone())
     };
     let hooks = SettingsHooks::new(set, host);
