@@ -31,11 +31,11 @@ pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{Api, Files, HomeSettings, Memory, Models, Settings, Shell, Sync};
 pub use settings_files::{
-    AutoMode, ChangeError, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
-    PermissionSettings, Problem, ProjectParts, RecordedSettings, ReportStore, SandboxPath, SandboxSettings,
-    Saved, SettingSources, SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced, TrustAnswer,
-    TrustRequest, TrustState, TrustStore, TrustedProject, setting_names, settings_list, settings_page,
-    settings_schema, show, update_settings,
+    AutoMode, ChangeError, Effective, FileSettings, Granted, HookFileChange, HookGroup, Level, Origin, Part,
+    PartContent, PermissionSettings, Problem, ProjectParts, RecordedSettings, ReportStore, SandboxPath,
+    SandboxSettings, Saved, SettingSources, SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced,
+    TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject, setting_names, settings_list,
+    settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};

@@ -43,13 +43,13 @@ pub use file_settings::{
 };
 pub use locations::SettingsPlaces;
 pub use origin::{Level, Origin, Sourced};
-pub use parts::{Part, ProjectParts};
+pub use parts::{Part, PartContent, ProjectParts};
 pub use problem::{Problem, Severity};
 pub use reports::ReportStore;
 pub use schema::{setting_names, settings_list, settings_page, settings_schema};
 pub use settings_record::RecordedSettings;
 pub use show::{ShownValue, show};
-pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
+pub use trust::{Granted, HookFileChange, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
 
 use check::CheckedFile;
 use origin::SettingsSource;

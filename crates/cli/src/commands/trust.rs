@@ -102,7 +102,7 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandEr
         TrustState::NeverAsked | TrustState::Changed { .. } => "To trust it, run `windlass trust add`.\n",
     };
     let unread = unread(files);
-    Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list(files)))
+    Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list()))
 }
 
 fn unread(files: &SettingsFiles) -> String {

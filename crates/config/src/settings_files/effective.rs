@@ -132,7 +132,7 @@ impl SettingsFiles {
     }
 
     fn skipped(&self) -> Vec<String> {
-        self.parts().list().iter().map(|part| part.what.clone()).collect()
+        self.parts().list().iter().map(|part| part.content.to_string()).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
-use super::parts::{Part, ProjectParts};
+use super::parts::{Part, PartContent, ProjectParts};
 use super::visible::visible;
 use crate::{SharedFile, SharedFileError};
 
@@ -27,12 +27,23 @@ pub enum TrustState {
     /// Somebody agreed to something else.
     Changed {
         /// What is new, or now says something else.
-        added: Vec<String>,
+        added: Vec<PartContent>,
         /// What is gone, or said something else.
-        removed: Vec<String>,
-        /// Of what is in both, the files that are not what they were: by part, each file with what became of it.
-        files: BTreeMap<String, Vec<String>>,
+        removed: Vec<PartContent>,
+        /// Of what is in both, the files that are not what they were.
+        files: BTreeMap<PartContent, Vec<HookFileChange>>,
     },
+}
+
+/// What became of a file that a part names, with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookFileChange {
+    /// It says something else.
+    Edited(String),
+    /// It was not there before.
+    Added(String),
+    /// It is there no longer.
+    Removed(String),
 }
 
 /// How the process was started, as far as trust depends on it.
@@ -168,7 +179,7 @@ impl TrustStore {
                     root: root.into(),
                     inside: inside.into(),
                     time_ms: entry["timeMs"].as_u64().unwrap_or(0),
-                    parts: stored(&entry["parts"]).into_iter().map(|part| part.what).collect(),
+                    parts: stored(&entry["parts"]).into_iter().map(|part| part.content.into()).collect(),
                 });
             }
         }
@@ -211,18 +222,18 @@ fn before(entry: &Value) -> ProjectParts {
 
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
     let (added, mut removed) = (only(now.list(), before.list()), only(before.list(), now.list()));
-    let was: BTreeMap<&str, &Part> = removed.iter().map(|part| (&*part.what, *part)).collect();
+    let was: BTreeMap<&PartContent, &Part> = removed.iter().map(|part| (&part.content, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
-        let Some(was) = was.get(&*part.what) else { continue };
+        let Some(was) = was.get(&part.content) else { continue };
         let changed = changed_files(&was.files, &part.files);
         if !changed.is_empty() {
-            files.insert(part.what.clone(), changed);
+            files.insert(part.content.clone(), changed);
         }
     }
     removed.extend(only(before.restrictions(), now.restrictions()));
-    let texts = |parts: Vec<&Part>| parts.into_iter().map(|part| part.what.clone()).collect();
-    TrustState::Changed { added: texts(added), removed: texts(removed), files }
+    let contents = |parts: Vec<&Part>| parts.into_iter().map(|part| part.content.clone()).collect();
+    TrustState::Changed { added: contents(added), removed: contents(removed), files }
 }
 
 /// The parts that others do not have.
@@ -231,16 +242,15 @@ fn only<'a>(these: &'a [Part], those: &[Part]) -> Vec<&'a Part> {
     these.iter().filter(|part| !those.contains(&*part.hash)).collect()
 }
 
-/// What became of files, each in words.
-fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<HookFileChange> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let told = |name: &String| match (before.get(name), now.get(name)) {
+    let change = |name: &String| match (before.get(name), now.get(name)) {
         (Some(was), Some(is)) if was == is => None,
-        (Some(_), Some(_)) => Some(format!("{} changed", visible(name))),
-        (None, _) => Some(format!("{} is new", visible(name))),
-        (_, None) => Some(format!("{} is gone", visible(name))),
+        (Some(_), Some(_)) => Some(HookFileChange::Edited(visible(name))),
+        (None, _) => Some(HookFileChange::Added(visible(name))),
+        (_, None) => Some(HookFileChange::Removed(visible(name))),
     };
-    names.into_iter().filter_map(told).collect()
+    names.into_iter().filter_map(change).collect()
 }
 
 fn stored(parts: &Value) -> Vec<Part> {

@@ -5,7 +5,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
-use windlass_config::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore};
+use windlass_config::{
+    Granted, HookFileChange, PartContent, TrustAnswer, TrustRequest, TrustState, TrustStore,
+};
 
 use crate::machine::Machine;
 
@@ -35,6 +37,10 @@ fn machine() -> Machine {
     machine.write(PROJECT, &project().to_string());
     machine.init_git("work");
     machine
+}
+
+fn contents(sentences: &[&str]) -> Vec<PartContent> {
+    sentences.iter().map(|sentence| PartContent::from((*sentence).to_owned())).collect()
 }
 
 fn store(machine: &Machine) -> TrustStore {
@@ -141,11 +147,9 @@ fn trust_lapses_when_something_is_forbidden_no_longer() {
         machine.write(PROJECT, &with(&now));
         let expected = match gone {
             [] => TrustState::Trusted,
-            gone => TrustState::Changed {
-                added: Vec::new(),
-                removed: gone.iter().map(|text| (*text).to_owned()).collect(),
-                files: BTreeMap::new(),
-            },
+            gone => {
+                TrustState::Changed { added: Vec::new(), removed: contents(gone), files: BTreeMap::new() }
+            }
         };
         assert_eq!(state(&machine), expected, "{before} {now}");
         grant(&machine);
@@ -240,8 +244,12 @@ fn a_file_that_changed_is_named() {
     machine.write("work/app/tools/a", "2");
     std::fs::remove_file(machine.path("work/app/tools/b")).unwrap();
     machine.write("work/app/tools/d", "1");
-    let what = "hook on Stop: make -C tools".to_owned();
-    let files = ["tools/a changed", "tools/b is gone", "tools/d is new"].map(str::to_owned).to_vec();
+    let what = PartContent::Hook { event: "Stop".into(), handlers: "make -C tools".into() };
+    let files = vec![
+        HookFileChange::Edited("tools/a".into()),
+        HookFileChange::Removed("tools/b".into()),
+        HookFileChange::Added("tools/d".into()),
+    ];
     assert_eq!(
         state(&machine),
         TrustState::Changed {
@@ -287,10 +295,13 @@ fn trust_lapses_with_each_change_of_what_acts() {
         let mut content = project();
         change(&mut content);
         machine.write(PROJECT, &content.to_string());
-        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(
             state(&machine),
-            TrustState::Changed { added: texts(added), removed: texts(removed), files: BTreeMap::new() }
+            TrustState::Changed {
+                added: contents(added),
+                removed: contents(removed),
+                files: BTreeMap::new()
+            }
         );
         grant(&machine);
         assert_eq!(state(&machine), TrustState::Trusted);
@@ -331,7 +342,7 @@ fn a_tracked_local_file_is_part_of_it() {
     machine.git("work", &["add", "--force", ".claude/settings.local.json"]);
     assert_eq!(
         state(&machine),
-        TrustState::Changed { added: vec!["variable A".into()], removed: vec![], files: BTreeMap::new() }
+        TrustState::Changed { added: contents(&["variable A"]), removed: vec![], files: BTreeMap::new() }
     );
 }
 
