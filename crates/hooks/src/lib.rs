@@ -48,7 +48,7 @@ mod set;
 
 pub use callback::{CallbackHook, CallbackInput, HookCallback};
 pub use condition::RuleMatch;
-pub use events::{is_event_name, known_event_names};
+pub use events::known_event_names;
 pub use problem::HookProblem;
 pub use program::Confinement;
 pub use prompt::AskModel;

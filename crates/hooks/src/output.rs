@@ -229,5 +229,4 @@ impl<'a> AnswerObject<'a> {
 }
 
 #[cfg(test)]
-#[path = "output_tests.rs"]
 mod tests;
