@@ -18,8 +18,6 @@ pub struct Settings {
     pub models: Models,
     /// Limits and policies, in the form in which the engine takes them.
     pub run: windlass_core::Config,
-    /// How often the model may try again when its answer does not match a schema, where it was stated.
-    pub schema_retries_max: Option<u32>,
     /// What is remembered for every prompt.
     pub memory: Memory,
     /// Where sessions are kept, and who started us.
@@ -79,7 +77,7 @@ impl Default for Api {
 }
 
 /// Which model is asked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Models {
     /// The model, unless a flag names one.
     pub model: Option<String>,
@@ -99,6 +97,25 @@ pub struct Models {
     pub prompt_suggestions: Option<bool>,
     /// How many tokens the model may think, unless a flag says it; 0 for not at all.
     pub thinking_tokens: Option<u32>,
+    /// How often the model may try again when its answer does not match a schema.
+    pub schema_retries_max: u32,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Self {
+            model: None,
+            default: None,
+            families: BTreeMap::new(),
+            script: None,
+            window_tokens: None,
+            small: None,
+            tool_use_summaries: None,
+            prompt_suggestions: None,
+            thinking_tokens: None,
+            schema_retries_max: 5,
+        }
+    }
 }
 
 /// What is remembered for every prompt.

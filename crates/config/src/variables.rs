@@ -220,7 +220,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.run.continuation.continuations_min = number(text, 0, u32::MAX)?),
     row!(Run "MAX_STRUCTURED_OUTPUT_RETRIES", COUNT, "5",
         "How often the model may try again when its answer does not match `--json-schema`.",
-        |settings, text| settings.schema_retries_max = Some(number(text, 0, u32::MAX)?)),
+        |settings, text| settings.models.schema_retries_max = number(text, 0, u32::MAX)?),
     row!(Run "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", COUNT_FROM_1, "8",
         "How often in a row stop hooks may block the end of a run.",
         |settings, text| settings.run.stop_hook_blocks_max = number(text, 1, u32::MAX)?),

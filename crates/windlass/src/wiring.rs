@@ -21,9 +21,6 @@ use crate::scripted_hooks::ScriptedHooks;
 use crate::tools::tools;
 use crate::{sandbox, slash_commands};
 
-/// How often the model may try again when its answer does not match a schema, unless it was stated.
-const SCHEMA_RETRIES_MAX: u32 = 5;
-
 /// An engine, and what is to be said about it.
 pub struct WiredEngine {
     /// The engine.
@@ -161,9 +158,9 @@ fn engine_config(
     models: &ModelSet,
     audience: &Audience,
 ) -> Result<windlass_engine::Config, Error> {
-    let Settings { run, models: stated, schema_retries_max, .. } = &config.settings;
-    let retries_max = schema_retries_max.unwrap_or(SCHEMA_RETRIES_MAX);
-    let answer = config.json_schema.as_ref().map(|schema| answer_schema(schema.get(), retries_max));
+    let Settings { run, models: stated, .. } = &config.settings;
+    let schema = config.json_schema.as_ref();
+    let answer = schema.map(|schema| answer_schema(schema.get(), stated.schema_retries_max));
     // Unless it is asked for, nothing is spent on a small model that the user did not choose.
     let (is_chosen, is_person) = (stated.small.is_some(), audience.source == Source::Repl);
     let suggestions = audience.prompt_suggestions.or(stated.prompt_suggestions);

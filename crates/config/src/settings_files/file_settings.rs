@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_protocol::{Effort, Secret};
+use windlass_protocol::Secret;
 
 use super::SettingSources;
+use super::environment::stand_ins;
 use super::origin::{Origin, Sourced};
 use super::tree::{Leaf, SettingsList, SettingsTree};
 pub use sandbox::{SandboxPath, SandboxSettings};
@@ -23,10 +24,8 @@ pub struct FileSettings {
     pub available_models: Option<Vec<Sourced<String>>>,
     /// The models that take over when the model is overloaded, in order.
     pub fallback_models: Vec<Sourced<String>>,
-    /// How hard the model is to try.
-    pub effort: Option<Sourced<Effort>>,
-    /// Whether the model thinks.
-    pub thinking: Option<Sourced<bool>>,
+    /// Settings that say the same as a variable, by its name and as it would say it. They count where it is not set.
+    pub stand_ins: BTreeMap<&'static str, String>,
     /// Variables for the run and its commands; an empty value takes one away.
     pub env: BTreeMap<String, Sourced<Secret>>,
     /// Who may do what.
@@ -39,20 +38,6 @@ pub struct FileSettings {
     pub hook_variables: Option<Vec<Sourced<String>>>,
     /// What commands can reach.
     pub sandbox: SandboxSettings,
-    /// Whether the context is compacted when it passes its threshold.
-    pub auto_compact: Option<Sourced<bool>>,
-    /// The window that thresholds follow from, in tokens.
-    pub auto_compact_window: Option<Sourced<u64>>,
-    /// After how many equal calls with equal results a run ends that nobody can be asked about.
-    pub repeated_calls_max: Option<Sourced<u64>>,
-    /// Whether the former content of files is kept.
-    pub checkpoints: Option<Sourced<bool>>,
-    /// Whether a small model says what the calls of a response did.
-    pub tool_use_summaries: Option<Sourced<bool>>,
-    /// Whether it says after a run what the user may want next.
-    pub prompt_suggestions: Option<Sourced<bool>>,
-    /// How many characters of a command's output a result holds.
-    pub output_chars: Option<Sourced<u64>>,
     /// Whose memory files are read.
     pub memory_sources: SettingSources,
     /// Patterns of memory files that are not read.
@@ -107,9 +92,6 @@ pub struct AutoMode {
     pub hard_deny: Vec<String>,
 }
 
-/// Output of commands is never cut shorter or left longer than this.
-const OUTPUT_CHARS: (u64, u64) = (4_000, 128_000);
-
 /// Makes types of a tree that was checked against the table.
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
@@ -117,23 +99,13 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         model: values.text("model"),
         available_models: values.stated_texts("availableModels"),
         fallback_models: values.texts("fallbackModel"),
-        effort: values.single("effortLevel", |value| Effort::from_name(value.as_str()?)),
-        thinking: values.switch("alwaysThinkingEnabled"),
+        stand_ins: stand_ins(tree),
         env: values.variables(),
         permissions: permissions(&values),
         hooks: values.hooks(),
         hook_urls: values.stated_texts("allowedHttpHookUrls"),
         hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
         sandbox: sandbox::settings(&values),
-        auto_compact: values.switch("autoCompactEnabled"),
-        auto_compact_window: values.number("autoCompactWindow"),
-        repeated_calls_max: values.number("repeatedCallsMax"),
-        checkpoints: values.switch("fileCheckpointingEnabled"),
-        tool_use_summaries: values.switch("toolUseSummariesEnabled"),
-        prompt_suggestions: values.switch("promptSuggestionEnabled"),
-        output_chars: values.single("bashOutputMaxChars", |value| {
-            Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
-        }),
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
         auto_mode: AutoMode {
@@ -184,10 +156,6 @@ impl Values<'_> {
 
     fn switch(&self, path: &str) -> Option<Sourced<bool>> {
         self.single(path, Value::as_bool)
-    }
-
-    fn number(&self, path: &str) -> Option<Sourced<u64>> {
-        self.single(path, Value::as_u64)
     }
 
     fn texts(&self, path: &str) -> Vec<Sourced<String>> {
