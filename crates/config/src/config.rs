@@ -21,7 +21,7 @@ const TEXT_FILE_BYTES_MAX: u64 = 10_000_000;
 
 /// Where and as whom the process runs.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ProcessContext {
     /// The directory it was started in.
     pub cwd: PathBuf,
     /// Whether it runs as the root user.
@@ -34,7 +34,7 @@ pub struct Place {
 
 /// Everything a run is configured by.
 #[derive(Clone, Debug, Default)]
-pub struct Config {
+pub struct RunConfig {
     /// What the environment and the flags say.
     pub settings: Settings,
     /// The model.
@@ -78,9 +78,9 @@ pub struct ModelChoice {
     pub by_flag: bool,
 }
 
-impl Config {
+impl RunConfig {
     /// Adds the flags to what the environment says, where there are no settings files.
-    pub fn new(settings: Settings, flags: &Flags, place: &Place) -> Result<Self, ConfigError> {
+    pub fn new(settings: Settings, flags: &Flags, place: &ProcessContext) -> Result<Self, ConfigError> {
         Self::with_files(settings, flags, place, FileSettings::default())
     }
 
@@ -88,7 +88,7 @@ impl Config {
     pub fn with_files(
         mut settings: Settings,
         flags: &Flags,
-        place: &Place,
+        place: &ProcessContext,
         files: FileSettings,
     ) -> Result<Self, ConfigError> {
         let mut granted = permissions(&settings, flags, &files, place)?;
@@ -158,10 +158,9 @@ fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
 fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     const FROM_A_FILE: &str = ", or the contents of a file as \"$(cat schema.json)\"";
     let Some(text) = &flags.json_schema else { return Ok(None) };
-    let wrong = |problem: String, advice: &str| ConfigError::Flag {
-        flag: "--json-schema",
-        value: if text.is_empty() { "''".into() } else { shorten(text, VALUE_CHARS_MAX, "...").into_owned() },
-        accepts: format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}"),
+    let wrong = |problem: String, advice: &str| {
+        let accepts = format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}");
+        ConfigError::flag("--json-schema", &shorten(text, VALUE_CHARS_MAX, "..."), accepts)
     };
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("it is not JSON ({error})"), FROM_A_FILE))?;
@@ -171,7 +170,7 @@ fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     Ok(Some(raw.into()))
 }
 
-fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {
+fn directory(path: &Path, place: &ProcessContext) -> Result<PathBuf, ConfigError> {
     let absolute = place.cwd.join(path);
     let problem = match std::fs::metadata(&absolute) {
         Ok(metadata) if metadata.is_dir() => return Ok(absolute),
@@ -184,7 +183,7 @@ fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {
 fn prompt(
     flag: &'static str,
     text: Option<&PromptText>,
-    place: &Place,
+    place: &ProcessContext,
 ) -> Result<Option<String>, ConfigError> {
     match text {
         None => Ok(None),

@@ -13,13 +13,13 @@ use crate::{ConfigError, SettingSources};
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// How the model's provider is reached.
-    pub api: Api,
+    pub api: ApiSettings,
     /// Which model is asked.
-    pub models: Models,
+    pub models: ModelSettings,
     /// Limits and policies, in the form in which the engine takes them.
     pub run: windlass_core::Config,
     /// What is remembered for every prompt.
-    pub memory: Memory,
+    pub memory: MemorySettings,
     /// Where sessions are kept, and who started us.
     pub home: HomeSettings,
     /// Answers that stand in for hooks.
@@ -27,16 +27,16 @@ pub struct Settings {
     /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
     pub session_end_ms: Option<u64>,
     /// How commands run.
-    pub shell: Shell,
+    pub shell: ShellSettings,
     /// How files are read and found.
-    pub files: Files,
+    pub files: FileToolSettings,
     /// Whether the process runs in a sandbox that confines even the root user.
     pub in_sandbox: bool,
 }
 
 /// How the model's provider is reached.
 #[derive(Clone, Debug)]
-pub struct Api {
+pub struct ApiSettings {
     /// The key, sent as `x-api-key`.
     pub key: Option<Secret>,
     /// The token, sent as `authorization: Bearer`.
@@ -59,7 +59,7 @@ pub struct Api {
     pub prompt_caching: bool,
 }
 
-impl Default for Api {
+impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             key: None,
@@ -78,7 +78,7 @@ impl Default for Api {
 
 /// Which model is asked.
 #[derive(Clone, Debug)]
-pub struct Models {
+pub struct ModelSettings {
     /// The model, unless a flag names one.
     pub model: Option<String>,
     /// The model where nothing else names one.
@@ -101,7 +101,7 @@ pub struct Models {
     pub schema_retries_max: u32,
 }
 
-impl Default for Models {
+impl Default for ModelSettings {
     fn default() -> Self {
         Self {
             model: None,
@@ -120,7 +120,7 @@ impl Default for Models {
 
 /// What is remembered for every prompt.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct MemorySettings {
     /// Whether memory files are read.
     pub files: bool,
     /// Whose files are read; the administrator's always are.
@@ -129,7 +129,7 @@ pub struct Memory {
     pub excludes: Vec<String>,
 }
 
-impl Default for Memory {
+impl Default for MemorySettings {
     fn default() -> Self {
         Self { files: true, sources: SettingSources::default(), excludes: Vec::new() }
     }
@@ -147,14 +147,14 @@ pub struct HomeSettings {
     /// The version of the SDK that started the process.
     pub sdk_version: Option<String>,
     /// When the log waits for the disk.
-    pub sync: Sync,
+    pub sync: LogSync,
     /// Whether the former content of files that calls may change is not kept.
     pub no_checkpoints: bool,
 }
 
 /// When the log of a session waits for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum LogSync {
     /// For every record.
     Always,
     /// Around everything that does more than read, and at the end of a run.
@@ -166,7 +166,7 @@ pub enum Sync {
 
 /// How commands run.
 #[derive(Clone, Debug)]
-pub struct Shell {
+pub struct ShellSettings {
     /// How long a command may take that does not say.
     pub timeout_ms: u64,
     /// How long a command may take at most; a longer `timeout_ms` wins.
@@ -183,7 +183,7 @@ pub struct Shell {
     pub pass: Vec<String>,
 }
 
-impl Default for Shell {
+impl Default for ShellSettings {
     fn default() -> Self {
         Self {
             timeout_ms: 120_000,
@@ -199,7 +199,7 @@ impl Default for Shell {
 
 /// How files are read and found.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct FileToolSettings {
     /// How many tokens one Read may return, roughly.
     pub read_tokens_max: usize,
     /// Whether Glob leaves out what `.gitignore` names.
@@ -210,7 +210,7 @@ pub struct Files {
     pub glob_timeout_s: u64,
 }
 
-impl Default for Files {
+impl Default for FileToolSettings {
     fn default() -> Self {
         Self { read_tokens_max: 25_000, glob_ignore: false, glob_hidden: true, glob_timeout_s: 20 }
     }

@@ -11,7 +11,7 @@ use crate::parse::{headers, list, number, path, secret, switch, sync};
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Area {
+pub enum VariableArea {
     /// Reaching the provider.
     Provider,
     /// Choosing the model.
@@ -32,7 +32,7 @@ pub enum Area {
     Files,
 }
 
-impl Area {
+impl VariableArea {
     /// Every area, in the order of the documentation.
     pub const ALL: [Self; 9] = [
         Self::Provider,
@@ -68,7 +68,7 @@ pub struct Variable {
     /// Its name.
     pub name: &'static str,
     /// What it is about.
-    pub area: Area,
+    pub area: VariableArea,
     /// Which values are understood; fits after "it must be".
     pub accepts: &'static str,
     /// What holds without it.
@@ -111,7 +111,7 @@ macro_rules! row {
         |$settings:ident, $text:ident| $set:expr) => {
         Variable {
             name: $name,
-            area: Area::$area,
+            area: VariableArea::$area,
             accepts: $accepts,
             default: $default,
             meaning: $meaning,

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, Flags, Place, SettingSources, Settings};
+use windlass_config::{Flags, ProcessContext, RunConfig, SettingSources, Settings};
 
 /// A machine with a home, an administrator's folder and a project `work/app`.
 struct Machine(tempfile::TempDir);
@@ -26,8 +26,8 @@ impl Machine {
         self.0.path().canonicalize().unwrap().join(name)
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> ProcessContext {
+        ProcessContext {
             cwd: self.path("work/app"),
             is_root: false,
             home: Some(self.path("home")),
@@ -35,9 +35,9 @@ impl Machine {
         }
     }
 
-    fn config(&self, variables: &[(&str, &str)]) -> Config {
+    fn config(&self, variables: &[(&str, &str)]) -> RunConfig {
         let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
+        RunConfig::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
     }
 
     /// The files that were read, in order, and what they say.
@@ -92,7 +92,7 @@ fn files_that_fit_a_pattern_are_not_read_but_the_administrators_are() {
     let check = |excludes: &[&str], expected: &[&str], warnings: usize| {
         let mut settings = Settings::default();
         settings.memory.excludes = excludes.iter().map(|&pattern| pattern.to_owned()).collect();
-        let config = Config::new(settings, &Flags::default(), &machine.place()).unwrap();
+        let config = RunConfig::new(settings, &Flags::default(), &machine.place()).unwrap();
         let seen: Vec<_> =
             config.settings.run.memory.iter().map(|note| note.text.lines().next().unwrap()).collect();
         assert_eq!(seen, expected, "{excludes:?}");
@@ -119,11 +119,11 @@ fn each_source_brings_its_own_files() {
         ("work/app/CLAUDE.local.md", "local"),
     ]);
     // The project is below the home of its user, whose files are not the project's for that.
-    let place = Place { home: Some(machine.path("work")), ..machine.place() };
+    let place = ProcessContext { home: Some(machine.path("work")), ..machine.place() };
     let check = |sources: &str, expected: &[&str]| {
         let mut settings = Settings::default();
         settings.memory.sources = SettingSources::parse(sources).unwrap();
-        let config = Config::new(settings, &Flags::default(), &place).unwrap();
+        let config = RunConfig::new(settings, &Flags::default(), &place).unwrap();
         let seen: Vec<_> = config.settings.run.memory.iter().map(|note| &*note.text).collect();
         assert_eq!(seen, expected, "{sources:?}");
     };

@@ -34,7 +34,7 @@ mod http;
 mod input;
 mod matcher;
 mod merge;
-mod misspelt;
+mod misspelt_fields;
 mod observer;
 mod output;
 mod overflow_file;

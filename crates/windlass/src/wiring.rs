@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_config::{Config, Settings};
+use windlass_config::{RunConfig, Settings};
 use windlass_engine::{CompactionPolicy, Engine, Source, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_ports::AnyTool;
@@ -82,7 +82,7 @@ impl Default for Audience {
 
 /// Puts an engine together for given models.
 pub fn wire_models(
-    mut config: Config,
+    mut config: RunConfig,
     models: ModelSet,
     audience: &Audience,
     session: &SessionStorage,
@@ -154,7 +154,7 @@ pub fn wire_models(
 
 /// What an engine goes by: what was stated, and what follows from the models and from whoever reads.
 fn engine_config(
-    config: &Config,
+    config: &RunConfig,
     models: &ModelSet,
     audience: &Audience,
 ) -> Result<windlass_engine::Config, Error> {
@@ -184,7 +184,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn setup(config: &Config, card: &ModelCard, audience: &Audience) -> SessionSetup {
+fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSetup {
     let api = &config.settings.api;
     SessionSetup {
         additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),

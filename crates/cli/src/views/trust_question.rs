@@ -181,7 +181,7 @@ mod tests {
         let value = |key: &str, json: &str, line| ShownValue {
             key: key.into(),
             value_json: json.into(),
-            level: windlass_config::Level::Project,
+            level: windlass_config::SettingsLevel::Project,
             file: Some("/app/.claude/settings.json".into()),
             line,
         };

@@ -11,7 +11,7 @@ use windlass_protocol::Secret;
 
 use super::SettingSources;
 use super::environment::stand_ins;
-use super::origin::{Origin, Sourced};
+use super::origin::{SettingOrigin, SourcedValue};
 use super::tree::{Leaf, SettingsList, SettingsTree};
 pub use sandbox::{SandboxPath, SandboxSettings};
 
@@ -19,23 +19,23 @@ pub use sandbox::{SandboxPath, SandboxSettings};
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
     /// The model, unless a flag or the environment names one.
-    pub model: Option<Sourced<String>>,
+    pub model: Option<SourcedValue<String>>,
     /// The only models that may be chosen, if there is such a list.
-    pub available_models: Option<Vec<Sourced<String>>>,
+    pub available_models: Option<Vec<SourcedValue<String>>>,
     /// The models that take over when the model is overloaded, in order.
-    pub fallback_models: Vec<Sourced<String>>,
+    pub fallback_models: Vec<SourcedValue<String>>,
     /// Settings that say the same as a variable, by its name and as it would say it. They count where it is not set.
     pub stand_ins: BTreeMap<&'static str, String>,
     /// Variables for the run and its commands; an empty value takes one away.
-    pub env: BTreeMap<String, Sourced<Secret>>,
+    pub env: BTreeMap<String, SourcedValue<Secret>>,
     /// Who may do what.
     pub permissions: PermissionSettings,
     /// The hooks that may run, in the order of their levels.
     pub hooks: Vec<HookGroup>,
     /// The only addresses that hooks may call, if there is such a list.
-    pub hook_urls: Option<Vec<Sourced<String>>>,
+    pub hook_urls: Option<Vec<SourcedValue<String>>>,
     /// The only variables that hooks may put into headers, if there is such a list.
-    pub hook_variables: Option<Vec<Sourced<String>>>,
+    pub hook_variables: Option<Vec<SourcedValue<String>>>,
     /// What commands can reach.
     pub sandbox: SandboxSettings,
     /// Whose memory files are read.
@@ -50,21 +50,21 @@ pub struct FileSettings {
 #[derive(Clone, Debug, Default)]
 pub struct PermissionSettings {
     /// What runs unasked.
-    pub allow: Vec<Sourced<String>>,
+    pub allow: Vec<SourcedValue<String>>,
     /// What is always asked about.
-    pub ask: Vec<Sourced<String>>,
+    pub ask: Vec<SourcedValue<String>>,
     /// What never runs.
-    pub deny: Vec<Sourced<String>>,
+    pub deny: Vec<SourcedValue<String>>,
     /// Working directories beside the project's, as absolute paths. They may not exist.
-    pub directories: Vec<Sourced<PathBuf>>,
+    pub directories: Vec<SourcedValue<PathBuf>>,
     /// The mode at the start, by its name.
-    pub mode: Option<Sourced<String>>,
+    pub mode: Option<SourcedValue<String>>,
     /// Who took `bypassPermissions` away.
-    pub bypass_disabled: Option<Origin>,
+    pub bypass_disabled: Option<SettingOrigin>,
     /// Who took `auto` away.
-    pub auto_disabled: Option<Origin>,
+    pub auto_disabled: Option<SettingOrigin>,
     /// Who lets only managed rules allow something. Rules of flags do not count then either.
-    pub managed_only: Option<Origin>,
+    pub managed_only: Option<SettingOrigin>,
 }
 
 /// A group of hooks of one event, as it was written.
@@ -75,7 +75,7 @@ pub struct HookGroup {
     /// The matcher and the handlers.
     pub group: Value,
     /// Where the group stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// What the model that judges commands is told. `$defaults` in a list stands for what is built in.
@@ -125,7 +125,10 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         ask: values.texts("permissions.ask"),
         deny: values.texts("permissions.deny"),
         directories: directories
-            .map(|Sourced { value, origin }| Sourced { value: values.path(&value, values.start), origin })
+            .map(|SourcedValue { value, origin }| SourcedValue {
+                value: values.path(&value, values.start),
+                origin,
+            })
             .collect(),
         mode: values.text("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
@@ -145,20 +148,20 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Sourced<T>> {
+    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
         let leaf = self.tree.leaf(path)?;
-        Some(Sourced { value: read(&leaf.value)?, origin: leaf.origin.clone() })
+        Some(SourcedValue { value: read(&leaf.value)?, origin: leaf.origin.clone() })
     }
 
-    fn text(&self, path: &str) -> Option<Sourced<String>> {
+    fn text(&self, path: &str) -> Option<SourcedValue<String>> {
         self.single(path, |value| value.as_str().map(str::to_owned))
     }
 
-    fn switch(&self, path: &str) -> Option<Sourced<bool>> {
+    fn switch(&self, path: &str) -> Option<SourcedValue<bool>> {
         self.single(path, Value::as_bool)
     }
 
-    fn texts(&self, path: &str) -> Vec<Sourced<String>> {
+    fn texts(&self, path: &str) -> Vec<SourcedValue<String>> {
         self.stated_texts(path).unwrap_or_default()
     }
 
@@ -167,7 +170,7 @@ impl Values<'_> {
     }
 
     /// A list that says something even if it is empty.
-    fn stated_texts(&self, path: &str) -> Option<Vec<Sourced<String>>> {
+    fn stated_texts(&self, path: &str) -> Option<Vec<SourcedValue<String>>> {
         Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
     }
 
@@ -175,15 +178,15 @@ impl Values<'_> {
         self.tree.list(path).map_or(&[], |list| &list.items)
     }
 
-    fn variables(&self) -> BTreeMap<String, Sourced<Secret>> {
+    fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
         let members = self.tree.object("env").into_iter().flatten();
         let secret = |tree: &SettingsTree| match tree {
             SettingsTree::Leaf(leaf) => text(leaf),
             _ => None,
         };
         let variable = |(name, tree): (&String, &SettingsTree)| {
-            let Sourced { value, origin } = secret(tree)?;
-            Some((name.clone(), Sourced { value: Secret::new(value), origin }))
+            let SourcedValue { value, origin } = secret(tree)?;
+            Some((name.clone(), SourcedValue { value: Secret::new(value), origin }))
         };
         members.filter_map(variable).collect()
     }
@@ -211,6 +214,6 @@ impl Values<'_> {
     }
 }
 
-fn text(leaf: &Leaf) -> Option<Sourced<String>> {
-    Some(Sourced { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
+fn text(leaf: &Leaf) -> Option<SourcedValue<String>> {
+    Some(SourcedValue { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
 }

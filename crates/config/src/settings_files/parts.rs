@@ -13,11 +13,11 @@ use super::locations::SettingsPlaces;
 use super::named_files::named;
 use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
-use super::visible::visible;
+use super::visible_text::visible;
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ProjectPart {
     /// What it is.
     #[serde(rename = "what")]
     pub content: PartContent,
@@ -134,26 +134,26 @@ impl From<String> for PartContent {
 /// Everything in a project that would act, in a fixed order, and what it forbids besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectParts {
-    parts: Vec<Part>,
-    restrictions: Vec<Part>,
+    parts: Vec<ProjectPart>,
+    restrictions: Vec<ProjectPart>,
 }
 
 impl ProjectParts {
     /// Each part and each restriction once, sorted.
     #[must_use]
-    pub fn new(parts: Vec<Part>, restrictions: Vec<Part>) -> Self {
+    pub fn new(parts: Vec<ProjectPart>, restrictions: Vec<ProjectPart>) -> Self {
         Self { parts: each_once(parts), restrictions: each_once(restrictions) }
     }
 
     /// The parts.
     #[must_use]
-    pub fn list(&self) -> &[Part] {
+    pub fn list(&self) -> &[ProjectPart] {
         &self.parts
     }
 
     /// What the project forbids, or asks about: with less of it, what acts may do more.
     #[must_use]
-    pub fn restrictions(&self) -> &[Part] {
+    pub fn restrictions(&self) -> &[ProjectPart] {
         &self.restrictions
     }
 
@@ -173,7 +173,7 @@ impl ProjectParts {
 }
 
 /// In the order of their sentences; of equal ones, the first counts.
-fn each_once(mut parts: Vec<Part>) -> Vec<Part> {
+fn each_once(mut parts: Vec<ProjectPart>) -> Vec<ProjectPart> {
     parts.sort_by_cached_key(|part| (part.content.to_string(), part.hash.clone()));
     parts.dedup_by(|next, part| (&next.content, &next.hash) == (&part.content, &part.hash));
     parts
@@ -187,7 +187,7 @@ impl SettingsFiles {
     }
 
     /// What the project's files say under some keys.
-    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<Part> {
+    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
         let mut parts = Vec::new();
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
@@ -204,7 +204,13 @@ fn restricts(key: &Key) -> bool {
     !matches!(key.kind, ValueType::Group) && (key.forbids || matches!(key.allowed, KeyScope::ForeignOnly(_)))
 }
 
-fn collect(tree: &SettingsTree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
+fn collect(
+    tree: &SettingsTree,
+    path: &str,
+    is_map: bool,
+    places: &SettingsPlaces,
+    parts: &mut Vec<ProjectPart>,
+) {
     match tree {
         SettingsTree::Object(members) if is_map => {
             for (name, member) in members {
@@ -217,13 +223,13 @@ fn collect(tree: &SettingsTree, path: &str, is_map: bool, places: &SettingsPlace
     }
 }
 
-fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> Part {
+fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> ProjectPart {
     let files = if path.starts_with("hooks.") { named(&leaf.value, places) } else { BTreeMap::new() };
     let mut all = format!("{path}\n{}", canonical(&leaf.value));
     for (name, mark) in &files {
         let _ = write!(all, "\nfile {name} {mark}");
     }
-    Part {
+    ProjectPart {
         content: PartContent::new(path, &leaf.value),
         hash: hash(all.as_bytes()),
         files,

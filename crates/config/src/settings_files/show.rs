@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::effective::Effective;
-use super::origin::{Level, Origin};
+use super::effective::EffectiveSettings;
+use super::origin::{SettingOrigin, SettingsLevel};
 use super::tree::SettingsTree;
 use crate::secrets::is_telling;
 use crate::variables::VARIABLES;
@@ -21,7 +21,7 @@ pub struct ShownValue {
     /// The value as JSON. Secrets are hidden.
     pub value_json: String,
     /// Whose it is.
-    pub level: Level,
+    pub level: SettingsLevel,
     /// The file; none for JSON on the command line.
     pub file: Option<PathBuf>,
     /// The line, counted from 1.
@@ -29,7 +29,7 @@ pub struct ShownValue {
 }
 
 impl ShownValue {
-    pub(super) fn new(key: String, value: &Value, origin: &Origin) -> Self {
+    pub(super) fn new(key: String, value: &Value, origin: &SettingOrigin) -> Self {
         let secret = match key.split_once('.') {
             Some(("env", name)) => is_secret(name),
             Some(("pluginConfigs", _)) => true,
@@ -48,7 +48,7 @@ impl ShownValue {
 
 /// Each value that holds, sorted by name.
 #[must_use]
-pub fn show(effective: &Effective) -> Vec<ShownValue> {
+pub fn show(effective: &EffectiveSettings) -> Vec<ShownValue> {
     let mut shown = Vec::new();
     add(&effective.tree, String::new(), &mut shown);
     shown

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
-use super::parts::{Part, PartContent, ProjectParts};
-use super::visible::visible;
+use super::parts::{PartContent, ProjectPart, ProjectParts};
+use super::visible_text::visible;
 use crate::{SharedFile, SharedFileError};
 
 /// What is known about a project.
@@ -85,7 +85,7 @@ impl TrustRequest {
 
 /// What became of an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granted {
+pub enum TrustGrant {
     /// It is kept.
     Kept,
     /// It lasts for this session: the home directory holds too much to agree to it for good.
@@ -130,7 +130,7 @@ impl TrustStore {
             return Ok(TrustState::NeverAsked);
         }
         let known = self.read()?;
-        let (root, inside) = keys(places, places.root());
+        let (root, inside) = keys(places);
         let entry = &known["projects"][&root][&inside];
         if is_about(entry, parts) {
             return Ok(TrustState::Trusted);
@@ -145,11 +145,15 @@ impl TrustStore {
     }
 
     /// Remembers that somebody agreed to these parts.
-    pub fn grant(&self, places: &SettingsPlaces, parts: &ProjectParts) -> Result<Granted, SharedFileError> {
+    pub fn grant(
+        &self,
+        places: &SettingsPlaces,
+        parts: &ProjectParts,
+    ) -> Result<TrustGrant, SharedFileError> {
         if places.is_home(places.root()) {
-            return Ok(Granted::ForThisSession);
+            return Ok(TrustGrant::ForThisSession);
         }
-        let (root, inside) = keys(places, places.root());
+        let (root, inside) = keys(places);
         let entry = json!({
             "hash": parts.fingerprint(),
             "timeMs": now_ms(),
@@ -157,7 +161,7 @@ impl TrustStore {
             "restrictions": parts.restrictions(),
         });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
-        Ok(Granted::Kept)
+        Ok(TrustGrant::Kept)
     }
 
     /// Forgets every agreement about a project. Says whether there was one.
@@ -198,7 +202,8 @@ impl TrustStore {
 }
 
 /// The names under which agreements about a project are kept.
-fn keys(places: &SettingsPlaces, root: &Path) -> (String, String) {
+fn keys(places: &SettingsPlaces) -> (String, String) {
+    let root = places.root();
     let inside = places.start.strip_prefix(root).unwrap_or(Path::new(""));
     (name(root), name(inside))
 }
@@ -222,7 +227,8 @@ fn before(entry: &Value) -> ProjectParts {
 
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
     let (added, mut removed) = (only(now.list(), before.list()), only(before.list(), now.list()));
-    let was: BTreeMap<&PartContent, &Part> = removed.iter().map(|part| (&part.content, *part)).collect();
+    let was: BTreeMap<&PartContent, &ProjectPart> =
+        removed.iter().map(|part| (&part.content, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
         let Some(was) = was.get(&part.content) else { continue };
@@ -232,12 +238,12 @@ fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
         }
     }
     removed.extend(only(before.restrictions(), now.restrictions()));
-    let contents = |parts: Vec<&Part>| parts.into_iter().map(|part| part.content.clone()).collect();
+    let contents = |parts: Vec<&ProjectPart>| parts.into_iter().map(|part| part.content.clone()).collect();
     TrustState::Changed { added: contents(added), removed: contents(removed), files }
 }
 
 /// The parts that others do not have.
-fn only<'a>(these: &'a [Part], those: &[Part]) -> Vec<&'a Part> {
+fn only<'a>(these: &'a [ProjectPart], those: &[ProjectPart]) -> Vec<&'a ProjectPart> {
     let those: BTreeSet<&str> = those.iter().map(|part| &*part.hash).collect();
     these.iter().filter(|part| !those.contains(&*part.hash)).collect()
 }
@@ -253,9 +259,9 @@ fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, Strin
     names.into_iter().filter_map(change).collect()
 }
 
-fn stored(parts: &Value) -> Vec<Part> {
+fn stored(parts: &Value) -> Vec<ProjectPart> {
     let parts = parts.as_array().into_iter().flatten();
-    parts.filter_map(|part| Part::deserialize(part).ok()).collect()
+    parts.filter_map(|part| ProjectPart::deserialize(part).ok()).collect()
 }
 
 /// A member of an object; whatever else stood there was not written by us.
