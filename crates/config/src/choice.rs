@@ -12,24 +12,20 @@ pub(crate) fn model(
     files: &FileSettings,
 ) -> Result<ModelChoice, ConfigError> {
     if flags.model.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Err(ConfigError::Flag {
-            flag: "--model",
-            value: "''".into(),
-            accepts: format!("give {MODEL}"),
-        });
+        return Err(ConfigError::flag("--model", "", format!("give {MODEL}")));
     }
     let named = |name: &Option<String>| {
         name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
     };
     let models = &settings.models;
-    let by_flag = named(&flags.model);
-    let is_by_flag = by_flag.is_some();
-    let chosen = by_flag.or_else(|| named(&models.model)).or_else(|| named(&models.default));
+    let of_flag = named(&flags.model);
+    let by_flag = of_flag.is_some();
+    let chosen = of_flag.or_else(|| named(&models.model)).or_else(|| named(&models.default));
     let name = match chosen {
         Some(name) => check(name, files)?,
         None => default(files)?,
     };
-    Ok(ModelChoice { name, by_flag: is_by_flag })
+    Ok(ModelChoice { name, by_flag })
 }
 
 /// Ours, or the first that may be chosen if ours may not.
@@ -70,8 +66,8 @@ pub(crate) fn fallbacks(
     };
     let names = parse::list(text);
     if names.is_empty() {
-        let accepts = "give one or more models, separated by commas".into();
-        return Err(ConfigError::Flag { flag: "--fallback-model", value: "''".into(), accepts });
+        let accepts = "give one or more models, separated by commas";
+        return Err(ConfigError::flag("--fallback-model", "", accepts));
     }
     names.into_iter().map(|name| check(name, files)).collect()
 }

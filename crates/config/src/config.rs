@@ -6,9 +6,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{ContextPolicy, ThinkingWish};
 use windlass_permission::{Permissions, RuleError};
-use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
+use windlass_protocol::{HookAnswer, HookEvent, RawValue};
 use windlass_text::shorten::shorten;
 
 use crate::flags::{Flags, PromptText};
@@ -22,7 +21,7 @@ const TEXT_FILE_BYTES_MAX: u64 = 10_000_000;
 
 /// Where and as whom the process runs.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ProcessContext {
     /// The directory it was started in.
     pub cwd: PathBuf,
     /// Whether it runs as the root user.
@@ -35,29 +34,15 @@ pub struct Place {
 
 /// Everything a run is configured by.
 #[derive(Clone, Debug, Default)]
-pub struct Config {
-    /// What the environment says.
+pub struct RunConfig {
+    /// What the environment and the flags say.
     pub settings: Settings,
     /// The model.
     pub model: ModelChoice,
     /// The models that take over when it is overloaded, in order.
     pub fallbacks: Vec<String>,
-    /// How the model is to think.
-    pub thinking: ThinkingWish,
-    /// How hard the model is to try.
-    pub effort: Option<Effort>,
-    /// How many turns a run may take.
-    pub turns_max: Option<u32>,
-    /// What a session may cost.
-    pub budget_usd: Option<f64>,
-    /// What the model is told about the tokens of a run.
-    pub task_budget: Option<u64>,
     /// The JSON schema of the final answer.
     pub json_schema: Option<Arc<RawValue>>,
-    /// When the context layers act.
-    pub context: ContextPolicy,
-    /// What is remembered for every prompt of the project.
-    pub memory: Vec<MemoryNote>,
     /// Answers that stand in for hooks, by event, given in turn.
     pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
     /// What the user should know about files although the configuration is valid. It stays true from run to run.
@@ -93,17 +78,17 @@ pub struct ModelChoice {
     pub by_flag: bool,
 }
 
-impl Config {
+impl RunConfig {
     /// Adds the flags to what the environment says, where there are no settings files.
-    pub fn new(settings: Settings, flags: &Flags, place: &Place) -> Result<Self, ConfigError> {
+    pub fn new(settings: Settings, flags: &Flags, place: &ProcessContext) -> Result<Self, ConfigError> {
         Self::with_files(settings, flags, place, FileSettings::default())
     }
 
     /// Adds the flags and the settings files to what the environment says.
     pub fn with_files(
-        settings: Settings,
+        mut settings: Settings,
         flags: &Flags,
-        place: &Place,
+        place: &ProcessContext,
         files: FileSettings,
     ) -> Result<Self, ConfigError> {
         let mut granted = permissions(&settings, flags, &files, place)?;
@@ -119,17 +104,19 @@ impl Config {
         };
         let home = Home::new(&settings.home, place);
         let memory = memory::load(&settings.memory, place, &home.user_directories);
+        settings.run.thinking = thinking::wish(&settings, flags)?;
+        settings.run.effort = thinking::effort(&settings, flags)?;
+        settings.run.turns_max = flags.turns_max;
+        settings.run.budget_usd = numbers::budget_usd(flags)?;
+        settings.run.task_budget = numbers::task_budget(flags)?;
+        if let Some(text) = &flags.autocompact {
+            settings.run.context.window_tokens = numbers::window(text)?;
+        }
+        settings.run.memory = memory.notes.into();
         Ok(Self {
             model,
             fallbacks,
-            thinking: thinking::wish(&settings, flags)?,
-            effort: thinking::effort(&settings, flags)?,
-            turns_max: flags.turns_max,
-            budget_usd: numbers::budget_usd(flags)?,
-            task_budget: numbers::task_budget(flags)?,
             json_schema: json_schema(flags)?,
-            context: context(&settings, flags)?,
-            memory: memory.notes,
             scripted_hooks,
             warnings: memory.warnings.into_iter().chain(granted.notes.warnings).collect(),
             lost_rules: granted.notes.lost_rules,
@@ -167,22 +154,13 @@ fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
     Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
 }
 
-fn context(settings: &Settings, flags: &Flags) -> Result<ContextPolicy, ConfigError> {
-    let policy = settings.context.policy;
-    Ok(match &flags.autocompact {
-        None => policy,
-        Some(text) => ContextPolicy { window_tokens: numbers::window(text)?, ..policy },
-    })
-}
-
 /// The schema as it was written: the model reads it in this form. Whether it is one is for whoever checks answers.
 fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     const FROM_A_FILE: &str = ", or the contents of a file as \"$(cat schema.json)\"";
     let Some(text) = &flags.json_schema else { return Ok(None) };
-    let wrong = |problem: String, advice: &str| ConfigError::Flag {
-        flag: "--json-schema",
-        value: if text.is_empty() { "''".into() } else { shorten(text, VALUE_CHARS_MAX, "...").into_owned() },
-        accepts: format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}"),
+    let wrong = |problem: String, advice: &str| {
+        let accepts = format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}");
+        ConfigError::flag("--json-schema", &shorten(text, VALUE_CHARS_MAX, "..."), accepts)
     };
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("it is not JSON ({error})"), FROM_A_FILE))?;
@@ -192,7 +170,7 @@ fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     Ok(Some(raw.into()))
 }
 
-fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {
+fn directory(path: &Path, place: &ProcessContext) -> Result<PathBuf, ConfigError> {
     let absolute = place.cwd.join(path);
     let problem = match std::fs::metadata(&absolute) {
         Ok(metadata) if metadata.is_dir() => return Ok(absolute),
@@ -205,7 +183,7 @@ fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {
 fn prompt(
     flag: &'static str,
     text: Option<&PromptText>,
-    place: &Place,
+    place: &ProcessContext,
 ) -> Result<Option<String>, ConfigError> {
     match text {
         None => Ok(None),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::variables::{Area, VARIABLES};
+use crate::variables::{VARIABLES, VariableArea};
 
 /// The page as Markdown.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn environment_page() -> String {
          Windlass reads them once, at the start. An empty variable counts as unset; an invalid value is an error.\n\
          This page is made from the table in `crates/config/src/variables.rs`; a test compares the two.\n",
     );
-    for area in Area::ALL {
+    for area in VariableArea::ALL {
         let _ = write!(
             page,
             "\n## {}\n\n| Variable | Value | Default | Meaning |\n|---|---|---|---|\n",

@@ -122,3 +122,11 @@ pub enum ConfigError {
         origin: String,
     },
 }
+
+impl ConfigError {
+    /// A flag has a value that is not understood. An empty one is shown as two quotes.
+    pub(crate) fn flag(flag: &'static str, value: &str, accepts: impl Into<String>) -> Self {
+        let value = if value.is_empty() { "''" } else { value }.to_owned();
+        Self::Flag { flag, value, accepts: accepts.into() }
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{ConfigError, HomeSettings, Place};
+use crate::{ConfigError, HomeSettings, ProcessContext};
 
 /// Our directory, and who started us.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Home {
 impl Home {
     /// Follows from the environment and from where the user's own home is.
     #[must_use]
-    pub fn new(settings: &HomeSettings, place: &Place) -> Self {
+    pub fn new(settings: &HomeSettings, place: &ProcessContext) -> Self {
         let absolute = |path: &PathBuf| place.cwd.join(path);
         let of_user = |name: &str| place.home.as_ref().map(|home| home.join(name));
         let started_by_sdk = settings.started_by_sdk();

@@ -2,7 +2,7 @@
 //!
 //! Everything is read once, at the start. [`SettingsFiles::read`] reads the settings files; once somebody decided whether the project is
 //! trusted, [`SettingsFiles::effective`] says what they come to. [`FileSettings::environment`] and [`FileSettings::settings`] put them together with a
-//! snapshot of the environment ([`Settings::from_environment`] does without files), and [`Config::new`] adds the flags and the memory
+//! snapshot of the environment ([`Settings::from_environment`] does without files), and [`RunConfig::new`] adds the flags and the memory
 //! files. Nothing is read later. A value that is not understood is an error or a problem that names it and says what is accepted; a secret
 //! never shows in either, nor in debug output.
 
@@ -24,18 +24,22 @@ mod shared_file;
 mod thinking;
 mod variables;
 
-pub use config::{Config, ModelChoice, Place};
+pub use config::{ModelChoice, ProcessContext, RunConfig};
 pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
-pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
+pub use settings::{
+    ApiSettings, FileToolSettings, HomeSettings, LogSync, MemorySettings, ModelSettings, Settings,
+    ShellSettings,
+};
 pub use settings_files::{
-    AutoMode, ChangeError, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
-    PermissionSettings, Problem, ProjectParts, RecordedSettings, ReportStore, SandboxPath, SandboxSettings,
-    Saved, SettingSources, SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced, TrustAnswer,
+    AutoMode, ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent,
+    PermissionSettings, ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxPath,
+    SandboxSettings, SavedChange, SettingOrigin, SettingSources, SettingsFiles, SettingsLevel,
+    SettingsPlaces, SettingsProblem, Severity, ShownValue, SourcedValue, TrustAnswer, TrustGrant,
     TrustRequest, TrustState, TrustStore, TrustedProject, setting_names, settings_list, settings_page,
     settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
-pub use variables::{Area, VARIABLES, Variable};
+pub use variables::{VARIABLES, Variable, VariableArea};

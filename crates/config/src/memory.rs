@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_protocol::MemoryNote;
 
-use crate::{Memory, Place, SettingSources};
+use crate::{MemorySettings, ProcessContext, SettingSources};
 
 mod text;
 
@@ -43,7 +43,11 @@ enum Trust<'a> {
 }
 
 /// Reads every memory file. What cannot be read is left out with a warning.
-pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf]) -> MemoryFiles {
+pub(crate) fn load(
+    memory: &MemorySettings,
+    place: &ProcessContext,
+    user_directories: &[PathBuf],
+) -> MemoryFiles {
     let mut found = MemoryFiles::default();
     if !memory.files {
         return found;

@@ -58,10 +58,8 @@ fn value<T>(
     accepts: &str,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>, ConfigError> {
-    let Some(text) = text else { return Ok(None) };
-    let shown = if text.is_empty() { "''" } else { text };
-    let wrong = || ConfigError::Flag { flag, value: shown.into(), accepts: accepts.into() };
-    read(text).map(Some).ok_or_else(wrong)
+    let read = |text| read(text).ok_or_else(|| ConfigError::flag(flag, text, accepts));
+    text.map(read).transpose()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::settings::Sync;
+use crate::settings::LogSync;
 
 use windlass_protocol::Secret;
 
@@ -16,11 +16,11 @@ pub(crate) fn switch(value: &str) -> Option<bool> {
 }
 
 /// When the log waits for the disk.
-pub(crate) fn sync(value: &str) -> Option<Sync> {
+pub(crate) fn sync(value: &str) -> Option<LogSync> {
     match value.trim().to_ascii_lowercase().as_str() {
-        "always" => Some(Sync::Always),
-        "turn" => Some(Sync::Turn),
-        "never" => Some(Sync::Never),
+        "always" => Some(LogSync::Always),
+        "turn" => Some(LogSync::Turn),
+        "never" => Some(LogSync::Never),
         _ => None,
     }
 }

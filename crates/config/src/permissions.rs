@@ -8,7 +8,9 @@ use windlass_permission::{
 use windlass_protocol::Behaviour;
 
 use crate::flags::{Flags, split_rules};
-use crate::{AutoMode, ConfigError, FileSettings, Level, Origin, Place, Settings, Sourced};
+use crate::{
+    AutoMode, ConfigError, FileSettings, ProcessContext, SettingOrigin, Settings, SettingsLevel, SourcedValue,
+};
 
 /// The permissions, the working directories that files add, and what the user should know about both.
 pub(crate) struct PermissionSetup {
@@ -34,7 +36,7 @@ pub(crate) fn permissions(
     settings: &Settings,
     flags: &Flags,
     files: &FileSettings,
-    place: &Place,
+    place: &ProcessContext,
 ) -> Result<PermissionSetup, ConfigError> {
     let (mode, named_by) = mode(flags, files)?;
     check_mode(mode, &named_by, settings, files, place)?;
@@ -113,28 +115,19 @@ fn rules(
     Ok(rules)
 }
 
-fn source(origin: &Origin) -> RuleSource {
+fn source(origin: &SettingOrigin) -> RuleSource {
+    let level = if origin.level == SettingsLevel::Flags { "--settings" } else { origin.level.name() };
     RuleSource {
-        place: format!("{} settings", level(origin.level)).into(),
+        place: format!("{level} settings").into(),
         file: origin.file.as_deref().map(Into::into),
         line: (origin.line > 0).then_some(origin.line),
-    }
-}
-
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Managed => "managed",
-        Level::Flags => "--settings",
-        Level::Local => "local",
-        Level::Project => "project",
-        Level::User => "user",
     }
 }
 
 /// Directories that are there; the others are told, since a file is not read again to see whether they came.
 fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for Sourced { value, origin } in &files.permissions.directories {
+    for SourcedValue { value, origin } in &files.permissions.directories {
         if value.is_dir() {
             found.push(value.clone());
         } else {
@@ -156,7 +149,7 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
             return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions".into()));
         }
         return Ok(match &files.permissions.mode {
-            Some(Sourced { value, origin }) => {
+            Some(SourcedValue { value, origin }) => {
                 let mode = PermissionMode::from_name(value).unwrap_or_default();
                 (mode, format!("permissions.defaultMode in {origin}"))
             }
@@ -164,9 +157,8 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
         });
     };
     let Some(mode) = PermissionMode::from_name(given) else {
-        let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions".to_owned();
-        let value = if given.is_empty() { "''" } else { given }.to_owned();
-        return Err(ConfigError::Flag { flag: "--permission-mode", value, accepts });
+        let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions";
+        return Err(ConfigError::flag("--permission-mode", given, accepts));
     };
     if flags.skip_permissions && mode != PermissionMode::BypassPermissions {
         return Err(ConfigError::Contradiction { mode: given.clone() });
@@ -185,7 +177,7 @@ fn check_mode(
     named_by: &str,
     settings: &Settings,
     files: &FileSettings,
-    place: &Place,
+    place: &ProcessContext,
 ) -> Result<(), ConfigError> {
     let permissions = &files.permissions;
     match mode {

@@ -1,11 +1,11 @@
 //! What of the settings must not be seen anywhere.
 
-use crate::Api;
+use crate::ApiSettings;
 
 /// Headers whose names hold one of these carry a secret. Others may say a team's name, which is in every second file.
 const TELLING: &[&str] = &["authorization", "key", "token", "secret", "password", "cookie", "credential"];
 
-impl Api {
+impl ApiSettings {
     /// The secrets that are sent to the provider: whatever prints or keeps text hides these first.
     #[must_use]
     pub fn secrets(&self) -> Vec<&str> {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn what_is_sent_to_the_provider_is_secret() {
         let header = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
-        let api = Api {
+        let api = ApiSettings {
             key: Some(Secret::new("key")),
             token: Some(Secret::new("token")),
             base_url: Some(Secret::new("https://me:in:the@way@host/a@b")),
@@ -58,9 +58,9 @@ mod tests {
                 header("Cookie", "a=1; b=2"),
                 header("X-Team", "engineering"),
             ],
-            ..Api::default()
+            ..ApiSettings::default()
         };
         assert_eq!(api.secrets(), ["key", "token", "bearer", "header-key", "a=1; b=2", "in:the@way"]);
-        assert_eq!(Api::default().secrets(), Vec::<&str>::new());
+        assert_eq!(ApiSettings::default().secrets(), Vec::<&str>::new());
     }
 }

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use windlass_core::{
-    CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy,
-};
-use windlass_protocol::{Effort, Secret};
+use windlass_protocol::Secret;
 
 use crate::variables::VARIABLES;
 use crate::{ConfigError, SettingSources};
@@ -16,32 +13,30 @@ use crate::{ConfigError, SettingSources};
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// How the model's provider is reached.
-    pub api: Api,
+    pub api: ApiSettings,
     /// Which model is asked.
-    pub models: Models,
-    /// Limits of a run.
-    pub limits: Limits,
-    /// When and how often a failed request is sent again.
-    pub retry: RetryPolicy,
-    /// How the context is kept small.
-    pub context: Context,
+    pub models: ModelSettings,
+    /// Limits and policies, in the form in which the engine takes them.
+    pub run: windlass_core::Config,
     /// What is remembered for every prompt.
-    pub memory: Memory,
+    pub memory: MemorySettings,
     /// Where sessions are kept, and who started us.
     pub home: HomeSettings,
     /// Answers that stand in for hooks.
     pub scripted_hooks: Option<PathBuf>,
+    /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
+    pub session_end_ms: Option<u64>,
     /// How commands run.
-    pub shell: Shell,
+    pub shell: ShellSettings,
     /// How files are read and found.
-    pub files: Files,
+    pub files: FileToolSettings,
     /// Whether the process runs in a sandbox that confines even the root user.
     pub in_sandbox: bool,
 }
 
 /// How the model's provider is reached.
 #[derive(Clone, Debug)]
-pub struct Api {
+pub struct ApiSettings {
     /// The key, sent as `x-api-key`.
     pub key: Option<Secret>,
     /// The token, sent as `authorization: Bearer`.
@@ -64,7 +59,7 @@ pub struct Api {
     pub prompt_caching: bool,
 }
 
-impl Default for Api {
+impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             key: None,
@@ -82,8 +77,8 @@ impl Default for Api {
 }
 
 /// Which model is asked.
-#[derive(Clone, Debug, Default)]
-pub struct Models {
+#[derive(Clone, Debug)]
+pub struct ModelSettings {
     /// The model, unless a flag names one.
     pub model: Option<String>,
     /// The model where nothing else names one.
@@ -96,79 +91,36 @@ pub struct Models {
     pub window_tokens: Option<u64>,
     /// The model for summaries in the background, where it was stated.
     pub small: Option<String>,
-    /// How hard the model tries, unless a flag says it.
-    pub effort: Option<Effort>,
+    /// Whether the small model says what the calls of a response did, where it was stated.
+    pub tool_use_summaries: Option<bool>,
+    /// Whether the small model says after a run what the user may want next, where it was stated.
+    pub prompt_suggestions: Option<bool>,
     /// How many tokens the model may think, unless a flag says it; 0 for not at all.
     pub thinking_tokens: Option<u32>,
-}
-
-/// Limits of a run.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// The caps on output tokens of one response.
-    pub output: OutputPolicy,
-    /// How many output tokens each prompt is to spend, unless it says otherwise.
-    pub token_budget: Option<u64>,
-    /// When a budget of output tokens asks to go on.
-    pub continuation: ContinuationPolicy,
     /// How often the model may try again when its answer does not match a schema.
     pub schema_retries_max: u32,
-    /// How often in a row stop hooks may object.
-    pub stop_hook_blocks_max: u32,
-    /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
-    pub session_end_ms: Option<u64>,
-    /// How often in a row a paused turn is resumed.
-    pub pauses_max: u32,
-    /// When a call that repeats itself is stopped.
-    pub repeats: RepeatPolicy,
-    /// Whether a small model says what the calls of a response did, where it was stated.
-    pub tool_use_summaries: Option<bool>,
-    /// Whether a small model says after a run what the user may want next, where it was stated.
-    pub prompt_suggestions: Option<bool>,
-    /// How many shared calls may run at once.
-    pub shared_calls_max: usize,
-    /// Which calls may start while the model still talks.
-    pub early_start: EarlyStart,
 }
 
-impl Default for Limits {
+impl Default for ModelSettings {
     fn default() -> Self {
-        let standard = windlass_core::Config::default();
         Self {
-            output: standard.output,
-            token_budget: standard.token_budget,
-            continuation: standard.continuation,
-            schema_retries_max: 5,
-            stop_hook_blocks_max: standard.stop_hook_blocks_max,
-            session_end_ms: None,
-            pauses_max: standard.pauses_max,
-            repeats: standard.repeats,
+            model: None,
+            default: None,
+            families: BTreeMap::new(),
+            script: None,
+            window_tokens: None,
+            small: None,
             tool_use_summaries: None,
             prompt_suggestions: None,
-            shared_calls_max: standard.shared_calls_max,
-            early_start: standard.early_start,
+            thinking_tokens: None,
+            schema_retries_max: 5,
         }
-    }
-}
-
-/// How the context is kept small.
-#[derive(Clone, Debug, Default)]
-pub struct Context {
-    /// When the context layers act.
-    pub policy: ContextPolicy,
-}
-
-impl Context {
-    /// Turns every way of making room off.
-    pub(crate) fn turn_off(&mut self) {
-        self.policy.compaction = CompactionPolicy::Off;
-        self.policy.micro_compact = false;
     }
 }
 
 /// What is remembered for every prompt.
 #[derive(Clone, Debug)]
-pub struct Memory {
+pub struct MemorySettings {
     /// Whether memory files are read.
     pub files: bool,
     /// Whose files are read; the administrator's always are.
@@ -177,7 +129,7 @@ pub struct Memory {
     pub excludes: Vec<String>,
 }
 
-impl Default for Memory {
+impl Default for MemorySettings {
     fn default() -> Self {
         Self { files: true, sources: SettingSources::default(), excludes: Vec::new() }
     }
@@ -195,14 +147,14 @@ pub struct HomeSettings {
     /// The version of the SDK that started the process.
     pub sdk_version: Option<String>,
     /// When the log waits for the disk.
-    pub sync: Sync,
+    pub sync: LogSync,
     /// Whether the former content of files that calls may change is not kept.
     pub no_checkpoints: bool,
 }
 
 /// When the log of a session waits for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum LogSync {
     /// For every record.
     Always,
     /// Around everything that does more than read, and at the end of a run.
@@ -214,7 +166,7 @@ pub enum Sync {
 
 /// How commands run.
 #[derive(Clone, Debug)]
-pub struct Shell {
+pub struct ShellSettings {
     /// How long a command may take that does not say.
     pub timeout_ms: u64,
     /// How long a command may take at most; a longer `timeout_ms` wins.
@@ -231,7 +183,7 @@ pub struct Shell {
     pub pass: Vec<String>,
 }
 
-impl Default for Shell {
+impl Default for ShellSettings {
     fn default() -> Self {
         Self {
             timeout_ms: 120_000,
@@ -247,7 +199,7 @@ impl Default for Shell {
 
 /// How files are read and found.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct FileToolSettings {
     /// How many tokens one Read may return, roughly.
     pub read_tokens_max: usize,
     /// Whether Glob leaves out what `.gitignore` names.
@@ -258,7 +210,7 @@ pub struct Files {
     pub glob_timeout_s: u64,
 }
 
-impl Default for Files {
+impl Default for FileToolSettings {
     fn default() -> Self {
         Self { read_tokens_max: 25_000, glob_ignore: false, glob_hidden: true, glob_timeout_s: 20 }
     }

@@ -27,7 +27,7 @@ mod settings_record;
 mod show;
 mod tree;
 mod trust;
-mod visible;
+mod visible_text;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -36,20 +36,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
-pub use change::{ChangeError, Saved, update_settings};
-pub use effective::Effective;
+pub use change::{ChangeError, SavedChange, update_settings};
+pub use effective::EffectiveSettings;
 pub use file_settings::{
     AutoMode, FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings,
 };
 pub use locations::SettingsPlaces;
-pub use origin::{Level, Origin, Sourced};
-pub use parts::{Part, ProjectParts};
-pub use problem::{Problem, Severity};
+pub use origin::{SettingOrigin, SettingsLevel, SourcedValue};
+pub use parts::{PartContent, ProjectPart, ProjectParts};
+pub use problem::{SettingsProblem, Severity};
 pub use reports::ReportStore;
 pub use schema::{setting_names, settings_list, settings_page, settings_schema};
 pub use settings_record::RecordedSettings;
 pub use show::{ShownValue, show};
-pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
+pub use trust::{
+    HookFileChange, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore, TrustedProject,
+};
 
 use check::CheckedFile;
 use origin::SettingsSource;
@@ -87,11 +89,8 @@ impl SettingSources {
                 "project" => sources.project = true,
                 "local" => sources.local = true,
                 other => {
-                    return Err(ConfigError::Flag {
-                        flag: "--setting-sources",
-                        value: other.to_owned(),
-                        accepts: "give user, project and local, separated by commas".into(),
-                    });
+                    let accepts = "give user, project and local, separated by commas";
+                    return Err(ConfigError::flag("--setting-sources", other, accepts));
                 }
             }
         }
@@ -107,9 +106,9 @@ pub struct SettingsFiles {
     files: Vec<(SettingsSource, SettingsTree)>,
     /// What each of them says, in the same order.
     texts: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<SettingsProblem>,
     /// Hooks that nothing may start without where hooks count, by the place of their file in the list.
-    lost_hooks: Vec<(usize, Problem)>,
+    lost_hooks: Vec<(usize, SettingsProblem)>,
 }
 
 impl SettingsFiles {
@@ -136,12 +135,12 @@ impl SettingsFiles {
 
     /// What is wrong with the files.
     #[must_use]
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[SettingsProblem] {
         &self.problems
     }
 
     /// The files that were read and hold, the weakest first, each with its level; no path for JSON on the command line.
-    pub fn list(&self) -> impl Iterator<Item = (Level, Option<&Path>)> {
+    pub fn list(&self) -> impl Iterator<Item = (SettingsLevel, Option<&Path>)> {
         self.files.iter().map(|(source, _)| (source.level, source.file.as_deref()))
     }
 
@@ -160,7 +159,7 @@ impl SettingsFiles {
     fn read_user(&mut self) {
         for folder in self.places.user.clone() {
             let anchor = || folder.canonicalize().unwrap_or_else(|_| folder.clone());
-            self.read_file(&folder.join("settings.json"), Level::User, anchor);
+            self.read_file(&folder.join("settings.json"), SettingsLevel::User, anchor);
         }
     }
 
@@ -169,7 +168,7 @@ impl SettingsFiles {
         for folder in locations::FOLDERS.map(|name| start.join(name)) {
             // Started at home, the project's folder is the user's.
             if !self.places.is_users(&folder) {
-                self.read_file(&folder.join("settings.json"), Level::Project, || start.clone());
+                self.read_file(&folder.join("settings.json"), SettingsLevel::Project, || start.clone());
             }
         }
     }
@@ -182,7 +181,7 @@ impl SettingsFiles {
         for directory in directories {
             for folder in locations::FOLDERS {
                 let file = directory.join(folder).join("settings.local.json");
-                self.read_file(&file, Level::Local, || start.clone());
+                self.read_file(&file, SettingsLevel::Local, || start.clone());
             }
         }
     }
@@ -190,12 +189,12 @@ impl SettingsFiles {
     fn read_managed(&mut self) {
         let start = self.places.start.clone();
         for folder in self.places.managed.clone() {
-            self.read_file(&folder.join("managed-settings.json"), Level::Managed, || start.clone());
+            self.read_file(&folder.join("managed-settings.json"), SettingsLevel::Managed, || start.clone());
             let parts = folder.join("managed-settings.d");
             match names(&parts) {
                 Ok(names) => {
                     for name in names {
-                        self.read_file(&parts.join(name), Level::Managed, || start.clone());
+                        self.read_file(&parts.join(name), SettingsLevel::Managed, || start.clone());
                     }
                 }
                 Err(problem) => self.unusable(&parts, problem),
@@ -207,7 +206,7 @@ impl SettingsFiles {
         let start = self.places.start.clone();
         if flag.trim_start().starts_with('{') {
             let source = SettingsSource {
-                level: Level::Flags,
+                level: SettingsLevel::Flags,
                 file: None,
                 anchor: start.as_path().into(),
                 foreign: false,
@@ -220,7 +219,7 @@ impl SettingsFiles {
             Ok(Some(text)) => {
                 let anchor = file.parent().unwrap_or(&start).into();
                 let source = SettingsSource {
-                    level: Level::Flags,
+                    level: SettingsLevel::Flags,
                     file: Some(file.as_path().into()),
                     anchor,
                     foreign: false,
@@ -230,21 +229,21 @@ impl SettingsFiles {
             Ok(None) => {
                 let advice = "Give --settings the path of a file that exists, or JSON in braces.";
                 let what = "it does not exist".into();
-                self.problems.push(Problem::with_file(&file, Severity::Fatal, what, advice));
+                self.problems.push(SettingsProblem::with_file(&file, Severity::Fatal, what, advice));
             }
             Err(problem) => self.unusable(&file, problem),
         }
     }
 
     /// `anchor` says what its relative paths start from; most files are not there, and then nobody asks.
-    fn read_file(&mut self, file: &Path, level: Level, anchor: impl FnOnce() -> PathBuf) {
+    fn read_file(&mut self, file: &Path, level: SettingsLevel, anchor: impl FnOnce() -> PathBuf) {
         match read::read(file, read::BYTES_MAX) {
             Ok(None) => {}
             Ok(Some(text)) => {
                 let foreign = match level {
-                    Level::Project => true,
-                    Level::Local => self.places.is_foreign(file),
-                    Level::User | Level::Flags | Level::Managed => false,
+                    SettingsLevel::Project => true,
+                    SettingsLevel::Local => self.places.is_foreign(file),
+                    SettingsLevel::User | SettingsLevel::Flags | SettingsLevel::Managed => false,
                 };
                 let source =
                     SettingsSource { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
@@ -266,14 +265,14 @@ impl SettingsFiles {
             }
             Err(broken) => {
                 let origin = source.origin(broken.at);
-                self.problems.push(Problem::at(&origin, Severity::Fatal, broken.what, broken.advice));
+                self.problems.push(SettingsProblem::at(&origin, Severity::Fatal, broken.what, broken.advice));
             }
         }
     }
 
     fn unusable(&mut self, file: &Path, problem: String) {
         let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
-        self.problems.push(Problem::with_file(file, Severity::Fatal, problem, advice));
+        self.problems.push(SettingsProblem::with_file(file, Severity::Fatal, problem, advice));
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn wish(settings: &Settings, flags: &Flags) -> Result<ThinkingWish, C
         Some("adaptive" | "enabled") => ThinkingMode::Adaptive,
         Some("disabled") => ThinkingMode::Disabled,
         Some(other) => {
-            return Err(unknown("--thinking", other, "use adaptive, enabled or disabled"));
+            return Err(ConfigError::flag("--thinking", other, "use adaptive, enabled or disabled"));
         }
     };
     if let (Some(thinking), Some(tokens)) = (stated, tokens)
@@ -37,19 +37,14 @@ pub(crate) fn wish(settings: &Settings, flags: &Flags) -> Result<ThinkingWish, C
 
 /// How hard the model is to try.
 pub(crate) fn effort(settings: &Settings, flags: &Flags) -> Result<Option<Effort>, ConfigError> {
-    let Some(name) = flags.effort.as_deref() else { return Ok(settings.models.effort) };
+    let Some(name) = flags.effort.as_deref() else { return Ok(settings.run.effort) };
     let level = Effort::from_name(&name.trim().to_ascii_lowercase());
-    level.map(Some).ok_or_else(|| unknown("--effort", name, "use low, medium, high, xhigh or max"))
+    level.map(Some).ok_or_else(|| ConfigError::flag("--effort", name, "use low, medium, high, xhigh or max"))
 }
 
 fn display(flags: &Flags) -> Result<Option<ThinkingDisplay>, ConfigError> {
     let Some(name) = flags.thinking_display.as_deref() else { return Ok(None) };
     let known = [ThinkingDisplay::Summarized, ThinkingDisplay::Omitted];
     let found = known.into_iter().find(|display| display.name() == name);
-    found.map(Some).ok_or_else(|| unknown("--thinking-display", name, "use summarized or omitted"))
-}
-
-fn unknown(flag: &'static str, value: &str, accepts: &str) -> ConfigError {
-    let value = if value.is_empty() { "''" } else { value };
-    ConfigError::Flag { flag, value: value.into(), accepts: accepts.into() }
+    found.map(Some).ok_or_else(|| ConfigError::flag("--thinking-display", name, "use summarized or omitted"))
 }

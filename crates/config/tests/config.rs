@@ -3,19 +3,21 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, ConfigError, Flags, Place, PromptText, Settings, VARIABLES, environment_page};
+use windlass_config::{
+    ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES, environment_page,
+};
 
 fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let os = |text: &str| OsString::from(text);
     Settings::from_environment(variables.iter().map(|(name, value)| (os(name), os(value))))
 }
 
-fn place(cwd: &Path) -> Place {
-    Place { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() }
+fn place(cwd: &Path) -> ProcessContext {
+    ProcessContext { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() }
 }
 
-fn config(variables: &[(&str, &str)], flags: &Flags) -> Result<Config, ConfigError> {
-    Config::new(settings(variables)?, flags, &place(Path::new("/")))
+fn config(variables: &[(&str, &str)], flags: &Flags) -> Result<RunConfig, ConfigError> {
+    RunConfig::new(settings(variables)?, flags, &place(Path::new("/")))
 }
 
 /// One variable with a value, and what it leads to: a piece of the settings, or the error.
@@ -82,7 +84,7 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
     check("WINDLASS_BUDGET_PERCENT", "100", "percent: 100,");
     check("WINDLASS_BUDGET_SMALL_GAIN_TOKENS", "0", "small_gain_tokens: 0,");
     check("WINDLASS_BUDGET_CONTINUATIONS", "0", "continuations_min: 0 ");
-    check("MAX_STRUCTURED_OUTPUT_RETRIES", "0", "schema_retries_max: 0,");
+    check("MAX_STRUCTURED_OUTPUT_RETRIES", "0", "schema_retries_max: 0 ");
     check("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1", "stop_hook_blocks_max: 1,");
     check("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "1", "session_end_ms: Some(1),");
     check("WINDLASS_PAUSES", "0", "pauses_max: 0,");
@@ -311,22 +313,22 @@ fn skipping_permissions_leaves_no_other_mode() {
 
 #[test]
 fn root_may_not_bypass_outside_a_sandbox() {
-    let root = Place { is_root: true, ..place(Path::new("/")) };
+    let root = ProcessContext { is_root: true, ..place(Path::new("/")) };
     let bypass = [
         Flags { skip_permissions: true, ..Flags::default() },
         Flags { permission_mode: Some("bypassPermissions".into()), ..Flags::default() },
     ];
     for flags in &bypass {
-        let refused = Config::new(settings(&[]).unwrap(), flags, &root).unwrap_err();
+        let refused = RunConfig::new(settings(&[]).unwrap(), flags, &root).unwrap_err();
         assert!(refused.to_string().contains("refused for the root user"), "{refused}");
         assert!(!refused.to_string().contains('\n'));
         let sandboxed = settings(&[("IS_SANDBOX", "1")]).unwrap();
-        assert!(Config::new(sandboxed, flags, &root).is_ok());
-        assert!(Config::new(settings(&[]).unwrap(), flags, &place(Path::new("/"))).is_ok());
+        assert!(RunConfig::new(sandboxed, flags, &root).is_ok());
+        assert!(RunConfig::new(settings(&[]).unwrap(), flags, &place(Path::new("/"))).is_ok());
     }
     // Whoever advises another mode has to know it in every mode.
-    let check = |variables: &[(&str, &str)], place: &Place, expected: bool| {
-        let config = Config::new(settings(variables).unwrap(), &Flags::default(), place).unwrap();
+    let check = |variables: &[(&str, &str)], place: &ProcessContext, expected: bool| {
+        let config = RunConfig::new(settings(variables).unwrap(), &Flags::default(), place).unwrap();
         assert_eq!(config.permissions.is_bypass_refused, expected, "{variables:?} {}", place.is_root);
     };
     check(&[], &root, true);
@@ -341,7 +343,7 @@ fn prompts_come_from_text_or_file() {
     std::fs::write(folder.path().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
     let check = |prompt: PromptText, expected: &str| {
         let flags = Flags { system_prompt: Some(prompt), ..Flags::default() };
-        let seen = match Config::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+        let seen = match RunConfig::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
             Ok(config) => config.system_prompt.unwrap(),
             Err(error) => error.to_string(),
         };
@@ -370,7 +372,7 @@ fn added_directories_must_exist() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     let check = |path: &str, expected: &str| {
         let flags = Flags { add_directories: vec![path.into()], ..Flags::default() };
-        let seen = match Config::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+        let seen = match RunConfig::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
             Ok(config) => config.added_directories[0].display().to_string(),
             Err(error) => error.to_string(),
         };

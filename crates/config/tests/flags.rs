@@ -3,14 +3,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, Flags, Place, Settings};
+use windlass_config::{Flags, ProcessContext, RunConfig, Settings};
 
 /// The configuration, or the error.
-fn config(variables: &[(&str, &str)], flags: &Flags, cwd: &Path) -> Result<Config, String> {
+fn config(variables: &[(&str, &str)], flags: &Flags, cwd: &Path) -> Result<RunConfig, String> {
     let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let settings = Settings::from_environment(pairs).map_err(|error| error.to_string())?;
-    let place = Place { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() };
-    Config::new(settings, flags, &place).map_err(|error| error.to_string())
+    let place =
+        ProcessContext { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() };
+    RunConfig::new(settings, flags, &place).map_err(|error| error.to_string())
 }
 
 /// A change of the flags, and what it leads to: a piece of the configuration, or the error.
@@ -63,9 +64,9 @@ fn effort_is_a_level() {
     check_with(
         &[("CLAUDE_CODE_EFFORT_LEVEL", "low")],
         |flags| flags.effort = Some("max".into()),
-        "effort: Some(Max), turns_max",
+        "effort: Some(Max), cache_safe",
     );
-    check_with(&[("CLAUDE_CODE_EFFORT_LEVEL", "low")], |_| {}, "effort: Some(Low), turns_max");
+    check_with(&[("CLAUDE_CODE_EFFORT_LEVEL", "low")], |_| {}, "effort: Some(Low), cache_safe");
 }
 
 #[test]

@@ -5,13 +5,17 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, Flags, Home, Place, Settings};
+use windlass_config::{Flags, Home, ProcessContext, RunConfig, Settings};
 
 fn home(variables: &[(&str, &str)], user: Option<&str>) -> Home {
     let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let place =
-        Place { cwd: "/project".into(), is_root: false, home: user.map(Into::into), managed: "/none".into() };
-    Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap().home
+    let place = ProcessContext {
+        cwd: "/project".into(),
+        is_root: false,
+        home: user.map(Into::into),
+        managed: "/none".into(),
+    };
+    RunConfig::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap().home
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, Flags, Place, SettingSources, Settings};
+use windlass_config::{Flags, ProcessContext, RunConfig, SettingSources, Settings};
 
 /// A machine with a home, an administrator's folder and a project `work/app`.
 struct Machine(tempfile::TempDir);
@@ -26,8 +26,8 @@ impl Machine {
         self.0.path().canonicalize().unwrap().join(name)
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> ProcessContext {
+        ProcessContext {
             cwd: self.path("work/app"),
             is_root: false,
             home: Some(self.path("home")),
@@ -35,9 +35,9 @@ impl Machine {
         }
     }
 
-    fn config(&self, variables: &[(&str, &str)]) -> Config {
+    fn config(&self, variables: &[(&str, &str)]) -> RunConfig {
         let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
+        RunConfig::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
     }
 
     /// The files that were read, in order, and what they say.
@@ -45,7 +45,7 @@ impl Machine {
     fn check(&self, variables: &[(&str, &str)], expected: &[(&str, &str)]) {
         let config = self.config(variables);
         let seen: Vec<(&Path, &str)> =
-            config.memory.iter().map(|note| (note.path.as_path(), &*note.text)).collect();
+            config.settings.run.memory.iter().map(|note| (note.path.as_path(), &*note.text)).collect();
         let expected: Vec<_> = expected.iter().map(|(name, text)| (self.path(name), *text)).collect();
         let expected: Vec<_> = expected.iter().map(|(path, text)| (path.as_path(), *text)).collect();
         assert_eq!(seen, expected);
@@ -92,8 +92,9 @@ fn files_that_fit_a_pattern_are_not_read_but_the_administrators_are() {
     let check = |excludes: &[&str], expected: &[&str], warnings: usize| {
         let mut settings = Settings::default();
         settings.memory.excludes = excludes.iter().map(|&pattern| pattern.to_owned()).collect();
-        let config = Config::new(settings, &Flags::default(), &machine.place()).unwrap();
-        let seen: Vec<_> = config.memory.iter().map(|note| note.text.lines().next().unwrap()).collect();
+        let config = RunConfig::new(settings, &Flags::default(), &machine.place()).unwrap();
+        let seen: Vec<_> =
+            config.settings.run.memory.iter().map(|note| note.text.lines().next().unwrap()).collect();
         assert_eq!(seen, expected, "{excludes:?}");
         assert_eq!(config.warnings.len(), warnings, "{:?}", config.warnings);
     };
@@ -118,12 +119,12 @@ fn each_source_brings_its_own_files() {
         ("work/app/CLAUDE.local.md", "local"),
     ]);
     // The project is below the home of its user, whose files are not the project's for that.
-    let place = Place { home: Some(machine.path("work")), ..machine.place() };
+    let place = ProcessContext { home: Some(machine.path("work")), ..machine.place() };
     let check = |sources: &str, expected: &[&str]| {
         let mut settings = Settings::default();
         settings.memory.sources = SettingSources::parse(sources).unwrap();
-        let config = Config::new(settings, &Flags::default(), &place).unwrap();
-        let seen: Vec<_> = config.memory.iter().map(|note| &*note.text).collect();
+        let config = RunConfig::new(settings, &Flags::default(), &place).unwrap();
+        let seen: Vec<_> = config.settings.run.memory.iter().map(|note| &*note.text).collect();
         assert_eq!(seen, expected, "{sources:?}");
     };
     check("", &["managed"]);
@@ -210,7 +211,7 @@ fn a_project_does_not_reach_outside() {
     ]);
     std::os::unix::fs::symlink(machine.path("home/secret.md"), machine.path("work/app/link.md")).unwrap();
     let config = machine.config(&[]);
-    let texts: Vec<&str> = config.memory.iter().map(|note| &*note.text).collect();
+    let texts: Vec<&str> = config.settings.run.memory.iter().map(|note| &*note.text).collect();
     assert_eq!(texts[1..], ["inside"]);
     assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
     assert!(config.warnings[0].contains("outside the working directory"), "{:?}", config.warnings);
@@ -225,7 +226,7 @@ fn what_cannot_be_read_is_left_out_with_a_warning() {
     std::fs::write(machine.path("work/app/CLAUDE.local.md"), [0xff, 0xfe]).unwrap();
     std::fs::create_dir_all(machine.path("work/CLAUDE.md")).unwrap();
     let config = machine.config(&[]);
-    assert!(config.memory.is_empty(), "{:?}", config.memory);
+    assert!(config.settings.run.memory.is_empty(), "{:?}", config.settings.run.memory);
     assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
     assert!(config.warnings[0].contains("larger than 4 MiB"));
     assert!(config.warnings[1].contains("CLAUDE.local.md: it is not UTF-8 text."));
@@ -240,7 +241,7 @@ fn a_long_file_is_read_with_a_warning() {
         ("work/app/CLAUDE.md", &long),
     ]);
     let config = machine.config(&[]);
-    assert_eq!(config.memory.len(), 2);
+    assert_eq!(config.settings.run.memory.len(), 2);
     let [warning] = config.warnings.as_slice() else { panic!("{:?}", config.warnings) };
     let path = machine.path("work/app/CLAUDE.md");
     for words in [path.to_str().unwrap(), "40001 characters", "every conversation starts with it"] {

@@ -169,9 +169,9 @@ pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use toolbox::hidden_paths;
 pub use windlass_core::{
-    AnswerSchema, CheckAnswer, CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
-    Priority, Prompt, Recall, RecalledSession, RepeatPolicy, RetryPolicy, RetryablePrompt, Source, Speaker,
-    ThinkingMode, ThinkingWish,
+    AnswerSchema, CheckAnswer, CompactionPolicy, Config, ContextPolicy, ContinuationPolicy, EarlyStart,
+    OutputPolicy, Priority, Prompt, Recall, RecalledSession, RepeatPolicy, RetryPolicy, RetryablePrompt,
+    Source, Speaker, ThinkingMode, ThinkingWish,
 };
 pub use windlass_permission::{
     Anchors, Answerer, Classifier, CommandPattern, HostReach, Hosts, PROTECTED_DIRECTORIES, PROTECTED_FILES,

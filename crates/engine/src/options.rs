@@ -3,19 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_core::{
-    AnswerSchema, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy,
-    Source, ThinkingWish,
-};
+use windlass_core::{AnswerSchema, Config, ContextPolicy};
 use windlass_permission::Permissions;
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch, TaskWatch};
-use windlass_protocol::{Effort, MemoryNote, ModelCard};
+use windlass_protocol::{MemoryNote, ModelCard};
 use windlass_secrets::Redactor;
 
 use crate::builder::EngineBuilder;
 
 /// Models, and what is asked of them.
 impl EngineBuilder {
+    /// Replaces the whole configuration but the model, also what was set before one by one. System prompt, tools and working
+    /// directories follow from the builder.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = Config { model: self.config.model, ..config };
+        self
+    }
+
     /// The models that take over when the one before is overloaded or out of reach, in order. The same client asks them.
     pub fn fallback_models(mut self, models: Vec<ModelCard>) -> Self {
         self.config.fallbacks = models.into();
@@ -29,40 +33,15 @@ impl EngineBuilder {
         self
     }
 
-    /// How the model is to think.
-    pub fn thinking(mut self, wish: ThinkingWish) -> Self {
-        self.config.thinking = wish;
-        self
-    }
-
-    /// How hard the model is to try.
-    pub fn effort(mut self, effort: Option<Effort>) -> Self {
-        self.config.effort = effort;
-        self
-    }
-
     /// The cap on output tokens of one response; never above the model's own. With it, no answer is cut at a lower cap first.
     pub fn output_tokens_max(mut self, limit: u32) -> Self {
         self.config.output.explicit = Some(limit);
         self
     }
 
-    /// The caps on output tokens of one response, and what happens when they are hit. Replaces what
-    /// [`output_tokens_max`](Self::output_tokens_max) set before.
-    pub fn output(mut self, policy: OutputPolicy) -> Self {
-        self.config.output = policy;
-        self
-    }
-
     /// The form the final answer must have; see [`answer_schema`](crate::answer_schema).
     pub fn answer(mut self, schema: Option<AnswerSchema>) -> Self {
         self.config.answer = schema;
-        self
-    }
-
-    /// When and how often a failed request is sent again.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.config.retry = policy;
         self
     }
 }
@@ -82,50 +61,6 @@ impl EngineBuilder {
         self.config.budget_usd = limit;
         self
     }
-
-    /// How many output tokens each submission is to spend, unless its prompt says otherwise: a model that is done earlier is
-    /// asked to go on. No limit, but a wish for thorough work.
-    pub fn token_budget(mut self, tokens: Option<u64>) -> Self {
-        self.config.token_budget = tokens;
-        self
-    }
-
-    /// When a budget of output tokens asks to go on.
-    pub fn continuation(mut self, policy: ContinuationPolicy) -> Self {
-        self.config.continuation = policy;
-        self
-    }
-
-    /// How many tokens the model is told that a run may take, so that it can plan. It is told and not enforced, and only to
-    /// models that take such a number.
-    pub fn task_budget(mut self, tokens: Option<u64>) -> Self {
-        self.config.task_budget = tokens;
-        self
-    }
-
-    /// When a call that repeats itself is stopped.
-    pub fn repeats(mut self, policy: RepeatPolicy) -> Self {
-        self.config.repeats = policy;
-        self
-    }
-
-    /// How often in a row stop hooks may object before they are overruled.
-    pub fn stop_hook_blocks_max(mut self, limit: u32) -> Self {
-        self.config.stop_hook_blocks_max = limit;
-        self
-    }
-
-    /// How often in a row a turn that the provider paused is resumed.
-    pub fn pauses_max(mut self, limit: u32) -> Self {
-        self.config.pauses_max = limit;
-        self
-    }
-
-    /// How many shared calls may run at once; at least one.
-    pub fn shared_calls_max(mut self, limit: usize) -> Self {
-        self.config.shared_calls_max = limit.max(1);
-        self
-    }
 }
 
 /// What fills the context, and what is done when it is full.
@@ -143,19 +78,6 @@ impl EngineBuilder {
         self
     }
 
-    /// Whether a small model says in a few words what the calls of a response did.
-    pub fn tool_use_summaries(mut self, show: bool) -> Self {
-        self.config.tool_use_summaries = show;
-        self
-    }
-
-    /// Whether a small model says after each run what the user may want next; see
-    /// [`Session::background`](crate::Session::background). Only for [`Source::Repl`] and [`Source::Sdk`].
-    pub fn prompt_suggestions(mut self, show: bool) -> Self {
-        self.config.prompt_suggestions = show;
-        self
-    }
-
     /// Where results go that are too large for the transcript; they stay there. Without one, a private temporary directory
     /// that is made when it is needed and deleted with its session.
     pub fn results_directory(mut self, path: PathBuf) -> Self {
@@ -166,21 +88,9 @@ impl EngineBuilder {
 
 /// Who asks, who decides, and who is told.
 impl EngineBuilder {
-    /// Who asks.
-    pub fn source(mut self, source: Source) -> Self {
-        self.config.source = source;
-        self
-    }
-
     /// Who may do what.
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.config.permissions = permissions;
-        self
-    }
-
-    /// Which calls may start while the model still talks.
-    pub fn early_start(mut self, which: EarlyStart) -> Self {
-        self.config.early_start = which;
         self
     }
 

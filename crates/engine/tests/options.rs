@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use windlass_engine::{
-    ContextPolicy, ContinuationPolicy, Engine, EngineBuilder, ModelCard, OutputPolicy, RepeatPolicy,
+    Config, ContextPolicy, ContinuationPolicy, Engine, EngineBuilder, ModelCard, OutputPolicy, RepeatPolicy,
     ThinkingMode, ThinkingWish,
 };
 use windlass_models::{Script, ScriptModel, model_card};
@@ -29,6 +29,14 @@ fn check(option: impl FnOnce(EngineBuilder) -> EngineBuilder, expected: &str) {
         "" => assert_eq!(error, Ok(())),
         expected => assert_eq!(error.unwrap_err(), expected),
     }
+}
+
+/// The same with a whole configuration.
+#[track_caller]
+fn check_config(change: impl FnOnce(&mut Config), expected: &str) {
+    let mut config = Config::default();
+    change(&mut config);
+    check(|b| b.config(config), expected);
 }
 
 #[test]
@@ -55,27 +63,34 @@ fn a_budget_in_usd_needs_every_price() {
 fn limits_are_above_zero() {
     let zero = |name: &str| format!("{name} is 0. Give at least 1, or leave it out");
     check(|b| b.turns_max(Some(0)), &zero("the limit on turns"));
-    check(|b| b.token_budget(Some(0)), &zero("the budget of output tokens"));
-    check(|b| b.task_budget(Some(0)), &zero("the task budget"));
+    check_config(|config| config.token_budget = Some(0), &zero("the budget of output tokens"));
+    check_config(|config| config.task_budget = Some(0), &zero("the task budget"));
     check(|b| b.output_tokens_max(0), &zero("the limit on output tokens"));
     let output = OutputPolicy::default();
-    check(|b| b.output(OutputPolicy { first: 0, ..output }), &zero("the first limit on output tokens"));
-    check(|b| b.output(OutputPolicy { escalated: 0, ..output }), &zero("the raised limit on output tokens"));
+    check_config(
+        |config| config.output = OutputPolicy { first: 0, ..output },
+        &zero("the first limit on output tokens"),
+    );
+    check_config(
+        |config| config.output = OutputPolicy { escalated: 0, ..output },
+        &zero("the raised limit on output tokens"),
+    );
     let repeats = RepeatPolicy::default();
-    check(
-        |b| b.repeats(RepeatPolicy { tell_after: 0, ..repeats }),
+    check_config(
+        |config| config.repeats = RepeatPolicy { tell_after: 0, ..repeats },
         &zero("the number of repeated calls before the model is warned"),
     );
-    check(
-        |b| b.repeats(RepeatPolicy { ask_after: 0, ..repeats }),
+    check_config(
+        |config| config.repeats = RepeatPolicy { ask_after: 0, ..repeats },
         &zero("the number of repeated calls before the user is asked"),
     );
-    check(
-        |b| b.repeats(RepeatPolicy { end_after: 0, ..repeats }),
+    check_config(
+        |config| config.repeats = RepeatPolicy { end_after: 0, ..repeats },
         &zero("the number of repeated calls before the run ends"),
     );
-    check(|b| b.turns_max(Some(1)).token_budget(Some(1)).output_tokens_max(1), "");
-    check(|b| b.stop_hook_blocks_max(0).pauses_max(0), "");
+    check_config(|config| config.token_budget = Some(1), "");
+    check(|b| b.turns_max(Some(1)).output_tokens_max(1), "");
+    check_config(|config| (config.stop_hook_blocks_max, config.pauses_max) = (0, 0), "");
 }
 
 #[test]
@@ -91,8 +106,8 @@ fn shares_are_between_one_and_a_hundred() {
     check(|b| b.context(context(1)), "");
     check(|b| b.context(context(100)), "");
     let continuation = ContinuationPolicy { percent: 0, ..ContinuationPolicy::default() };
-    check(
-        |b| b.continuation(continuation),
+    check_config(
+        |config| config.continuation = continuation,
         "the share of the token budget that counts as used up is 0 %. Give a number from 1 to 100",
     );
 }
@@ -126,10 +141,16 @@ fn a_budget_for_thinking_fits_the_answer() {
             "invalid thinking budget of {tokens} tokens: give at least 1024 and less than the limit on output tokens ({cap})"
         )
     };
-    check(|b| b.thinking(thinking(1_024)), "");
-    check(|b| b.thinking(thinking(31_999)), "");
-    check(|b| b.thinking(thinking(1_023)), &error(1_023, 64_000));
-    check(|b| b.thinking(thinking(64_000)), &error(64_000, 64_000));
-    check(|b| b.thinking(thinking(4_000)).output_tokens_max(4_000), &error(4_000, 4_000));
-    check(|b| b.thinking(thinking(3_999)).output_tokens_max(4_000), "");
+    check_config(|config| config.thinking = thinking(1_024), "");
+    check_config(|config| config.thinking = thinking(31_999), "");
+    check_config(|config| config.thinking = thinking(1_023), &error(1_023, 64_000));
+    check_config(|config| config.thinking = thinking(64_000), &error(64_000, 64_000));
+    check(
+        |b| b.config(Config { thinking: thinking(4_000), ..Config::default() }).output_tokens_max(4_000),
+        &error(4_000, 4_000),
+    );
+    check(
+        |b| b.config(Config { thinking: thinking(3_999), ..Config::default() }).output_tokens_max(4_000),
+        "",
+    );
 }

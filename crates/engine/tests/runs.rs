@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::poll_fn;
 use futures_util::{FutureExt, Stream, StreamExt};
 use windlass_engine::{
-    Answer, Answerer, Block, Engine, EngineBuilder, MessageId, PermissionMode, Permissions, Session,
+    Answer, Answerer, Block, Config, Engine, EngineBuilder, MessageId, PermissionMode, Permissions, Session,
     Terminal, Update,
 };
 use windlass_models::{Script, ScriptModel, model_card};
@@ -571,7 +571,9 @@ const SUGGESTED: &str = r#"{"responses": [
 #[tokio::test(start_paused = true)]
 async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
     let small = Some(model_card("small"));
-    let engine = builder(SUGGESTED, &Wait::default()).prompt_suggestions(true).small_model(small);
+    let engine = builder(SUGGESTED, &Wait::default())
+        .config(Config { prompt_suggestions: true, ..Config::default() })
+        .small_model(small);
     let mut session = engine.build().unwrap().session();
     assert_eq!(words(&mut session, "a").await, ["request", "one", "=completed"]);
     let after_run = session.spent()["scripted"].usage.output_tokens;

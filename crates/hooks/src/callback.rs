@@ -10,7 +10,7 @@ use windlass_protocol::HookEvent;
 
 use crate::condition::Condition;
 use crate::events;
-use crate::handler::{CallbackHandler, Handler, HandlerAction};
+use crate::handler::{Handler, HandlerAction};
 use crate::matcher::Matcher;
 use crate::problem::HookProblem;
 use crate::set::SourceKind;
@@ -24,6 +24,12 @@ pub trait HookCallback: Send + Sync + 'static {
         input: CallbackInput,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Value, String>>;
+}
+
+impl std::fmt::Debug for dyn HookCallback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HookCallback")
+    }
 }
 
 /// What a callback is asked.
@@ -77,7 +83,7 @@ impl CallbackHook {
             status: None,
             once: false,
             blocks_on_failure: self.blocks_on_failure,
-            action: HandlerAction::Callback(CallbackHandler(self.callback)),
+            action: HandlerAction::Callback(self.callback),
             spec: Value::Null,
             has_worked: AtomicBool::new(false),
         })

@@ -88,12 +88,6 @@ pub fn known_event_names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name)
 }
 
-/// Whether there is an event of this name, reached or not.
-#[must_use]
-pub fn is_event_name(name: &str) -> bool {
-    find(name).is_some()
-}
-
 pub(crate) fn find(name: &str) -> Option<&'static EventRow> {
     ROWS.iter().find(|row| row.name == name)
 }

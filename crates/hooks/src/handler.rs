@@ -39,7 +39,7 @@ pub(crate) enum HandlerAction {
     Command(CommandHandler),
     Http(HttpHandler),
     Prompt(PromptHandler),
-    Callback(CallbackHandler),
+    Callback(Arc<dyn HookCallback>),
 }
 
 #[derive(Debug)]
@@ -79,15 +79,6 @@ pub(crate) struct PromptHandler {
     pub(crate) prompt: String,
     pub(crate) model: Option<String>,
     pub(crate) continue_on_block: bool,
-}
-
-/// A function of whoever uses the library.
-pub(crate) struct CallbackHandler(pub(crate) Arc<dyn HookCallback>);
-
-impl std::fmt::Debug for CallbackHandler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CallbackHandler")
-    }
 }
 
 const USUAL: Duration = Duration::from_mins(10);

@@ -261,5 +261,4 @@ impl ObjectWriter {
 }
 
 #[cfg(test)]
-#[path = "input_tests.rs"]
 mod tests;

@@ -34,7 +34,7 @@ mod http;
 mod input;
 mod matcher;
 mod merge;
-mod misspelt;
+mod misspelt_fields;
 mod observer;
 mod output;
 mod overflow_file;
@@ -48,7 +48,7 @@ mod set;
 
 pub use callback::{CallbackHook, CallbackInput, HookCallback};
 pub use condition::RuleMatch;
-pub use events::{is_event_name, known_event_names};
+pub use events::known_event_names;
 pub use problem::HookProblem;
 pub use program::Confinement;
 pub use prompt::AskModel;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
 
 use crate::events;
-use crate::misspelt::{self, MisspeltField, WITHOUT_EFFECT, misspelt};
+use crate::misspelt_fields::{self as known_fields, MisspeltField, WITHOUT_EFFECT, misspelt};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
@@ -26,12 +26,12 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedA
     let top = AnswerObject::parse(json, "")?;
     let mut reader = Reader { event, origin, parsed: ParsedAnswer::default() };
     reader.common(&top)?;
-    reader.look_for_misspelt(&top, &misspelt::TOP);
+    reader.look_for_misspelt(&top, &known_fields::TOP);
     if let Some(raw) = top.raw("hookSpecificOutput") {
         let own = AnswerObject::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
-        reader.look_for_misspelt(&own, &misspelt::OWN);
+        reader.look_for_misspelt(&own, &known_fields::OWN);
         reader.own(&own)?;
     }
     Ok(reader.parsed)
@@ -123,7 +123,7 @@ impl Reader<'_> {
     fn in_place_of_a_person(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
         let decision = AnswerObject::parse(decision.get(), "hookSpecificOutput.decision.")?;
-        self.look_for_misspelt(&decision, &misspelt::PERSON);
+        self.look_for_misspelt(&decision, &known_fields::PERSON);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
@@ -229,5 +229,4 @@ impl<'a> AnswerObject<'a> {
 }
 
 #[cfg(test)]
-#[path = "output_tests.rs"]
 mod tests;

@@ -383,5 +383,4 @@ fn unknown_field<'a>(place: &str, name: &str, known: impl IntoIterator<Item = &'
 }
 
 #[cfg(test)]
-#[path = "read_tests.rs"]
 mod tests;

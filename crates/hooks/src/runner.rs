@@ -260,7 +260,7 @@ impl Inner {
             HandlerAction::Prompt(prompt) => {
                 prompt::ask(&handler, prompt, &asked.input, self.host.model.as_deref(), time).await
             }
-            HandlerAction::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
+            HandlerAction::Callback(callback) => call_back(&handler, &**callback, asked, time).await,
         };
         let mut answer = condition::counted(&handler, answer);
         if event.is_stop() {

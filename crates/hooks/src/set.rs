@@ -84,20 +84,6 @@ impl HookSet {
         Ok(())
     }
 
-    /// Keeps only what an administrator or the caller configured.
-    pub fn keep_managed(&mut self) {
-        self.handlers.retain(|handler| matches!(handler.source, SourceKind::Managed | SourceKind::Caller));
-    }
-
-    /// Turns every handler of settings and skills off; those of an administrator only with `managed_too`.
-    pub fn disable(&mut self, managed_too: bool) {
-        self.handlers.retain(|handler| match handler.source {
-            SourceKind::Settings | SourceKind::Skill => false,
-            SourceKind::Managed => !managed_too,
-            SourceKind::Caller => true,
-        });
-    }
-
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

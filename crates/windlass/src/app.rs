@@ -1,6 +1,6 @@
 //! The application: settings are read once, then sessions are opened.
 
-use windlass_config::{Config, Place};
+use windlass_config::{ProcessContext, RunConfig};
 
 use crate::error::Error;
 use crate::model_choice::models;
@@ -23,7 +23,7 @@ use crate::wiring::wire_models;
 /// ```
 pub struct Windlass {
     options: Options,
-    place: Place,
+    place: ProcessContext,
     settings: LoadedSettings,
 }
 
@@ -54,7 +54,7 @@ impl Windlass {
         let mut flags = options.flags.clone();
         found.saved().fill(&mut flags);
         let files = settings.effective.settings.clone();
-        let mut config = Config::with_files(settings.settings.clone(), &flags, place, files)?;
+        let mut config = RunConfig::with_files(settings.settings.clone(), &flags, place, files)?;
         config.environment.clone_from(&settings.environment);
         config.permissions.asking = options.asking;
         let (key, origin) = (found.key, ProcessOrigin::new(&config, &flags, settings.git.clone()));

@@ -1,7 +1,7 @@
 //! Why something cannot be done, and who must act on it.
 
 use uuid::Uuid;
-use windlass_config::{ConfigError, Problem, SharedFileError};
+use windlass_config::{ConfigError, SettingsProblem, SharedFileError};
 use windlass_engine::{EngineError, SchemaError};
 use windlass_models::{ClientError, ScriptError};
 use windlass_ports::LogError;
@@ -31,7 +31,7 @@ pub enum Error {
     SourcesRepeated,
     /// A settings file is so wrong that nothing may start.
     #[error("{0}")]
-    Setting(Box<Problem>),
+    Setting(Box<SettingsProblem>),
     /// The list of trusted projects cannot be read or written.
     #[error(transparent)]
     Trust(SharedFileError),

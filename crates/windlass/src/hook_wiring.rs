@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use windlass_config::{Config, Level};
+use windlass_config::{RunConfig, SettingsLevel};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleError, RuleSource, Update};
@@ -31,7 +31,7 @@ pub struct HookSurroundings {
 }
 
 /// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
-pub fn read_hooks(config: &Config) -> Result<(HookSet, Vec<String>), Error> {
+pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
     let anchors = &config.permissions.anchors;
@@ -39,7 +39,7 @@ pub fn read_hooks(config: &Config) -> Result<(HookSet, Vec<String>), Error> {
     for group in &config.files.hooks {
         let origin = group.origin.to_string();
         let source = match group.origin.level {
-            Level::Managed => HookSource::managed(&origin),
+            SettingsLevel::Managed => HookSource::managed(&origin),
             _ => HookSource::settings(&origin),
         };
         let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
@@ -55,7 +55,7 @@ pub fn read_hooks(config: &Config) -> Result<(HookSet, Vec<String>), Error> {
 
 /// The hooks, if there are any, ready to run, and what is wrong with those that are none.
 pub fn settings_hooks(
-    config: &Config,
+    config: &RunConfig,
     session: &SessionStorage,
     model: (Arc<dyn ModelClient>, ModelCard),
     around: HookSurroundings,
@@ -64,7 +64,7 @@ pub fn settings_hooks(
     if set.is_empty() {
         return Ok((None, problems));
     }
-    let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
+    let texts = |list: &Option<Vec<windlass_config::SourcedValue<String>>>| {
         list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
     };
     let environment: Vec<_> =
@@ -85,7 +85,7 @@ pub fn settings_hooks(
         confinement: around.confinement,
         variable_changes: Some(around.later),
         outputs: session.results.clone(),
-        ending_time: config.settings.limits.session_end_ms.map(Duration::from_millis),
+        ending_time: config.settings.session_end_ms.map(Duration::from_millis),
         ..HookHost::new(config.cwd.clone())
     };
     let hooks = SettingsHooks::new(set, host);

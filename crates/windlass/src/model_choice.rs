@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_config::{Api, Config, Models, Settings};
+use windlass_config::{ApiSettings, ModelSettings, RunConfig, Settings};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -32,7 +32,7 @@ impl ModelSet {
 }
 
 /// The model client and what is known about its models.
-pub fn models(config: &Config) -> Result<ModelSet, Error> {
+pub fn models(config: &RunConfig) -> Result<ModelSet, Error> {
     let Settings { api, models, .. } = &config.settings;
     let named = resolve_family(&config.model.name, &models.families);
     if let Some(path) = &models.script {
@@ -56,7 +56,7 @@ pub fn models(config: &Config) -> Result<ModelSet, Error> {
 
 /// The models of a configuration, and nobody to ask: for sessions that are only played again. Which model it was is named in
 /// full, since a script may have named another.
-pub fn silent_models(config: &Config) -> Result<ModelSet, Error> {
+pub fn silent_models(config: &RunConfig) -> Result<ModelSet, Error> {
     let models = &config.settings.models;
     let named = resolve_family(&config.model.name, &models.families);
     let known = models.script.is_some();
@@ -80,7 +80,7 @@ impl ModelClient for Silence {
 }
 
 /// The ids of the models that take over. One that does so from itself, or twice, is a mistake.
-fn fallbacks(config: &Config, main: &str) -> Result<Vec<String>, Error> {
+fn fallbacks(config: &RunConfig, main: &str) -> Result<Vec<String>, Error> {
     let mut ids = Vec::new();
     for name in &config.fallbacks {
         let id = resolve_family(name, &config.settings.models.families).to_owned();
@@ -93,7 +93,7 @@ fn fallbacks(config: &Config, main: &str) -> Result<Vec<String>, Error> {
 }
 
 /// The model for summaries in the background. Where we do not know the model, we do not know its siblings either.
-fn small(main: &ModelCard, models: &Models) -> ModelCard {
+fn small(main: &ModelCard, models: &ModelSettings) -> ModelCard {
     match &models.small {
         Some(name) => model_card(resolve_family(name, &models.families)),
         None if model_card(&main.id).known || models.families.contains_key("haiku") => {
@@ -104,7 +104,7 @@ fn small(main: &ModelCard, models: &Models) -> ModelCard {
 }
 
 /// Whether somebody said where to go or who asks.
-pub fn can_reach(api: &Api) -> bool {
+pub fn can_reach(api: &ApiSettings) -> bool {
     let names_credentials =
         |name: &str| name.eq_ignore_ascii_case("x-api-key") || name.eq_ignore_ascii_case("authorization");
     api.key.is_some()
@@ -113,7 +113,7 @@ pub fn can_reach(api: &Api) -> bool {
         || api.headers.iter().any(|(name, _)| names_credentials(name))
 }
 
-fn card(name: &str, models: &Models) -> ModelCard {
+fn card(name: &str, models: &ModelSettings) -> ModelCard {
     let card = model_card(name);
     match models.window_tokens {
         Some(window_tokens) => {
@@ -126,7 +126,7 @@ fn card(name: &str, models: &Models) -> ModelCard {
     }
 }
 
-fn client_settings(api: &Api) -> AnthropicSettings {
+fn client_settings(api: &ApiSettings) -> AnthropicSettings {
     let defaults = AnthropicSettings::default();
     let limit = |standard: Option<Duration>| match api.silence_ms {
         None => standard,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{Config, SandboxPath};
+use windlass_config::{RunConfig, SandboxPath};
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
 use windlass_hooks::Confinement;
@@ -19,24 +19,24 @@ use crate::supervision::check_for_sandbox;
 const ENTRIES_MAX: usize = 20_000;
 
 /// Whether the settings ask for a sandbox.
-pub fn is_wanted(config: &Config) -> bool {
+pub fn is_wanted(config: &RunConfig) -> bool {
     config.files.sandbox.enabled.as_ref().is_some_and(|enabled| enabled.value)
 }
 
 /// Whether nothing starts where the sandbox cannot be had.
-pub fn must_be_there(config: &Config) -> bool {
+pub fn must_be_there(config: &RunConfig) -> bool {
     config.files.sandbox.fail_if_unavailable.as_ref().is_none_or(|switch| switch.value)
 }
 
 /// The sandbox that can be had here, whether the settings ask for it or not.
-pub fn available(config: &Config) -> Result<Sandbox, Unavailable> {
+pub fn available(config: &RunConfig) -> Result<Sandbox, Unavailable> {
     check_for_sandbox()?;
     Sandbox::prepare(&policy(config))
 }
 
 /// The sandbox for the commands of a run, if the settings ask for one. Where it cannot be had, nothing starts, unless the
 /// settings say that commands may then run without.
-pub fn prepare(config: &mut Config) -> Result<Option<Sandbox>, Error> {
+pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
     if !is_wanted(config) {
         return Ok(None);
     }
@@ -59,10 +59,11 @@ pub fn prepare(config: &mut Config) -> Result<Option<Sandbox>, Error> {
 }
 
 /// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
-pub fn of_hooks(config: &Config, sandbox: Option<&Sandbox>) -> Confinement {
+pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
     let wanted = &config.files.sandbox;
-    let is_on =
-        |switch: &Option<windlass_config::Sourced<bool>>| switch.as_ref().is_some_and(|switch| switch.value);
+    let is_on = |switch: &Option<windlass_config::SourcedValue<bool>>| {
+        switch.as_ref().is_some_and(|switch| switch.value)
+    };
     match sandbox {
         _ if !is_on(&wanted.enabled) || !is_on(&wanted.hooks) => Confinement::Free,
         Some(sandbox) => Confinement::In(sandbox.clone()),
@@ -71,9 +72,9 @@ pub fn of_hooks(config: &Config, sandbox: Option<&Sandbox>) -> Confinement {
 }
 
 /// Which commands run in the sandbox and what that spares, if the settings ask for one.
-pub fn sandboxing(config: &Config) -> Option<SandboxPermissions> {
+pub fn sandboxing(config: &RunConfig) -> Option<SandboxPermissions> {
     let wanted = &config.files.sandbox;
-    let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
+    let stated = |switch: &Option<windlass_config::SourcedValue<bool>>, standard| {
         switch.as_ref().map_or(standard, |switch| switch.value)
     };
     let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
@@ -87,7 +88,7 @@ pub fn sandboxing(config: &Config) -> Option<SandboxPermissions> {
 }
 
 /// What is said about a `sandbox.bwrapPath` that leads nowhere: another way to confine commands may be found without it.
-pub fn lost_bwrap(config: &Config) -> Option<String> {
+pub fn lost_bwrap(config: &RunConfig) -> Option<String> {
     let named = config.files.sandbox.bwrap.as_ref().filter(|named| !named.value.is_file())?;
     let path = named.value.display();
     Some(format!(
@@ -97,7 +98,7 @@ pub fn lost_bwrap(config: &Config) -> Option<String> {
 }
 
 /// What commands can reach, by the settings.
-pub fn policy(config: &Config) -> SandboxPolicy {
+pub fn policy(config: &RunConfig) -> SandboxPolicy {
     let wanted = &config.files.sandbox;
     let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
     let roots: Vec<PathBuf> =
@@ -184,16 +185,19 @@ fn denied(rules: &Rules, roots: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Variables that commands must not see.
-pub fn without_hidden(environment: Vec<(OsString, OsString)>, config: &Config) -> Vec<(OsString, OsString)> {
+pub fn without_hidden(
+    environment: Vec<(OsString, OsString)>,
+    config: &RunConfig,
+) -> Vec<(OsString, OsString)> {
     let hidden = &config.files.sandbox.hidden_variables;
     let is_hidden = |name: &OsString| hidden.iter().any(|variable| name.to_str() == Some(&variable.value));
     environment.into_iter().filter(|(name, _)| !is_hidden(name)).collect()
 }
 
 /// Decides which hosts commands may reach: those of the settings, and those that rules for fetching name.
-fn arbiter(config: &Config) -> Arbiter {
+fn arbiter(config: &RunConfig) -> Arbiter {
     let wanted = &config.files.sandbox;
-    let texts = |list: &[windlass_config::Sourced<String>]| {
+    let texts = |list: &[windlass_config::SourcedValue<String>]| {
         list.iter().map(|host| host.value.clone()).collect::<Vec<_>>()
     };
     let mut hosts = Hosts::default();

@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use windlass_config::{
-    Effective, Home, Place, Problem, ReportStore, SettingSources, Settings, SettingsFiles, SettingsPlaces,
-    Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
+    EffectiveSettings, Home, ProcessContext, ReportStore, SettingSources, Settings, SettingsFiles,
+    SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
 };
 use windlass_session::GitProgram;
 
@@ -46,7 +46,7 @@ pub struct LoadedSettings {
     /// The variables of the run and its commands.
     pub environment: BTreeMap<OsString, OsString>,
     /// What the files say together.
-    pub effective: Effective,
+    pub effective: EffectiveSettings,
     /// Our own home.
     pub home: Home,
     /// Where settings lie.
@@ -60,7 +60,7 @@ pub struct LoadedSettings {
 /// What the user should know about settings files that stops nothing.
 pub struct SettingsNotices {
     untrusted: Option<UntrustedProject>,
-    problems: Vec<Problem>,
+    problems: Vec<SettingsProblem>,
     files: SettingsFiles,
     store: Option<ReportStore>,
 }
@@ -99,7 +99,7 @@ impl SettingsNotices {
             Some(store) => store.take_unreported(&self.files, &self.problems),
             None => self.problems.iter().collect(),
         };
-        let (ignored, others): (Vec<&Problem>, Vec<&Problem>) =
+        let (ignored, others): (Vec<&SettingsProblem>, Vec<&SettingsProblem>) =
             new.into_iter().partition(|problem| problem.severity == Severity::Ignored);
         let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
         if !ignored.is_empty() {
@@ -120,14 +120,14 @@ pub fn settings(count: usize) -> String {
 }
 
 /// Where and as whom the process runs.
-pub fn place() -> Result<Place, Error> {
+pub fn place() -> Result<ProcessContext, Error> {
     let cwd = std::env::current_dir().map_err(Error::CurrentDirectory)?;
     let is_root = rustix::process::geteuid().is_root();
-    Ok(Place { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
+    Ok(ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
 }
 
 /// Every settings file, with the places it was looked for, and our own home.
-pub fn files(said: SettingsFlags<'_>, place: &Place) -> Result<(SettingsFiles, Home), Error> {
+pub fn files(said: SettingsFlags<'_>, place: &ProcessContext) -> Result<(SettingsFiles, Home), Error> {
     // Where our home is follows from the environment alone: no file may move it.
     let environment = said.environment();
     let bare = Settings::from_environment(environment.clone())?;
@@ -155,7 +155,7 @@ pub fn nobody_agrees(_: &SettingsFiles, _: &TrustState) -> bool {
 /// is called with the files and what was agreed to before, if somebody has to agree first.
 pub fn load(
     said: SettingsFlags<'_>,
-    place: &Place,
+    place: &ProcessContext,
     ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
 ) -> Result<LoadedSettings, Error> {
     read(said, place, ask)?.check()
@@ -172,14 +172,14 @@ pub struct SettingsReading {
     /// Whether the project acts.
     pub trusted: bool,
     /// What the files say together.
-    pub effective: Effective,
+    pub effective: EffectiveSettings,
     environment: BTreeMap<OsString, OsString>,
 }
 
 /// Reads the files and decides about trust.
 pub fn read(
     said: SettingsFlags<'_>,
-    place: &Place,
+    place: &ProcessContext,
     ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
 ) -> Result<SettingsReading, Error> {
     let (files, home) = files(said, place)?;
@@ -263,14 +263,14 @@ pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
 }
 
 /// Project settings that lie above the start directory.
-pub fn unread(files: &SettingsFiles) -> Vec<Problem> {
+pub fn unread(files: &SettingsFiles) -> Vec<SettingsProblem> {
     if !files.reads_project() {
         return Vec::new();
     }
     let start = files.places().start.display();
     let problem = |file: PathBuf| {
         let directory = file.ancestors().nth(2).unwrap_or(&file).display();
-        Problem {
+        SettingsProblem {
             what: format!("not read: windlass started in {start}"),
             advice: format!("Start it in {directory} to use these settings."),
             line: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
-use windlass_config::{Config, Settings};
+use windlass_config::{RunConfig, Settings};
 use windlass_ports::AnyTool;
 use windlass_sandbox::{Sandbox, VariableChanges};
 use windlass_tools::{
@@ -16,7 +16,7 @@ use crate::sandbox;
 use crate::supervision::launcher;
 
 /// The variables that commands start from.
-fn environment(config: &Config) -> Vec<(OsString, OsString)> {
+fn environment(config: &RunConfig) -> Vec<(OsString, OsString)> {
     if config.environment.is_empty() {
         return std::env::vars_os().collect();
     }
@@ -25,7 +25,7 @@ fn environment(config: &Config) -> Vec<(OsString, OsString)> {
 
 /// The tools, in the order the model sees them.
 pub(crate) fn tools(
-    config: &Config,
+    config: &RunConfig,
     session: Uuid,
     tasks: &Arc<Tasks>,
     (sandbox, later): (Option<Sandbox>, VariableChanges),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_config::Config;
-use windlass_engine::{CompactionPolicy, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_config::{RunConfig, Settings};
+use windlass_engine::{CompactionPolicy, Engine, Source, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_ports::AnyTool;
 use windlass_protocol::{ModelCard, SessionKey};
@@ -82,7 +82,7 @@ impl Default for Audience {
 
 /// Puts an engine together for given models.
 pub fn wire_models(
-    mut config: Config,
+    mut config: RunConfig,
     models: ModelSet,
     audience: &Audience,
     session: &SessionStorage,
@@ -106,22 +106,17 @@ pub fn wire_models(
     let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
-    let may_compact = config.context.compaction != CompactionPolicy::Off;
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, audience);
-    let builder = limits(Engine::builder(models.client, models.main), &config)?;
-    let mut builder = small_model_work(builder, &config, audience)
-        .fallback_models(models.fallbacks)
-        .small_model(models.small)
+    let run = engine_config(&config, &models, audience)?;
+    let may_compact = run.context.compaction != CompactionPolicy::Off;
+    let mut builder = Engine::builder(models.client, models.main)
+        .config(run)
         .tools(tools.clone())
         .lookout(Arc::new(Lookout::new(tasks.clone())))
         .tasks(tasks)
         .working_directory(config.cwd)
-        .source(audience.source.clone())
-        .permissions(config.permissions)
-        .memory(config.memory)
-        .redactor(redactor.clone())
-        .partial_messages(audience.partial_messages);
+        .redactor(redactor.clone());
     if let Some(path) = &session.results {
         builder = builder.results_directory(path.clone());
     }
@@ -157,41 +152,31 @@ pub fn wire_models(
     })
 }
 
-/// Every number that was stated.
-fn limits(builder: EngineBuilder, config: &Config) -> Result<EngineBuilder, Error> {
-    let limits = &config.settings.limits;
-    let schema =
-        config.json_schema.as_ref().map(|schema| answer_schema(schema.get(), limits.schema_retries_max));
-    Ok(builder
-        .thinking(config.thinking)
-        .effort(config.effort)
-        .answer(schema.transpose().map_err(Error::Schema)?)
-        .turns_max(config.turns_max)
-        .budget_usd(config.budget_usd)
-        .task_budget(config.task_budget)
-        .token_budget(limits.token_budget)
-        .continuation(limits.continuation)
-        .output(limits.output)
-        .context(config.context)
-        .retry(config.settings.retry)
-        .repeats(limits.repeats)
-        .stop_hook_blocks_max(limits.stop_hook_blocks_max)
-        .pauses_max(limits.pauses_max)
-        .shared_calls_max(limits.shared_calls_max)
-        .early_start(limits.early_start))
-}
-
-/// What the small model does for whoever watches. Unless it is asked for, nothing is spent on a model that the user did not
-/// choose.
-fn small_model_work(builder: EngineBuilder, config: &Config, audience: &Audience) -> EngineBuilder {
-    let (limits, is_chosen) = (&config.settings.limits, config.settings.models.small.is_some());
-    let is_person = audience.source == Source::Repl;
-    let suggestions = audience.prompt_suggestions.or(limits.prompt_suggestions);
-    builder
-        .tool_use_summaries(
-            limits.tool_use_summaries.unwrap_or(is_chosen && (is_person || audience.reads_lines)),
-        )
-        .prompt_suggestions(suggestions.unwrap_or(is_chosen && is_person))
+/// What an engine goes by: what was stated, and what follows from the models and from whoever reads.
+fn engine_config(
+    config: &RunConfig,
+    models: &ModelSet,
+    audience: &Audience,
+) -> Result<windlass_engine::Config, Error> {
+    let Settings { run, models: stated, .. } = &config.settings;
+    let schema = config.json_schema.as_ref();
+    let answer = schema.map(|schema| answer_schema(schema.get(), stated.schema_retries_max));
+    // Unless it is asked for, nothing is spent on a small model that the user did not choose.
+    let (is_chosen, is_person) = (stated.small.is_some(), audience.source == Source::Repl);
+    let suggestions = audience.prompt_suggestions.or(stated.prompt_suggestions);
+    Ok(windlass_engine::Config {
+        answer: answer.transpose().map_err(Error::Schema)?,
+        source: audience.source.clone(),
+        fallbacks: models.fallbacks.as_slice().into(),
+        small_model: models.small.clone(),
+        tool_use_summaries: stated
+            .tool_use_summaries
+            .unwrap_or(is_chosen && (is_person || audience.reads_lines)),
+        prompt_suggestions: suggestions.unwrap_or(is_chosen && is_person),
+        partial_messages: audience.partial_messages,
+        permissions: config.permissions.clone(),
+        ..run.clone()
+    })
 }
 
 /// A path as hosts read it.
@@ -199,7 +184,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn setup(config: &Config, card: &ModelCard, audience: &Audience) -> SessionSetup {
+fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSetup {
     let api = &config.settings.api;
     SessionSetup {
         additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
-use windlass_config::{Area, VARIABLES};
+use windlass_config::{VARIABLES, VariableArea};
 
 use crate::arguments::command_tree;
 use crate::arguments::{Arguments, COMMANDS};
@@ -122,7 +122,7 @@ fn environment() -> String {
         "Windlass reads environment variables once, at the start. An empty one counts as unset; an invalid value \
          is an error.\n",
     );
-    for area in Area::ALL {
+    for area in VariableArea::ALL {
         let _ = write!(text, "\n{}:\n", area.title());
         for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
             let _ = write!(

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Args, Parser, Subcommand};
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
 use windlass::settings::{self, SettingsFlags, nobody_agrees};
-use windlass_config::{Config, Flags};
+use windlass_config::{Flags, RunConfig};
 use windlass_sandbox::{child_environment, run_command, tried_sandbox};
 
 use crate::arguments::Request;
@@ -68,12 +68,12 @@ pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
     }
 }
 
-fn config() -> Result<Config, CommandError> {
+fn config() -> Result<RunConfig, CommandError> {
     let place = settings::place()?;
     let held =
         settings::load(SettingsFlags { headless: true, ..SettingsFlags::default() }, &place, nobody_agrees)?;
     held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
-    let config = Config::with_files(held.settings, &Flags::default(), &place, held.effective.settings);
+    let config = RunConfig::with_files(held.settings, &Flags::default(), &place, held.effective.settings);
     let mut config = config?;
     config.environment = held.environment;
     Ok(config)

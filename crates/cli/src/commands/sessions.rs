@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass::settings;
-use windlass_config::{Home, Place, Settings};
+use windlass_config::{Home, ProcessContext, Settings};
 use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
 use windlass_text::time::now_ms;
 
@@ -37,7 +37,7 @@ impl Ground {
         let cwd = std::env::current_dir().map_err(|error| {
             format!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
-        let place = Place {
+        let place = ProcessContext {
             cwd: cwd.clone(),
             is_root: false,
             home: std::env::home_dir(),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use windlass_config::{Granted, Place, SettingsFiles, TrustState, TrustStore, TrustedProject};
+use windlass_config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
 
 use crate::arguments::Request;
 use crate::arguments::command_tree;
@@ -65,13 +65,13 @@ fn perform(command: &Command) -> Result<String, CommandError> {
         Command::List => list(&store),
         Command::Remove { directory: None } => remove(&files, &store),
         Command::Remove { directory: Some(directory) } => {
-            let there = Place { cwd: place.cwd.join(directory), ..place };
+            let there = ProcessContext { cwd: place.cwd.join(directory), ..place };
             remove(&project(&there)?.0, &store)
         }
     }
 }
 
-fn project(place: &Place) -> Result<(SettingsFiles, TrustStore), CommandError> {
+fn project(place: &ProcessContext) -> Result<(SettingsFiles, TrustStore), CommandError> {
     let (files, home) = settings::files(SettingsFlags { headless: true, ..SettingsFlags::default() }, place)?;
     let path =
         home.directory().ok_or("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
@@ -102,7 +102,7 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandEr
         TrustState::NeverAsked | TrustState::Changed { .. } => "To trust it, run `windlass trust add`.\n",
     };
     let unread = unread(files);
-    Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list(files)))
+    Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list()))
 }
 
 fn unread(files: &SettingsFiles) -> String {
@@ -123,7 +123,7 @@ fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError
         return Ok(nothing_acts(files));
     }
     let granted = store.grant(files.places(), &parts)?;
-    if granted == Granted::ForThisSession {
+    if granted == TrustGrant::ForThisSession {
         return Err("a home directory cannot be trusted permanently. Use --trust-project for one run.".into());
     }
     status(files, store)

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::Value;
-use windlass_config::{SettingsFiles, ShownValue, TrustState};
+use windlass_config::{HookFileChange, PartContent, SettingsFiles, ShownValue, TrustState};
 use windlass_secrets::Redactor;
 
 use crate::display;
@@ -23,61 +22,68 @@ pub(crate) fn question(files: &SettingsFiles, state: &TrustState) -> String {
         TrustState::NeverAsked | TrustState::Trusted => {
             format!(
                 "The project in {root} brings its own settings, which would take effect:\n{}",
-                acting.list(files)
+                acting.list()
             )
         }
     }
 }
 
 /// By part, the files it names that are not what they were.
-type ChangedFiles = BTreeMap<String, Vec<String>>;
+type ChangedFiles = BTreeMap<PartContent, Vec<HookFileChange>>;
 
-/// The values of a project that would act. There may be very many, so most are found by their part.
+/// The settings of a project that would act, each with its value and where it stands.
 pub(crate) struct ActingSettings {
-    /// The first value of each part that is known from the value alone.
-    by_part: BTreeMap<String, ShownValue>,
-    /// The others.
-    values: Vec<ShownValue>,
+    parts: Vec<PartContent>,
+    values: BTreeMap<PartContent, ShownValue>,
     start: PathBuf,
 }
 
 impl ActingSettings {
     pub(crate) fn of(files: &SettingsFiles) -> Self {
-        Self::new(files.acting(), files.places().start.clone())
+        let parts = files.parts();
+        let parts = parts.list().iter().map(|part| (part.content.clone(), part.shown.clone()));
+        Self::new(parts, files.places().start.clone())
     }
 
-    fn new(all: Vec<ShownValue>, start: PathBuf) -> Self {
-        let (mut by_part, mut values) = (BTreeMap::new(), Vec::new());
-        for value in all {
-            match part_of(&value) {
-                Some(part) => _ = by_part.entry(part).or_insert(value),
-                None => values.push(value),
+    fn new(all: impl Iterator<Item = (PartContent, Option<ShownValue>)>, start: PathBuf) -> Self {
+        let (mut parts, mut values) = (Vec::new(), BTreeMap::new());
+        for (part, value) in all {
+            if let Some(value) = value {
+                values.entry(part.clone()).or_insert(value);
             }
+            parts.push(part);
         }
-        Self { by_part, values, start }
+        Self { parts, values, start }
     }
 
     /// Every part in a line of its own.
-    pub(crate) fn list(&self, files: &SettingsFiles) -> String {
-        let parts = files.parts();
-        let lines: Vec<String> = parts.list().iter().map(|part| self.part(&part.what)).collect();
+    pub(crate) fn list(&self) -> String {
+        let lines: Vec<String> = self.parts.iter().map(|part| self.part(part)).collect();
         display::listed(&lines, "  ")
     }
 
     /// What changed, what is new and what is gone, each part once. Of what names files, `files` says which are not what they were.
-    pub(crate) fn difference(&self, added: &[String], removed: &[String], files: &ChangedFiles) -> String {
-        let (now, before) = (by_name(added), by_name(removed));
-        // Where several have the same beginning, nobody knows which became which.
-        let both = |part: &str| match (now.get(name(part))?.as_slice(), before.get(name(part))?.as_slice()) {
-            ([now], [before]) => Some((*before, *now)),
-            _ => None,
+    pub(crate) fn difference(
+        &self,
+        added: &[PartContent],
+        removed: &[PartContent],
+        files: &ChangedFiles,
+    ) -> String {
+        let (now, before) = (by_subject(added), by_subject(removed));
+        // Where several have the same subject, nobody knows which became which.
+        let both = |part: &PartContent| {
+            let subject = Subject::of(part);
+            match (now.get(&subject)?.as_slice(), before.get(&subject)?.as_slice()) {
+                ([now], [before]) => Some((*before, *now)),
+                _ => None,
+            }
         };
-        let pairs = added.iter().filter_map(|part| both(part));
+        let pairs = added.iter().filter_map(both);
         let changed: Vec<String> = pairs.map(|(before, now)| self.change(before, now, files)).collect();
         let new = added.iter().filter(|part| both(part).is_none());
         let gone = removed.iter().filter(|part| both(part).is_none());
         let new: Vec<String> = new.map(|part| self.part(part)).collect();
-        let gone: Vec<String> = gone.map(|part| without_secrets(part)).collect();
+        let gone: Vec<String> = gone.map(|part| without_secrets(&part.to_string())).collect();
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =
@@ -86,107 +92,75 @@ impl ActingSettings {
     }
 
     /// A part as it was and as it is. Of what a variable was, only a hash is kept.
-    fn change(&self, before: &str, now: &str, files: &ChangedFiles) -> String {
-        let (value, name) = (self.value(now), name(now));
-        let place = value.map(|value| self.place(value)).unwrap_or_default();
-        let told = match value {
-            Some(value) if name.starts_with("variable ") => format!("{now} (now {})", text(value)),
-            _ if before == now => {
-                let files = files.get(now).map(|files| format!("; {}", files.join(", ")));
-                format!("{now}{}", files.unwrap_or_default())
+    fn change(&self, before: &PartContent, now: &PartContent, files: &ChangedFiles) -> String {
+        let told = match (before, now, self.values.get(now)) {
+            (_, PartContent::Variable(_), Some(value)) => format!("{now} (now {})", text(value)),
+            (PartContent::Hook { handlers: was, .. }, PartContent::Hook { event, handlers }, _)
+                if was != handlers =>
+            {
+                format!("hook on {event}: {} → {}", was.trim(), handlers.trim())
+            }
+            (PartContent::PermissionMode(was), PartContent::PermissionMode(mode), _) if was != mode => {
+                format!("permission mode {} → {}", was.trim(), mode.trim())
             }
             _ => {
-                let rest = |part: &str| part.get(name.len()..).unwrap_or_default().trim().to_owned();
-                format!("{name} {} → {}", rest(before), rest(now))
+                let files: Vec<String> = files.get(now).into_iter().flatten().map(file_change).collect();
+                if files.is_empty() { now.to_string() } else { format!("{now}; {}", files.join(", ")) }
             }
         };
-        without_secrets(&format!("{told}{place}"))
+        without_secrets(&format!("{told}{}", self.place(now)))
     }
 
     /// A part with its value and where it stands.
-    fn part(&self, what: &str) -> String {
-        let Some(value) = self.value(what) else { return without_secrets(what) };
-        let place = self.place(value);
-        let is_variable = what.starts_with("variable ");
-        let told = if is_variable { format!("{what} = {}", text(value)) } else { what.to_owned() };
-        without_secrets(&format!("{told}{place}"))
+    fn part(&self, part: &PartContent) -> String {
+        let value = match (part, self.values.get(part)) {
+            (PartContent::Variable(_), Some(value)) => format!(" = {}", text(value)),
+            _ => String::new(),
+        };
+        without_secrets(&format!("{part}{value}{}", self.place(part)))
     }
 
-    fn value(&self, what: &str) -> Option<&ShownValue> {
-        self.by_part.get(what).or_else(|| self.values.iter().find(|value| is_of(value, what)))
-    }
-
-    fn place(&self, value: &ShownValue) -> String {
-        let file = value.file.as_deref().map(|file| display::short_path(file, &self.start));
-        file.map(|file| format!(" ({file}:{})", value.line)).unwrap_or_default()
-    }
-}
-
-/// The beginning of a part that stays when its content changes.
-fn name(part: &str) -> &str {
-    const MODE: &str = "permission mode";
-    let has_name = part.starts_with("hook on ");
-    match part.find(':') {
-        _ if part.starts_with(MODE) => MODE,
-        Some(end) if has_name => &part[..=end],
-        _ => part,
+    /// Where a part stands.
+    fn place(&self, part: &PartContent) -> String {
+        let value = self.values.get(part);
+        let place = value.and_then(|value| Some((value.file.as_deref()?, value.line)));
+        let place = place.map(|(file, line)| format!(" ({}:{line})", display::short_path(file, &self.start)));
+        place.unwrap_or_default()
     }
 }
 
-/// Parts by the beginning that stays.
-fn by_name(parts: &[String]) -> BTreeMap<&str, Vec<&str>> {
-    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+/// What of a part stays when its content changes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Subject<'a> {
+    Mode,
+    HooksOn(&'a str),
+    Other(&'a PartContent),
+}
+
+impl<'a> Subject<'a> {
+    fn of(part: &'a PartContent) -> Self {
+        match part {
+            PartContent::PermissionMode(_) => Self::Mode,
+            PartContent::Hook { event, .. } => Self::HooksOn(event),
+            other => Self::Other(other),
+        }
+    }
+}
+
+fn by_subject(parts: &[PartContent]) -> BTreeMap<Subject<'_>, Vec<&PartContent>> {
+    let mut subjects: BTreeMap<Subject<'_>, Vec<&PartContent>> = BTreeMap::new();
     for part in parts {
-        names.entry(name(part)).or_default().push(part);
+        subjects.entry(Subject::of(part)).or_default().push(part);
     }
-    names
+    subjects
 }
 
-/// The key of a value without its place in a list.
-fn key(value: &ShownValue) -> &str {
-    value.key.split('[').next().unwrap_or_default()
-}
-
-/// How the part of a value begins.
-fn begins(key: &str) -> &str {
-    match key {
-        "permissions.allow" => "allow rule",
-        "permissions.additionalDirectories" => "working directory",
-        "permissions.defaultMode" => "permission mode",
-        _ => key,
+fn file_change(change: &HookFileChange) -> String {
+    match change {
+        HookFileChange::Edited(name) => format!("{name} changed"),
+        HookFileChange::Added(name) => format!("{name} is new"),
+        HookFileChange::Removed(name) => format!("{name} is gone"),
     }
-}
-
-/// The part that tells of a value, if it is known from the value alone.
-fn part_of(value: &ShownValue) -> Option<String> {
-    let key = key(value);
-    match key.split_once('.') {
-        Some(("env", name)) => Some(format!("variable {name}")),
-        Some(("hooks", _)) => None,
-        _ => {
-            let text: String = serde_json::from_str(&value.value_json).ok()?;
-            Some(format!("{} {text}", begins(key)))
-        }
-    }
-}
-
-/// Whether a part tells of a value that is not known by its text: a group of hooks, or an object.
-fn is_of(value: &ShownValue, part: &str) -> bool {
-    let key = key(value);
-    match key.split_once('.') {
-        Some(("hooks", event)) => {
-            let content: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
-            let runs = part.strip_prefix("hook on ").and_then(|part| part.strip_prefix(event));
-            runs.is_some_and(|runs| commands(&content).all(|command| runs.contains(command)))
-        }
-        _ => part.strip_prefix(begins(key)).is_some_and(|rest| rest.starts_with(' ')),
-    }
-}
-
-/// What a group of hooks runs.
-fn commands(group: &Value) -> impl Iterator<Item = &str> {
-    let hooks = group["hooks"].as_array().into_iter().flatten();
-    hooks.filter_map(|hook| hook["command"].as_str().or_else(|| hook["url"].as_str()))
 }
 
 /// A value as it is shown; every character of it can be seen.
@@ -207,22 +181,24 @@ mod tests {
         let value = |key: &str, json: &str, line| ShownValue {
             key: key.into(),
             value_json: json.into(),
-            level: windlass_config::Level::Project,
+            level: windlass_config::SettingsLevel::Project,
             file: Some("/app/.claude/settings.json".into()),
             line,
         };
-        let values = vec![
-            value("env.MODE", "\"full\"", 2),
-            value("hooks.Stop[0]", r#"{"hooks": [{"type": "command", "command": "new"}]}"#, 3),
-            value("permissions.allow[0]", "\"Bash(a)\"", 4),
-            value("permissions.allow[1]", "\"Bash(b)\"", 5),
+        let content = |sentence: &str| PartContent::from(sentence.to_owned());
+        let parts = [
+            ("variable MODE", value("env.MODE", "\"full\"", 2)),
+            ("hook on Stop: new", value("hooks.Stop", "{}", 3)),
+            ("allow rule Bash(a)", value("permissions.allow", "\"Bash(a)\"", 4)),
+            ("allow rule Bash(b)", value("permissions.allow", "\"Bash(b)\"", 5)),
         ];
-        let acting = ActingSettings::new(values, "/app".into());
+        let parts = parts.into_iter().map(|(sentence, value)| (content(sentence), Some(value)));
+        let acting = ActingSettings::new(parts, "/app".into());
         let check = |added: &[&str], removed: &[&str], expected: &str| {
-            let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-            let files =
-                ChangedFiles::from([("hook on Stop: new".to_owned(), texts(&["a changed", "b is new"]))]);
-            assert_eq!(acting.difference(&texts(added), &texts(removed), &files), expected);
+            let contents = |list: &[&str]| list.iter().map(|text| content(text)).collect::<Vec<_>>();
+            let changed = vec![HookFileChange::Edited("a".into()), HookFileChange::Added("b".into())];
+            let files = ChangedFiles::from([(content("hook on Stop: new"), changed)]);
+            assert_eq!(acting.difference(&contents(added), &contents(removed), &files), expected);
         };
         let at = "(.claude/settings.json";
         check(

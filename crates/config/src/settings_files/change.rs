@@ -36,7 +36,7 @@ impl SettingsTarget {
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedChange {
     /// The file that was meant.
     pub file: PathBuf,
     /// What the user should know about it.
@@ -109,7 +109,7 @@ fn check_doubles(file: &Path) -> Result<(), String> {
 
 impl SettingsPlaces {
     /// Keeps a change of the permissions in the files it is to go to; nothing is written for one that ends with the session.
-    pub fn keep(&self, update: &PermissionUpdate) -> Result<Option<Saved>, ChangeError> {
+    pub fn keep(&self, update: &PermissionUpdate) -> Result<Option<SavedChange>, ChangeError> {
         SettingsTarget::of(update.destination)
             .map(|kept| self.change_permissions(kept, &update.change))
             .transpose()
@@ -119,7 +119,7 @@ impl SettingsPlaces {
         &self,
         destination: SettingsTarget,
         change: &PermissionChange,
-    ) -> Result<Saved, ChangeError> {
+    ) -> Result<SavedChange, ChangeError> {
         if let PermissionChange::SetMode(mode) = change {
             check_mode(mode, destination)?;
         }
@@ -128,12 +128,12 @@ impl SettingsPlaces {
         let is_new = !file.exists();
         let elsewhere = self.change_others(destination, &file, change)?;
         if is_new && only_takes_away(change) {
-            return Ok(Saved { file, notice: elsewhere });
+            return Ok(SavedChange { file, notice: elsewhere });
         }
         update_settings(&file, |settings| apply(change, settings))?;
         let in_repository = destination == SettingsTarget::Local && self.repository.is_some();
         let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
-        Ok(Saved { file, notice: elsewhere.or(notice) })
+        Ok(SavedChange { file, notice: elsewhere.or(notice) })
     }
 
     /// Takes away what stands in other files of the destination. The user's settings for other agents are only read, so what stands there

@@ -8,9 +8,9 @@ use super::json::{JsonContent, JsonNode, Member, TextPosition};
 use super::keys::{self, KEYS, ValueType};
 use super::nearest::{may_protect, meant};
 use super::origin::SettingsSource;
-use super::problem::{Problem, Severity};
+use super::problem::{SettingsProblem, Severity};
 use super::tree::{Leaf, SettingsList, SettingsTree};
-use super::visible::short;
+use super::visible_text::short;
 
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
@@ -25,9 +25,9 @@ const HOOKS_STOP: &str = "Correct it: nothing starts without a hook whose \"onFa
 /// What one file says.
 pub(crate) struct CheckedFile {
     pub(crate) tree: SettingsTree,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<SettingsProblem>,
     /// Hooks that nothing passes without, and that cannot be found: where hooks count at all, nothing may start.
-    pub(crate) lost_hooks: Vec<Problem>,
+    pub(crate) lost_hooks: Vec<SettingsProblem>,
 }
 
 /// Reads the settings of one file.
@@ -44,15 +44,15 @@ pub(crate) fn check(node: &JsonNode, source: &SettingsSource) -> CheckedFile {
     if checker.untold > 0 {
         let what = format!("{} more values are left out", checker.untold);
         let (origin, advice) = (source.origin(node.at), "Correct the others first.");
-        checker.problems.push(Problem::at(&origin, Severity::Warning, what, advice));
+        checker.problems.push(SettingsProblem::at(&origin, Severity::Warning, what, advice));
     }
     CheckedFile { tree, problems: checker.problems, lost_hooks: checker.lost_hooks }
 }
 
 struct Checker<'a> {
     source: &'a SettingsSource,
-    problems: Vec<Problem>,
-    lost_hooks: Vec<Problem>,
+    problems: Vec<SettingsProblem>,
+    lost_hooks: Vec<SettingsProblem>,
     untold: usize,
 }
 
@@ -72,7 +72,7 @@ impl Checker<'_> {
             self.untold += 1;
             return;
         }
-        self.problems.push(Problem::at(&self.source.origin(at), severity, what, advice));
+        self.problems.push(SettingsProblem::at(&self.source.origin(at), severity, what, advice));
     }
 
     /// The members of an object whose names are keys.
@@ -249,7 +249,7 @@ impl Checker<'_> {
     fn lost_hooks(&mut self, node: &JsonNode, what: String) {
         if blocks_on_failure(&node.to_value()) {
             let origin = self.source.origin(node.at);
-            self.lost_hooks.push(Problem::at(&origin, Severity::Fatal, what, HOOKS_STOP));
+            self.lost_hooks.push(SettingsProblem::at(&origin, Severity::Fatal, what, HOOKS_STOP));
         } else {
             self.tell(node.at, Severity::Warning, what, HOOKS_LEFT_OUT);
         }

@@ -7,28 +7,28 @@ use serde_json::Value;
 use super::SettingsFiles;
 use super::file_settings::{self, FileSettings};
 use super::keys::{KEYS, ValueType};
-use super::origin::{Level, SettingsSource, Sourced};
-use super::problem::{Problem, Severity};
+use super::origin::{SettingsLevel, SettingsSource, SourcedValue};
+use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
 
 /// What holds, and what was left out.
 #[derive(Clone)]
-pub struct Effective {
+pub struct EffectiveSettings {
     /// The settings.
     pub settings: FileSettings,
     /// What is wrong with the files, and what in them has no effect.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SettingsProblem>,
     /// Settings that are known and have no effect yet, each once.
-    pub unsupported: Vec<Sourced<String>>,
+    pub unsupported: Vec<SourcedValue<String>>,
     /// What came with the project and waits for trust.
     pub skipped: Vec<String>,
     pub(crate) tree: SettingsTree,
 }
 
 /// The tree may hold secrets.
-impl fmt::Debug for Effective {
+impl fmt::Debug for EffectiveSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Effective")
+        f.debug_struct("EffectiveSettings")
             .field("settings", &self.settings)
             .field("problems", &self.problems)
             .field("unsupported", &self.unsupported)
@@ -41,26 +41,26 @@ impl fmt::Debug for Effective {
 const SANDBOX: &str = "sandbox.enabled";
 const HOOKS_OFF: &str = "disableAllHooks";
 
-impl Effective {
+impl EffectiveSettings {
     /// Why nothing may start, if so.
     #[must_use]
-    pub fn fatal(&self) -> Option<&Problem> {
+    pub fn fatal(&self) -> Option<&SettingsProblem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Fatal)
     }
 
     /// What holds under a full name, such as `statusLine` or `worktree.sparsePaths`, and where its first value stands: for what has no
     /// type of its own here.
     #[must_use]
-    pub fn value(&self, path: &str) -> Option<Sourced<Value>> {
+    pub fn value(&self, path: &str) -> Option<SourcedValue<Value>> {
         let tree = self.tree.get(path)?;
-        Some(Sourced { value: tree.to_value(), origin: tree.origin()?.clone() })
+        Some(SourcedValue { value: tree.to_value(), origin: tree.origin()?.clone() })
     }
 }
 
 impl SettingsFiles {
     /// Makes one set of settings of all files. Without trust, what came with the project and would act is left out.
     #[must_use]
-    pub fn effective(&self, trusted: bool) -> Effective {
+    pub fn effective(&self, trusted: bool) -> EffectiveSettings {
         let locks = closed_locks(&self.files);
         let mut problems = self.problems.clone();
         let (mut tree, mut idle) = (SettingsTree::default(), Vec::new());
@@ -73,7 +73,7 @@ impl SettingsFiles {
                 // Who turned it on first decides what that spares.
                 file.take(SANDBOX);
             }
-            if source.level != Level::Managed {
+            if source.level != SettingsLevel::Managed {
                 apply_locks(&locks, &mut file, source, &mut problems);
             }
             tree.put(file, "");
@@ -91,7 +91,7 @@ impl SettingsFiles {
         problems.extend(masks(&tree));
         let places = &self.places;
         let settings = file_settings::settings(&tree, &places.start, places.home.as_deref());
-        Effective {
+        EffectiveSettings {
             settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
             unsupported,
@@ -108,41 +108,41 @@ impl SettingsFiles {
         trusted: bool,
         locks: &'a [Lock],
         tree: &'a SettingsTree,
-    ) -> impl Iterator<Item = Problem> + 'a {
+    ) -> impl Iterator<Item = SettingsProblem> + 'a {
         let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
         let are_locked = locks.iter().any(|(_, path)| *path == "hooks");
         self.lost_hooks.iter().map(move |(file, problem)| {
             let source = self.files.get(*file).map(|(source, _)| source);
             let is_idle = source.is_some_and(|source| {
-                let is_managed = source.level == Level::Managed;
-                let is_off = off.is_some_and(|by| by == Level::Managed || !is_managed);
+                let is_managed = source.level == SettingsLevel::Managed;
+                let is_off = off.is_some_and(|by| by == SettingsLevel::Managed || !is_managed);
                 is_off || (source.foreign && !trusted) || (!is_managed && are_locked)
             });
             let severity = if is_idle { Severity::Warning } else { problem.severity };
-            Problem { severity, ..problem.clone() }
+            SettingsProblem { severity, ..problem.clone() }
         })
     }
 
     /// What is said about the servers of the project: nothing starts them.
-    fn servers(&self) -> Option<Problem> {
+    fn servers(&self) -> Option<SettingsProblem> {
         let file = self.places.start.join(".mcp.json");
         let what = "MCP servers: Not supported yet; ignored";
         (self.sources.project && file.symlink_metadata().is_ok())
-            .then(|| Problem::with_file(&file, Severity::Ignored, what.into(), ""))
+            .then(|| SettingsProblem::with_file(&file, Severity::Ignored, what.into(), ""))
     }
 
     fn skipped(&self) -> Vec<String> {
-        self.parts().list().iter().map(|part| part.what.clone()).collect()
+        self.parts().list().iter().map(|part| part.content.to_string()).collect()
     }
 }
 
 /// Leaves out what waits for trust. What does nothing yet is left out in any case, since nobody agreed to it, and is given back.
-fn hold_back(file: &mut SettingsTree, trusted: bool) -> Vec<Sourced<String>> {
+fn hold_back(file: &mut SettingsTree, trusted: bool) -> Vec<SourcedValue<String>> {
     let mut idle = Vec::new();
     for key in KEYS.iter().filter(|key| key.waits && !(trusted && key.acts)) {
         let origin = file.take(key.path).and_then(|taken| taken.origin().cloned());
         idle.extend(
-            origin.filter(|_| !key.acts).map(|origin| Sourced { value: key.path.to_owned(), origin }),
+            origin.filter(|_| !key.acts).map(|origin| SourcedValue { value: key.path.to_owned(), origin }),
         );
     }
     idle
@@ -161,7 +161,7 @@ const LOCKS: [Lock; 4] = [
 /// The locks that the administrator closed.
 fn closed_locks(files: &[(SettingsSource, SettingsTree)]) -> Vec<Lock> {
     let mut managed = SettingsTree::default();
-    for (_, file) in files.iter().filter(|(source, _)| source.level == Level::Managed) {
+    for (_, file) in files.iter().filter(|(source, _)| source.level == SettingsLevel::Managed) {
         managed.put(file.clone(), "");
     }
     let is_closed = |(lock, _): &Lock| managed.leaf(lock).is_some_and(|leaf| leaf.value == true);
@@ -173,54 +173,54 @@ fn apply_locks(
     locks: &[Lock],
     file: &mut SettingsTree,
     source: &SettingsSource,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SettingsProblem>,
 ) {
     for (lock, path) in locks {
         let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
         let what = format!("`{path}` is ignored in {}", source.what());
         let advice = format!("The administrator set `{lock}`.");
-        problems.push(Problem::at(&origin, Severity::Notice, what, &advice));
+        problems.push(SettingsProblem::at(&origin, Severity::Notice, what, &advice));
     }
 }
 
 /// `disableAllHooks` of the administrator turns off every hook, that of others only those of others.
 fn turn_hooks_off(tree: &mut SettingsTree) {
     let Some(off) = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true) else { return };
-    if off.origin.level == Level::Managed {
+    if off.origin.level == SettingsLevel::Managed {
         tree.take("hooks");
         return;
     }
     let Some(SettingsTree::Object(events)) = tree.get_mut("hooks") else { return };
     for event in events.values_mut() {
         if let SettingsTree::List(list) = event {
-            list.items.retain(|item| item.origin.level == Level::Managed);
+            list.items.retain(|item| item.origin.level == SettingsLevel::Managed);
         }
     }
 }
 
-fn unsupported(tree: &SettingsTree) -> Vec<Sourced<String>> {
+fn unsupported(tree: &SettingsTree) -> Vec<SourcedValue<String>> {
     let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, ValueType::Group));
     let found = idle.filter_map(|key| {
         let origin = tree.get(key.path)?.origin()?.clone();
-        Some(Sourced { value: key.path.to_owned(), origin })
+        Some(SourcedValue { value: key.path.to_owned(), origin })
     });
     found.collect()
 }
 
 /// Secrets that should be replaced by a placeholder are hidden instead.
-fn masks(tree: &SettingsTree) -> Vec<Problem> {
+fn masks(tree: &SettingsTree) -> Vec<SettingsProblem> {
     let lists = ["sandbox.credentials.files", "sandbox.credentials.envVars"];
     let items = lists.into_iter().filter_map(|path| Some((path, tree.list(path)?)));
     let items = items.flat_map(|(path, list)| list.items.iter().map(move |item| (path, item)));
     let masks = items.filter(|(_, item)| item.value["mode"] == "mask");
     let told = masks.map(|(path, item)| {
         let what = format!("`{path}` with \"mask\" removes the secret without a placeholder");
-        Problem::at(&item.origin, Severity::Notice, what, "Placeholders are not supported yet.")
+        SettingsProblem::at(&item.origin, Severity::Notice, what, "Placeholders are not supported yet.")
     });
     told.collect()
 }
 
-fn no_effect(key: &Sourced<String>) -> Problem {
+fn no_effect(key: &SourcedValue<String>) -> SettingsProblem {
     let what = format!("`{}`: Not supported yet; ignored", key.value);
-    Problem::at(&key.origin, Severity::Ignored, what, "")
+    SettingsProblem::at(&key.origin, Severity::Ignored, what, "")
 }

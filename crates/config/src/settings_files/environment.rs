@@ -3,11 +3,55 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use serde_json::Value;
+
 use super::file_settings::FileSettings;
+use super::tree::SettingsTree;
 use crate::{ConfigError, Settings, VARIABLES};
 
 /// The environment of a run.
 type Environment = BTreeMap<OsString, OsString>;
+
+/// Settings that say the same as a variable: the key, the variable, and how it would say it.
+const STAND_INS: [(&str, &str, fn(&Value) -> Option<String>); 10] = [
+    ("model", "ANTHROPIC_MODEL", text),
+    ("effortLevel", "CLAUDE_CODE_EFFORT_LEVEL", text),
+    ("alwaysThinkingEnabled", "MAX_THINKING_TOKENS", |value| (*value == false).then(|| "0".to_owned())),
+    ("autoCompactEnabled", "DISABLE_AUTO_COMPACT", one_if_off),
+    ("autoCompactWindow", "CLAUDE_CODE_AUTO_COMPACT_WINDOW", number),
+    ("repeatedCallsMax", "WINDLASS_REPEATS_END", number),
+    ("fileCheckpointingEnabled", "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", one_if_off),
+    ("toolUseSummariesEnabled", "CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", one_or_zero),
+    ("promptSuggestionEnabled", "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", one_or_zero),
+    // Output of commands is never cut shorter or left longer than this.
+    ("bashOutputMaxChars", "BASH_MAX_OUTPUT_LENGTH", |value| {
+        Some(value.as_u64()?.clamp(4_000, 128_000).to_string())
+    }),
+];
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn number(value: &Value) -> Option<String> {
+    value.as_u64().map(|number| number.to_string())
+}
+
+fn one_or_zero(value: &Value) -> Option<String> {
+    value.as_bool().map(|on| if on { "1" } else { "0" }.to_owned())
+}
+
+fn one_if_off(value: &Value) -> Option<String> {
+    (*value == false).then(|| "1".to_owned())
+}
+
+/// What settings say in place of variables.
+pub(super) fn stand_ins(tree: &SettingsTree) -> BTreeMap<&'static str, String> {
+    let stated = |&(key, variable, read): &(&str, &'static str, fn(&Value) -> Option<String>)| {
+        Some((variable, read(&tree.leaf(key)?.value)?))
+    };
+    STAND_INS.iter().filter_map(stated).collect()
+}
 
 impl FileSettings {
     /// The environment of a run and its commands: the shell's, and over it the variables of the files. An empty one in a file
@@ -50,8 +94,8 @@ impl FileSettings {
     /// The environment, and what settings say in place of variables that are not set.
     fn filled(&self, environment: &Environment) -> Environment {
         let mut filled = environment.clone();
-        for (name, value) in self.stand_ins() {
-            let variable = filled.entry(name.into()).or_default();
+        for (name, value) in &self.stand_ins {
+            let variable = filled.entry(OsString::from(name)).or_default();
             if variable.is_empty() {
                 *variable = value.into();
             }
@@ -70,30 +114,6 @@ impl FileSettings {
             entry.eq_ignore_ascii_case(name) || (is_family(entry) && of_family())
         };
         available.iter().any(|entry| fits(entry.value.trim()))
-    }
-
-    /// The variables that say the same as a setting.
-    fn stand_ins(&self) -> Vec<(&'static str, String)> {
-        let off = |switch: &Option<super::Sourced<bool>>| switch.as_ref().is_some_and(|switch| !switch.value);
-        let on_off = |switch: &Option<super::Sourced<bool>>| {
-            switch.as_ref().map(|switch| if switch.value { "1" } else { "0" }.to_owned())
-        };
-        let pairs = [
-            ("ANTHROPIC_MODEL", self.model.as_ref().map(|model| model.value.clone())),
-            ("CLAUDE_CODE_EFFORT_LEVEL", self.effort.as_ref().map(|effort| effort.value.name().to_owned())),
-            ("MAX_THINKING_TOKENS", off(&self.thinking).then(|| "0".to_owned())),
-            ("DISABLE_AUTO_COMPACT", off(&self.auto_compact).then(|| "1".to_owned())),
-            (
-                "CLAUDE_CODE_AUTO_COMPACT_WINDOW",
-                self.auto_compact_window.as_ref().map(|window| window.value.to_string()),
-            ),
-            ("WINDLASS_REPEATS_END", self.repeated_calls_max.as_ref().map(|count| count.value.to_string())),
-            ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", off(&self.checkpoints).then(|| "1".to_owned())),
-            ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", on_off(&self.tool_use_summaries)),
-            ("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", on_off(&self.prompt_suggestions)),
-            ("BASH_MAX_OUTPUT_LENGTH", self.output_chars.as_ref().map(|chars| chars.value.to_string())),
-        ];
-        pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// An error about a variable that stands in a file says so.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use windlass_protocol::{Effort, Secret};
+use windlass_protocol::Secret;
 
 use super::SettingSources;
-use super::origin::{Origin, Sourced};
+use super::environment::stand_ins;
+use super::origin::{SettingOrigin, SourcedValue};
 use super::tree::{Leaf, SettingsList, SettingsTree};
 pub use sandbox::{SandboxPath, SandboxSettings};
 
@@ -18,41 +19,25 @@ pub use sandbox::{SandboxPath, SandboxSettings};
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
     /// The model, unless a flag or the environment names one.
-    pub model: Option<Sourced<String>>,
+    pub model: Option<SourcedValue<String>>,
     /// The only models that may be chosen, if there is such a list.
-    pub available_models: Option<Vec<Sourced<String>>>,
+    pub available_models: Option<Vec<SourcedValue<String>>>,
     /// The models that take over when the model is overloaded, in order.
-    pub fallback_models: Vec<Sourced<String>>,
-    /// How hard the model is to try.
-    pub effort: Option<Sourced<Effort>>,
-    /// Whether the model thinks.
-    pub thinking: Option<Sourced<bool>>,
+    pub fallback_models: Vec<SourcedValue<String>>,
+    /// Settings that say the same as a variable, by its name and as it would say it. They count where it is not set.
+    pub stand_ins: BTreeMap<&'static str, String>,
     /// Variables for the run and its commands; an empty value takes one away.
-    pub env: BTreeMap<String, Sourced<Secret>>,
+    pub env: BTreeMap<String, SourcedValue<Secret>>,
     /// Who may do what.
     pub permissions: PermissionSettings,
     /// The hooks that may run, in the order of their levels.
     pub hooks: Vec<HookGroup>,
     /// The only addresses that hooks may call, if there is such a list.
-    pub hook_urls: Option<Vec<Sourced<String>>>,
+    pub hook_urls: Option<Vec<SourcedValue<String>>>,
     /// The only variables that hooks may put into headers, if there is such a list.
-    pub hook_variables: Option<Vec<Sourced<String>>>,
+    pub hook_variables: Option<Vec<SourcedValue<String>>>,
     /// What commands can reach.
     pub sandbox: SandboxSettings,
-    /// Whether the context is compacted when it passes its threshold.
-    pub auto_compact: Option<Sourced<bool>>,
-    /// The window that thresholds follow from, in tokens.
-    pub auto_compact_window: Option<Sourced<u64>>,
-    /// After how many equal calls with equal results a run ends that nobody can be asked about.
-    pub repeated_calls_max: Option<Sourced<u64>>,
-    /// Whether the former content of files is kept.
-    pub checkpoints: Option<Sourced<bool>>,
-    /// Whether a small model says what the calls of a response did.
-    pub tool_use_summaries: Option<Sourced<bool>>,
-    /// Whether it says after a run what the user may want next.
-    pub prompt_suggestions: Option<Sourced<bool>>,
-    /// How many characters of a command's output a result holds.
-    pub output_chars: Option<Sourced<u64>>,
     /// Whose memory files are read.
     pub memory_sources: SettingSources,
     /// Patterns of memory files that are not read.
@@ -65,21 +50,21 @@ pub struct FileSettings {
 #[derive(Clone, Debug, Default)]
 pub struct PermissionSettings {
     /// What runs unasked.
-    pub allow: Vec<Sourced<String>>,
+    pub allow: Vec<SourcedValue<String>>,
     /// What is always asked about.
-    pub ask: Vec<Sourced<String>>,
+    pub ask: Vec<SourcedValue<String>>,
     /// What never runs.
-    pub deny: Vec<Sourced<String>>,
+    pub deny: Vec<SourcedValue<String>>,
     /// Working directories beside the project's, as absolute paths. They may not exist.
-    pub directories: Vec<Sourced<PathBuf>>,
+    pub directories: Vec<SourcedValue<PathBuf>>,
     /// The mode at the start, by its name.
-    pub mode: Option<Sourced<String>>,
+    pub mode: Option<SourcedValue<String>>,
     /// Who took `bypassPermissions` away.
-    pub bypass_disabled: Option<Origin>,
+    pub bypass_disabled: Option<SettingOrigin>,
     /// Who took `auto` away.
-    pub auto_disabled: Option<Origin>,
+    pub auto_disabled: Option<SettingOrigin>,
     /// Who lets only managed rules allow something. Rules of flags do not count then either.
-    pub managed_only: Option<Origin>,
+    pub managed_only: Option<SettingOrigin>,
 }
 
 /// A group of hooks of one event, as it was written.
@@ -90,7 +75,7 @@ pub struct HookGroup {
     /// The matcher and the handlers.
     pub group: Value,
     /// Where the group stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// What the model that judges commands is told. `$defaults` in a list stands for what is built in.
@@ -107,9 +92,6 @@ pub struct AutoMode {
     pub hard_deny: Vec<String>,
 }
 
-/// Output of commands is never cut shorter or left longer than this.
-const OUTPUT_CHARS: (u64, u64) = (4_000, 128_000);
-
 /// Makes types of a tree that was checked against the table.
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
@@ -117,23 +99,13 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         model: values.text("model"),
         available_models: values.stated_texts("availableModels"),
         fallback_models: values.texts("fallbackModel"),
-        effort: values.single("effortLevel", |value| Effort::from_name(value.as_str()?)),
-        thinking: values.switch("alwaysThinkingEnabled"),
+        stand_ins: stand_ins(tree),
         env: values.variables(),
         permissions: permissions(&values),
         hooks: values.hooks(),
         hook_urls: values.stated_texts("allowedHttpHookUrls"),
         hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
         sandbox: sandbox::settings(&values),
-        auto_compact: values.switch("autoCompactEnabled"),
-        auto_compact_window: values.number("autoCompactWindow"),
-        repeated_calls_max: values.number("repeatedCallsMax"),
-        checkpoints: values.switch("fileCheckpointingEnabled"),
-        tool_use_summaries: values.switch("toolUseSummariesEnabled"),
-        prompt_suggestions: values.switch("promptSuggestionEnabled"),
-        output_chars: values.single("bashOutputMaxChars", |value| {
-            Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
-        }),
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
         auto_mode: AutoMode {
@@ -153,7 +125,10 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         ask: values.texts("permissions.ask"),
         deny: values.texts("permissions.deny"),
         directories: directories
-            .map(|Sourced { value, origin }| Sourced { value: values.path(&value, values.start), origin })
+            .map(|SourcedValue { value, origin }| SourcedValue {
+                value: values.path(&value, values.start),
+                origin,
+            })
             .collect(),
         mode: values.text("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
@@ -173,24 +148,20 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<Sourced<T>> {
+    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
         let leaf = self.tree.leaf(path)?;
-        Some(Sourced { value: read(&leaf.value)?, origin: leaf.origin.clone() })
+        Some(SourcedValue { value: read(&leaf.value)?, origin: leaf.origin.clone() })
     }
 
-    fn text(&self, path: &str) -> Option<Sourced<String>> {
+    fn text(&self, path: &str) -> Option<SourcedValue<String>> {
         self.single(path, |value| value.as_str().map(str::to_owned))
     }
 
-    fn switch(&self, path: &str) -> Option<Sourced<bool>> {
+    fn switch(&self, path: &str) -> Option<SourcedValue<bool>> {
         self.single(path, Value::as_bool)
     }
 
-    fn number(&self, path: &str) -> Option<Sourced<u64>> {
-        self.single(path, Value::as_u64)
-    }
-
-    fn texts(&self, path: &str) -> Vec<Sourced<String>> {
+    fn texts(&self, path: &str) -> Vec<SourcedValue<String>> {
         self.stated_texts(path).unwrap_or_default()
     }
 
@@ -199,7 +170,7 @@ impl Values<'_> {
     }
 
     /// A list that says something even if it is empty.
-    fn stated_texts(&self, path: &str) -> Option<Vec<Sourced<String>>> {
+    fn stated_texts(&self, path: &str) -> Option<Vec<SourcedValue<String>>> {
         Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
     }
 
@@ -207,15 +178,15 @@ impl Values<'_> {
         self.tree.list(path).map_or(&[], |list| &list.items)
     }
 
-    fn variables(&self) -> BTreeMap<String, Sourced<Secret>> {
+    fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
         let members = self.tree.object("env").into_iter().flatten();
         let secret = |tree: &SettingsTree| match tree {
             SettingsTree::Leaf(leaf) => text(leaf),
             _ => None,
         };
         let variable = |(name, tree): (&String, &SettingsTree)| {
-            let Sourced { value, origin } = secret(tree)?;
-            Some((name.clone(), Sourced { value: Secret::new(value), origin }))
+            let SourcedValue { value, origin } = secret(tree)?;
+            Some((name.clone(), SourcedValue { value: Secret::new(value), origin }))
         };
         members.filter_map(variable).collect()
     }
@@ -243,6 +214,6 @@ impl Values<'_> {
     }
 }
 
-fn text(leaf: &Leaf) -> Option<Sourced<String>> {
-    Some(Sourced { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
+fn text(leaf: &Leaf) -> Option<SourcedValue<String>> {
+    Some(SourcedValue { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
 }

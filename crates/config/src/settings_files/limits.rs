@@ -5,17 +5,17 @@
 use serde_json::Value;
 
 use super::keys::{KEYS, Key, KeyScope};
-use super::origin::{Level, Origin, SettingsSource};
-use super::problem::{Problem, Severity};
+use super::origin::{SettingOrigin, SettingsLevel, SettingsSource};
+use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
-use super::visible::short;
-use crate::variables::{Area, VARIABLES};
+use super::visible_text::short;
+use crate::variables::{VARIABLES, VariableArea};
 
 /// Modes that no file in a repository can choose.
 const MODES: [&str; 2] = ["bypassPermissions", "auto"];
 
 /// Takes out what the source may not say, and tells each.
-pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems: &mut Vec<Problem>) {
+pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems: &mut Vec<SettingsProblem>) {
     let mut limits = Limits { source, problems: Vec::new() };
     for key in KEYS {
         limits.key(tree, key);
@@ -30,13 +30,13 @@ pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems
 
 struct Limits<'a> {
     source: &'a SettingsSource,
-    problems: Vec<Problem>,
+    problems: Vec<SettingsProblem>,
 }
 
 impl Limits<'_> {
     /// Whether the file lies in a repository, whoever wrote it.
     fn in_repository(&self) -> bool {
-        self.source.foreign || matches!(self.source.level, Level::Project | Level::Local)
+        self.source.foreign || matches!(self.source.level, SettingsLevel::Project | SettingsLevel::Local)
     }
 
     fn key(&mut self, tree: &mut SettingsTree, key: &Key) {
@@ -44,7 +44,7 @@ impl Limits<'_> {
             KeyScope::Everywhere => false,
             KeyScope::OutsideRepositories => self.in_repository(),
             KeyScope::NotForeign => self.source.foreign,
-            KeyScope::Managed => self.source.level != Level::Managed,
+            KeyScope::Managed => self.source.level != SettingsLevel::Managed,
             KeyScope::ForeignOnly(only) => {
                 self.source.foreign && tree.leaf(key.path).is_some_and(|leaf| leaf.value != only)
             }
@@ -89,7 +89,7 @@ impl Limits<'_> {
         for path in ["sandbox.credentials.files", "sandbox.credentials.envVars"] {
             let Some(SettingsTree::List(list)) = tree.get_mut(path) else { continue };
             let is_mask = |value: &Value| value["mode"] == "mask";
-            let masks: Vec<Origin> = list
+            let masks: Vec<SettingOrigin> = list
                 .items
                 .iter()
                 .filter(|item| is_mask(&item.value))
@@ -103,20 +103,20 @@ impl Limits<'_> {
     }
 
     /// The problems, or as many as anybody reads.
-    fn told(mut self) -> Vec<Problem> {
+    fn told(mut self) -> Vec<SettingsProblem> {
         const PROBLEMS_MAX: usize = 50;
         let more = self.problems.len().saturating_sub(PROBLEMS_MAX);
         self.problems.truncate(PROBLEMS_MAX);
         if let Some(last) = self.problems.last().filter(|_| more > 0).cloned() {
             let what = format!("{more} more values are ignored in {}", self.source.what());
-            self.problems.push(Problem { what, ..last });
+            self.problems.push(SettingsProblem { what, ..last });
         }
         self.problems
     }
 
-    fn ignore(&mut self, origin: &Origin, what: &str, advice: &str) {
+    fn ignore(&mut self, origin: &SettingOrigin, what: &str, advice: &str) {
         let what = format!("{what} is ignored in {}", self.source.what());
-        self.problems.push(Problem::at(origin, Severity::Warning, what, advice));
+        self.problems.push(SettingsProblem::at(origin, Severity::Warning, what, advice));
     }
 }
 
@@ -165,7 +165,7 @@ fn is_ours(name: &str) -> bool {
 fn is_harmless(name: &str) -> bool {
     let known = VARIABLES.iter().find(|variable| variable.name == name);
     known.is_some_and(|variable| {
-        !matches!(variable.area, Area::Provider | Area::Sessions) && name != "CLAUDE_ENV_FILE"
+        !matches!(variable.area, VariableArea::Provider | VariableArea::Sessions) && name != "CLAUDE_ENV_FILE"
     })
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_git::WorkTree;
 
-use crate::{Home, Place};
+use crate::{Home, ProcessContext};
 
 /// The folders that hold settings, at each place. The later one wins where only one value can hold.
 pub(crate) const FOLDERS: [&str; 2] = [".claude", ".windlass"];
@@ -32,7 +32,7 @@ pub struct SettingsPlaces {
 impl SettingsPlaces {
     /// Follows from where the process runs.
     #[must_use]
-    pub fn new(place: &Place, home: &Home) -> Self {
+    pub fn new(place: &ProcessContext, home: &Home) -> Self {
         let start = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
         // A relative one would be a folder of the project.
         let managed =

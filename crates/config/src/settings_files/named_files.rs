@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::locations::{FOLDERS, SettingsPlaces};
 use super::parts::hash;
-use super::pieces::Pieces;
+use super::pieces::PathCandidates;
 use super::read;
 
 /// As many files are told apart by their content; further ones by name, size and time.
@@ -29,9 +29,9 @@ const FURTHER: &str = "further files";
 /// The files that texts name and those in directories from which they run something, each with a mark of its content.
 pub(super) fn named(value: &Value, places: &SettingsPlaces) -> BTreeMap<String, String> {
     let mut search = Search::new(places);
-    let mut pieces = Pieces::default();
+    let mut pieces = PathCandidates::default();
     for text in texts(value) {
-        let Pieces { mut paths, mut run } = Pieces::of(text);
+        let PathCandidates { mut paths, mut run } = PathCandidates::of(text);
         pieces.paths.append(&mut paths);
         pieces.run.append(&mut run);
     }

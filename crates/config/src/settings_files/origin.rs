@@ -11,7 +11,7 @@ use super::json::TextPosition;
 /// Whose settings these are. Later ones win where only one value can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum SettingsLevel {
     /// The user's, for every project.
     User,
     /// The project's, for everybody who works on it.
@@ -24,7 +24,7 @@ pub enum Level {
     Managed,
 }
 
-impl Level {
+impl SettingsLevel {
     /// Every level, the weakest first.
     pub const ALL: [Self; 5] = [Self::User, Self::Project, Self::Local, Self::Flags, Self::Managed];
 
@@ -41,7 +41,7 @@ impl Level {
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for SettingsLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Level {
 /// One text with settings.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SettingsSource {
-    pub(crate) level: Level,
+    pub(crate) level: SettingsLevel,
     /// The file; none for JSON on the command line.
     pub(crate) file: Option<Arc<Path>>,
     /// What a leading `/` in a path pattern means.
@@ -60,8 +60,8 @@ pub(crate) struct SettingsSource {
 }
 
 impl SettingsSource {
-    pub(crate) fn origin(&self, at: TextPosition) -> Origin {
-        Origin {
+    pub(crate) fn origin(&self, at: TextPosition) -> SettingOrigin {
+        SettingOrigin {
             level: self.level,
             file: self.file.clone(),
             line: at.line,
@@ -74,21 +74,21 @@ impl SettingsSource {
     /// What it is, in a sentence.
     pub(crate) fn what(&self) -> &'static str {
         match self.level {
-            Level::User => "user settings",
-            Level::Project => "project settings",
-            Level::Local if self.foreign => "local settings that may have come with the project",
-            Level::Local => "local settings",
-            Level::Flags => "--settings",
-            Level::Managed => "managed settings",
+            SettingsLevel::User => "user settings",
+            SettingsLevel::Project => "project settings",
+            SettingsLevel::Local if self.foreign => "local settings that may have come with the project",
+            SettingsLevel::Local => "local settings",
+            SettingsLevel::Flags => "--settings",
+            SettingsLevel::Managed => "managed settings",
         }
     }
 }
 
 /// Where a value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct SettingOrigin {
     /// Whose it is.
-    pub level: Level,
+    pub level: SettingsLevel,
     /// The file; none for JSON on the command line.
     pub file: Option<Arc<Path>>,
     /// The line, counted from 1.
@@ -101,7 +101,7 @@ pub struct Origin {
     pub foreign: bool,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => write!(f, "{}:{}", file.display(), self.line),
@@ -112,9 +112,9 @@ impl fmt::Display for Origin {
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sourced<T> {
+pub struct SourcedValue<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }

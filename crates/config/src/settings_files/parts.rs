@@ -1,7 +1,7 @@
 //! What came with a project and would act: what trust is about.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -11,54 +11,149 @@ use super::SettingsFiles;
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
 use super::named_files::named;
+use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
-use super::visible::visible;
+use super::visible_text::visible;
 
 /// One thing that would act.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Part {
-    /// What it is, for people: in full, with what cannot be seen written out. Values of variables are not shown.
-    pub what: String,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectPart {
+    /// What it is.
+    #[serde(rename = "what")]
+    pub content: PartContent,
     /// A hash of its exact content, with that of the files it names.
     pub hash: String,
     /// The files of the project it names, each with a mark of its content.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// Its value and where it stands; nothing for what was agreed to before.
+    #[serde(skip)]
+    pub shown: Option<ShownValue>,
 }
 
-impl Part {
-    fn new(what: &str, content: &str, files: BTreeMap<String, String>) -> Self {
-        let mut all = content.to_owned();
-        for (name, mark) in &files {
-            let _ = write!(all, "\nfile {name} {mark}");
+/// What a part says, in full and with what cannot be seen written out. Values of variables are no part of it.
+///
+/// It is kept as the sentence that people read, from which it can be read back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum PartContent {
+    /// A rule under which calls run unasked.
+    AllowRule(String),
+    /// A rule under which calls are asked about.
+    AskRule(String),
+    /// A rule under which calls never run.
+    DenyRule(String),
+    /// A working directory beside the project's.
+    WorkingDirectory(String),
+    /// The mode at the start, by its name.
+    PermissionMode(String),
+    /// A variable, by its name.
+    Variable(String),
+    /// A group of hooks.
+    Hook {
+        /// The event.
+        event: String,
+        /// What the group runs, and for which calls.
+        handlers: String,
+    },
+    /// Another setting.
+    Setting {
+        /// Its name, with the groups it lies in.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl PartContent {
+    fn new(path: &str, value: &Value) -> Self {
+        let text = || visible(&value.as_str().map_or_else(|| canonical(value), str::to_owned));
+        match path {
+            "permissions.allow" => Self::AllowRule(text()),
+            "permissions.ask" => Self::AskRule(text()),
+            "permissions.deny" => Self::DenyRule(text()),
+            "permissions.additionalDirectories" => Self::WorkingDirectory(text()),
+            "permissions.defaultMode" => Self::PermissionMode(text()),
+            _ => match path.split_once('.') {
+                Some(("env", name)) => Self::Variable(visible(name)),
+                Some(("hooks", event)) => {
+                    Self::Hook { event: visible(event), handlers: visible(&handlers(value)) }
+                }
+                _ => Self::Setting { key: path.to_owned(), value: text() },
+            },
         }
-        Self { what: visible(what), hash: hash(all.as_bytes()), files }
+    }
+}
+
+impl fmt::Display for PartContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AllowRule(rule) => write!(f, "allow rule {rule}"),
+            Self::AskRule(rule) => write!(f, "ask rule {rule}"),
+            Self::DenyRule(rule) => write!(f, "deny rule {rule}"),
+            Self::WorkingDirectory(path) => write!(f, "working directory {path}"),
+            Self::PermissionMode(mode) => write!(f, "permission mode {mode}"),
+            Self::Variable(name) => write!(f, "variable {name}"),
+            Self::Hook { event, handlers } => write!(f, "hook on {event}: {handlers}"),
+            Self::Setting { key, value } => write!(f, "{key} {value}"),
+        }
+    }
+}
+
+impl From<PartContent> for String {
+    fn from(content: PartContent) -> Self {
+        content.to_string()
+    }
+}
+
+impl From<String> for PartContent {
+    fn from(sentence: String) -> Self {
+        const WORDS: [(&str, fn(String) -> PartContent); 6] = [
+            ("allow rule ", PartContent::AllowRule),
+            ("ask rule ", PartContent::AskRule),
+            ("deny rule ", PartContent::DenyRule),
+            ("working directory ", PartContent::WorkingDirectory),
+            ("permission mode ", PartContent::PermissionMode),
+            ("variable ", PartContent::Variable),
+        ];
+        for (words, content) in WORDS {
+            if let Some(rest) = sentence.strip_prefix(words) {
+                return content(rest.to_owned());
+            }
+        }
+        if let Some((event, handlers)) =
+            sentence.strip_prefix("hook on ").and_then(|rest| rest.split_once(": "))
+        {
+            return Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() };
+        }
+        let (key, value) = sentence.split_once(' ').unwrap_or((&sentence, ""));
+        Self::Setting { key: key.to_owned(), value: value.to_owned() }
     }
 }
 
 /// Everything in a project that would act, in a fixed order, and what it forbids besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectParts {
-    parts: Vec<Part>,
-    restrictions: Vec<Part>,
+    parts: Vec<ProjectPart>,
+    restrictions: Vec<ProjectPart>,
 }
 
 impl ProjectParts {
     /// Each part and each restriction once, sorted.
     #[must_use]
-    pub fn new(parts: Vec<Part>, restrictions: Vec<Part>) -> Self {
+    pub fn new(parts: Vec<ProjectPart>, restrictions: Vec<ProjectPart>) -> Self {
         Self { parts: each_once(parts), restrictions: each_once(restrictions) }
     }
 
     /// The parts.
     #[must_use]
-    pub fn list(&self) -> &[Part] {
+    pub fn list(&self) -> &[ProjectPart] {
         &self.parts
     }
 
     /// What the project forbids, or asks about: with less of it, what acts may do more.
     #[must_use]
-    pub fn restrictions(&self) -> &[Part] {
+    pub fn restrictions(&self) -> &[ProjectPart] {
         &self.restrictions
     }
 
@@ -77,9 +172,10 @@ impl ProjectParts {
     }
 }
 
-fn each_once(mut parts: Vec<Part>) -> Vec<Part> {
-    parts.sort_unstable();
-    parts.dedup();
+/// In the order of their sentences; of equal ones, the first counts.
+fn each_once(mut parts: Vec<ProjectPart>) -> Vec<ProjectPart> {
+    parts.sort_by_cached_key(|part| (part.content.to_string(), part.hash.clone()));
+    parts.dedup_by(|next, part| (&next.content, &next.hash) == (&part.content, &part.hash));
     parts
 }
 
@@ -91,7 +187,7 @@ impl SettingsFiles {
     }
 
     /// What the project's files say under some keys.
-    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<Part> {
+    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
         let mut parts = Vec::new();
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
@@ -108,7 +204,13 @@ fn restricts(key: &Key) -> bool {
     !matches!(key.kind, ValueType::Group) && (key.forbids || matches!(key.allowed, KeyScope::ForeignOnly(_)))
 }
 
-fn collect(tree: &SettingsTree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
+fn collect(
+    tree: &SettingsTree,
+    path: &str,
+    is_map: bool,
+    places: &SettingsPlaces,
+    parts: &mut Vec<ProjectPart>,
+) {
     match tree {
         SettingsTree::Object(members) if is_map => {
             for (name, member) in members {
@@ -121,22 +223,18 @@ fn collect(tree: &SettingsTree, path: &str, is_map: bool, places: &SettingsPlace
     }
 }
 
-fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> Part {
-    let text = leaf.value.as_str().map_or_else(|| canonical(&leaf.value), str::to_owned);
-    let what = match path {
-        "permissions.allow" => format!("allow rule {text}"),
-        "permissions.ask" => format!("ask rule {text}"),
-        "permissions.deny" => format!("deny rule {text}"),
-        "permissions.additionalDirectories" => format!("working directory {text}"),
-        "permissions.defaultMode" => format!("permission mode {text}"),
-        _ => match path.split_once('.') {
-            Some(("env", name)) => format!("variable {name}"),
-            Some(("hooks", event)) => format!("hook on {event}: {}", handlers(&leaf.value)),
-            _ => format!("{path} {text}"),
-        },
-    };
+fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> ProjectPart {
     let files = if path.starts_with("hooks.") { named(&leaf.value, places) } else { BTreeMap::new() };
-    Part::new(&what, &format!("{path}\n{}", canonical(&leaf.value)), files)
+    let mut all = format!("{path}\n{}", canonical(&leaf.value));
+    for (name, mark) in &files {
+        let _ = write!(all, "\nfile {name} {mark}");
+    }
+    ProjectPart {
+        content: PartContent::new(path, &leaf.value),
+        hash: hash(all.as_bytes()),
+        files,
+        shown: Some(ShownValue::new(path.to_owned(), &leaf.value, &leaf.origin)),
+    }
 }
 
 /// What a group of hooks runs.
@@ -169,4 +267,28 @@ pub(super) fn hash(content: &[u8]) -> String {
         let _ = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_read_back() {
+        let check = |path: &str, value: Value, sentence: &str| {
+            let content = PartContent::new(path, &value);
+            assert_eq!(content.to_string(), sentence);
+            assert_eq!(PartContent::from(sentence.to_owned()), content);
+        };
+        check("permissions.allow", "Bash(a: b)".into(), "allow rule Bash(a: b)");
+        check("permissions.ask", "Read".into(), "ask rule Read");
+        check("permissions.deny", "Read".into(), "deny rule Read");
+        check("permissions.additionalDirectories", "../a b".into(), "working directory ../a b");
+        check("permissions.defaultMode", "plan".into(), "permission mode plan");
+        check("env.NAME", "secret".into(), "variable NAME");
+        let group = serde_json::json!({"matcher": "Bash", "hooks": [{"command": "a: b"}]});
+        check("hooks.Stop", group, "hook on Stop: a: b (for Bash)");
+        check("sandbox.enabled", true.into(), "sandbox.enabled true");
+        check("model", "".into(), "model ");
+    }
 }

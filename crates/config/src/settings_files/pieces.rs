@@ -24,14 +24,14 @@ const RUNS_NEXT: &str =
 
 /// What may name files.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct PathCandidates {
     /// Every piece that may be a path.
     pub(super) paths: BTreeSet<String>,
     /// Those of them that, if they are directories, hold what is run.
     pub(super) run: BTreeSet<String>,
 }
 
-impl Pieces {
+impl PathCandidates {
     pub(super) fn of(text: &str) -> Self {
         let mut pieces = Self { paths: BTreeSet::from([text.to_owned()]), run: BTreeSet::new() };
         pieces.take_apart(text, DEPTH_MAX);
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_name_is_found_however_it_is_written() {
         let check = |text: &str, name: &str| {
-            let found = Pieces::of(text).paths;
+            let found = PathCandidates::of(text).paths;
             assert!(found.contains(name), "{text}: {name} is not in {found:?}");
         };
         check("tools/a b.sh", "tools/a b.sh");
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_a_program_works_on_is_not_what_is_run() {
         let check = |text: &str, name: &str, expected: bool| {
-            assert_eq!(Pieces::of(text).run.contains(name), expected, "{text}: {name}");
+            assert_eq!(PathCandidates::of(text).run.contains(name), expected, "{text}: {name}");
         };
         check("npm test", "test", false);
         check("npx eslint src", "src", false);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn where_output_goes_is_no_program() {
         let check = |text: &str, expected: bool| {
-            assert_eq!(Pieces::of(text).paths.contains("log"), expected, "{text}");
+            assert_eq!(PathCandidates::of(text).paths.contains("log"), expected, "{text}");
         };
         check("date >> log", false);
         check("date >log; ls", false);

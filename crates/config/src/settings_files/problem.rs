@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::origin::Origin;
-use super::visible::visible;
+use super::origin::SettingOrigin;
+use super::visible_text::visible;
 
 /// What becomes of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Severity {
 
 /// Something wrong with a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingsProblem {
     /// The file; none for JSON on the command line.
     pub file: Option<PathBuf>,
     /// The line, counted from 1; 0 for the file as a whole.
@@ -36,9 +36,9 @@ pub struct Problem {
     pub severity: Severity,
 }
 
-impl Problem {
+impl SettingsProblem {
     /// A problem with a value.
-    pub(crate) fn at(origin: &Origin, severity: Severity, what: String, advice: &str) -> Self {
+    pub(crate) fn at(origin: &SettingOrigin, severity: Severity, what: String, advice: &str) -> Self {
         let file = origin.file.as_deref().map(Path::to_owned);
         Self { file, line: origin.line, column: origin.column, what, advice: advice.to_owned(), severity }
     }
@@ -50,7 +50,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SettingsProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             Some(file) => f.write_str(&visible(&file.to_string_lossy()))?,

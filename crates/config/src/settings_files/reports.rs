@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::SettingsFiles;
 use super::parts::hash;
-use super::problem::Problem;
+use super::problem::SettingsProblem;
 use crate::SharedFile;
 
 /// As many states of files are remembered; the oldest is forgotten first.
@@ -33,8 +33,12 @@ impl ReportStore {
     /// Of these problems, those of files that changed since they were reported. They count as reported from now on.
     ///
     /// A memory that cannot be read or written is no error: the problems are reported once more. Without problems nothing is read.
-    pub fn take_unreported<'a>(&self, files: &SettingsFiles, problems: &'a [Problem]) -> Vec<&'a Problem> {
-        let mut by_file: BTreeMap<Option<&Path>, Vec<&Problem>> = BTreeMap::new();
+    pub fn take_unreported<'a>(
+        &self,
+        files: &SettingsFiles,
+        problems: &'a [SettingsProblem],
+    ) -> Vec<&'a SettingsProblem> {
+        let mut by_file: BTreeMap<Option<&Path>, Vec<&SettingsProblem>> = BTreeMap::new();
         for problem in problems {
             by_file.entry(problem.file.as_deref()).or_default().push(problem);
         }
@@ -70,7 +74,7 @@ impl ReportStore {
 
 impl SettingsFiles {
     /// What a file says and what is wrong with it, as one hash.
-    fn state(&self, file: Option<&Path>, problems: &[&Problem]) -> String {
+    fn state(&self, file: Option<&Path>, problems: &[&SettingsProblem]) -> String {
         let mut all = String::new();
         for ((source, _), text) in self.files.iter().zip(&self.texts) {
             if source.file.as_deref() == file {

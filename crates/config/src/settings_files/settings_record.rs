@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SettingSources;
 use super::file_settings::{AutoMode, FileSettings, PermissionSettings};
-use super::origin::{Level, Origin, Sourced};
+use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 
 /// The settings that decide about calls and models. Those that a variable can say too are among the variables of a run; see
 /// [`FileSettings::plain_variables`].
@@ -42,7 +42,7 @@ pub struct RecordedSettings {
 /// Rules that stand in one file, one behind the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedRules {
-    level: Level,
+    level: SettingsLevel,
     #[serde(default, skip_serializing_if = "is_default")]
     file: Option<Arc<Path>>,
     anchor: Arc<Path>,
@@ -79,7 +79,7 @@ impl RecordedSettings {
                 ask: rule_texts(self.ask),
                 deny: rule_texts(self.deny),
                 directories: sourced(self.directories),
-                mode: self.mode.map(|value| Sourced { value, origin: the_log() }),
+                mode: self.mode.map(|value| SourcedValue { value, origin: the_log() }),
                 bypass_disabled: None,
                 auto_disabled: self.auto_disabled.then(the_log),
                 managed_only: self.managed_only.then(the_log),
@@ -97,12 +97,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-fn recorded_rules(rules: &[Sourced<String>]) -> Vec<RecordedRules> {
-    let file = |rule: &Sourced<String>| {
-        let Origin { level, file, anchor, .. } = rule.origin.clone();
+fn recorded_rules(rules: &[SourcedValue<String>]) -> Vec<RecordedRules> {
+    let file = |rule: &SourcedValue<String>| {
+        let SettingOrigin { level, file, anchor, .. } = rule.origin.clone();
         (level, file, anchor)
     };
-    let recorded = |rules: &[Sourced<String>]| {
+    let recorded = |rules: &[SourcedValue<String>]| {
         let (level, file, anchor) = file(rules.first()?);
         let rules = rules.iter().map(|rule| (rule.origin.line, rule.value.clone())).collect();
         Some(RecordedRules { level, file, anchor, rules })
@@ -110,26 +110,27 @@ fn recorded_rules(rules: &[Sourced<String>]) -> Vec<RecordedRules> {
     rules.chunk_by(|one, next| file(one) == file(next)).filter_map(recorded).collect()
 }
 
-fn rule_texts(recorded: Vec<RecordedRules>) -> Vec<Sourced<String>> {
+fn rule_texts(recorded: Vec<RecordedRules>) -> Vec<SourcedValue<String>> {
     let rules = |RecordedRules { level, file, anchor, rules }: RecordedRules| {
-        let origin = Origin { level, file, line: 0, column: 0, anchor, foreign: false };
-        rules
-            .into_iter()
-            .map(move |(line, value)| Sourced { value, origin: Origin { line, ..origin.clone() } })
+        let origin = SettingOrigin { level, file, line: 0, column: 0, anchor, foreign: false };
+        rules.into_iter().map(move |(line, value)| SourcedValue {
+            value,
+            origin: SettingOrigin { line, ..origin.clone() },
+        })
     };
     recorded.into_iter().flat_map(rules).collect()
 }
 
-fn values<T: Clone>(list: &[Sourced<T>]) -> Vec<T> {
+fn values<T: Clone>(list: &[SourcedValue<T>]) -> Vec<T> {
     list.iter().map(|item| item.value.clone()).collect()
 }
 
-fn sourced<T>(list: Vec<T>) -> Vec<Sourced<T>> {
-    list.into_iter().map(|value| Sourced { value, origin: the_log() }).collect()
+fn sourced<T>(list: Vec<T>) -> Vec<SourcedValue<T>> {
+    list.into_iter().map(|value| SourcedValue { value, origin: the_log() }).collect()
 }
 
 /// Where values stand whose place in a file is not recorded.
-fn the_log() -> Origin {
+fn the_log() -> SettingOrigin {
     let anchor = Arc::from(PathBuf::new());
-    Origin { level: Level::Flags, file: None, line: 0, column: 0, anchor, foreign: false }
+    SettingOrigin { level: SettingsLevel::Flags, file: None, line: 0, column: 0, anchor, foreign: false }
 }

@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::SettingsFiles;
-use super::effective::Effective;
-use super::keys::KEYS;
-use super::origin::{Level, Origin};
+use super::effective::EffectiveSettings;
+use super::origin::{SettingOrigin, SettingsLevel};
 use super::tree::SettingsTree;
 use crate::secrets::is_telling;
 use crate::variables::VARIABLES;
@@ -23,35 +21,37 @@ pub struct ShownValue {
     /// The value as JSON. Secrets are hidden.
     pub value_json: String,
     /// Whose it is.
-    pub level: Level,
+    pub level: SettingsLevel,
     /// The file; none for JSON on the command line.
     pub file: Option<PathBuf>,
     /// The line, counted from 1.
     pub line: u32,
 }
 
+impl ShownValue {
+    pub(super) fn new(key: String, value: &Value, origin: &SettingOrigin) -> Self {
+        let secret = match key.split_once('.') {
+            Some(("env", name)) => is_secret(name),
+            Some(("pluginConfigs", _)) => true,
+            _ => false,
+        };
+        let value = if secret { Value::from(HIDDEN) } else { without_secrets(value) };
+        Self {
+            key,
+            value_json: value.to_string(),
+            level: origin.level,
+            file: origin.file.as_deref().map(Path::to_owned),
+            line: origin.line,
+        }
+    }
+}
+
 /// Each value that holds, sorted by name.
 #[must_use]
-pub fn show(effective: &Effective) -> Vec<ShownValue> {
+pub fn show(effective: &EffectiveSettings) -> Vec<ShownValue> {
     let mut shown = Vec::new();
     add(&effective.tree, String::new(), &mut shown);
     shown
-}
-
-impl SettingsFiles {
-    /// Each value that came with the project and waits for trust, whether there is any or not.
-    #[must_use]
-    pub fn acting(&self) -> Vec<ShownValue> {
-        let mut shown = Vec::new();
-        for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
-            for key in KEYS.iter().filter(|key| key.needs_trust()) {
-                if let Some(found) = tree.get(key.path) {
-                    add(found, key.path.to_owned(), &mut shown);
-                }
-            }
-        }
-        shown
-    }
 }
 
 fn add(tree: &SettingsTree, key: String, shown: &mut Vec<ShownValue>) {
@@ -63,30 +63,14 @@ fn add(tree: &SettingsTree, key: String, shown: &mut Vec<ShownValue>) {
             }
         }
         SettingsTree::List(list) if list.items.is_empty() => {
-            shown.push(value(key, &Value::Array(Vec::new()), &list.origin));
+            shown.push(ShownValue::new(key, &Value::Array(Vec::new()), &list.origin));
         }
         SettingsTree::List(list) => {
             for (position, item) in list.items.iter().enumerate() {
-                shown.push(value(format!("{key}[{position}]"), &item.value, &item.origin));
+                shown.push(ShownValue::new(format!("{key}[{position}]"), &item.value, &item.origin));
             }
         }
-        SettingsTree::Leaf(leaf) => shown.push(value(key, &leaf.value, &leaf.origin)),
-    }
-}
-
-fn value(key: String, value: &Value, origin: &Origin) -> ShownValue {
-    let secret = match key.split_once('.') {
-        Some(("env", name)) => is_secret(name),
-        Some(("pluginConfigs", _)) => true,
-        _ => false,
-    };
-    let value = if secret { Value::from(HIDDEN) } else { without_secrets(value) };
-    ShownValue {
-        key,
-        value_json: value.to_string(),
-        level: origin.level,
-        file: origin.file.as_deref().map(Path::to_owned),
-        line: origin.line,
+        SettingsTree::Leaf(leaf) => shown.push(ShownValue::new(key, &leaf.value, &leaf.origin)),
     }
 }
 

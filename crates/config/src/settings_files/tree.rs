@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::keys::{self, Key, MergeRule};
-use super::origin::{Level, Origin, Sourced};
+use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 
 /// A value and where it stands.
-pub(crate) type Leaf = Sourced<Value>;
+pub(crate) type Leaf = SourcedValue<Value>;
 
 /// What a file, or all of them, say.
 #[derive(Clone, PartialEq)]
@@ -24,7 +24,7 @@ pub(crate) enum SettingsTree {
 /// A list, and where it begins: an empty one says something too.
 #[derive(Clone, PartialEq)]
 pub(crate) struct SettingsList {
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
     pub(crate) items: Vec<Leaf>,
 }
 
@@ -98,7 +98,7 @@ impl SettingsTree {
     }
 
     /// Where the first of its values stands.
-    pub(crate) fn origin(&self) -> Option<&Origin> {
+    pub(crate) fn origin(&self) -> Option<&SettingOrigin> {
         match self {
             Self::Leaf(leaf) => Some(&leaf.origin),
             Self::List(list) => Some(&list.origin),
@@ -134,7 +134,8 @@ impl SettingsTree {
 
 impl SettingsList {
     fn put(&mut self, stronger: Self, merging: MergeRule, key: Option<&Key>) {
-        let managed_first = stronger.origin.level == Level::Managed && self.origin.level != Level::Managed;
+        let managed_first =
+            stronger.origin.level == SettingsLevel::Managed && self.origin.level != SettingsLevel::Managed;
         let replaces = match merging {
             MergeRule::Whole => true,
             MergeRule::ManagedReplaces => managed_first,

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
-use super::parts::{Part, ProjectParts};
-use super::visible::visible;
+use super::parts::{PartContent, ProjectPart, ProjectParts};
+use super::visible_text::visible;
 use crate::{SharedFile, SharedFileError};
 
 /// What is known about a project.
@@ -27,12 +27,23 @@ pub enum TrustState {
     /// Somebody agreed to something else.
     Changed {
         /// What is new, or now says something else.
-        added: Vec<String>,
+        added: Vec<PartContent>,
         /// What is gone, or said something else.
-        removed: Vec<String>,
-        /// Of what is in both, the files that are not what they were: by part, each file with what became of it.
-        files: BTreeMap<String, Vec<String>>,
+        removed: Vec<PartContent>,
+        /// Of what is in both, the files that are not what they were.
+        files: BTreeMap<PartContent, Vec<HookFileChange>>,
     },
+}
+
+/// What became of a file that a part names, with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookFileChange {
+    /// It says something else.
+    Edited(String),
+    /// It was not there before.
+    Added(String),
+    /// It is there no longer.
+    Removed(String),
 }
 
 /// How the process was started, as far as trust depends on it.
@@ -74,7 +85,7 @@ impl TrustRequest {
 
 /// What became of an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granted {
+pub enum TrustGrant {
     /// It is kept.
     Kept,
     /// It lasts for this session: the home directory holds too much to agree to it for good.
@@ -119,7 +130,7 @@ impl TrustStore {
             return Ok(TrustState::NeverAsked);
         }
         let known = self.read()?;
-        let (root, inside) = keys(places, places.root());
+        let (root, inside) = keys(places);
         let entry = &known["projects"][&root][&inside];
         if is_about(entry, parts) {
             return Ok(TrustState::Trusted);
@@ -134,11 +145,15 @@ impl TrustStore {
     }
 
     /// Remembers that somebody agreed to these parts.
-    pub fn grant(&self, places: &SettingsPlaces, parts: &ProjectParts) -> Result<Granted, SharedFileError> {
+    pub fn grant(
+        &self,
+        places: &SettingsPlaces,
+        parts: &ProjectParts,
+    ) -> Result<TrustGrant, SharedFileError> {
         if places.is_home(places.root()) {
-            return Ok(Granted::ForThisSession);
+            return Ok(TrustGrant::ForThisSession);
         }
-        let (root, inside) = keys(places, places.root());
+        let (root, inside) = keys(places);
         let entry = json!({
             "hash": parts.fingerprint(),
             "timeMs": now_ms(),
@@ -146,7 +161,7 @@ impl TrustStore {
             "restrictions": parts.restrictions(),
         });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
-        Ok(Granted::Kept)
+        Ok(TrustGrant::Kept)
     }
 
     /// Forgets every agreement about a project. Says whether there was one.
@@ -168,7 +183,7 @@ impl TrustStore {
                     root: root.into(),
                     inside: inside.into(),
                     time_ms: entry["timeMs"].as_u64().unwrap_or(0),
-                    parts: stored(&entry["parts"]).into_iter().map(|part| part.what).collect(),
+                    parts: stored(&entry["parts"]).into_iter().map(|part| part.content.into()).collect(),
                 });
             }
         }
@@ -187,7 +202,8 @@ impl TrustStore {
 }
 
 /// The names under which agreements about a project are kept.
-fn keys(places: &SettingsPlaces, root: &Path) -> (String, String) {
+fn keys(places: &SettingsPlaces) -> (String, String) {
+    let root = places.root();
     let inside = places.start.strip_prefix(root).unwrap_or(Path::new(""));
     (name(root), name(inside))
 }
@@ -211,41 +227,41 @@ fn before(entry: &Value) -> ProjectParts {
 
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
     let (added, mut removed) = (only(now.list(), before.list()), only(before.list(), now.list()));
-    let was: BTreeMap<&str, &Part> = removed.iter().map(|part| (&*part.what, *part)).collect();
+    let was: BTreeMap<&PartContent, &ProjectPart> =
+        removed.iter().map(|part| (&part.content, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
-        let Some(was) = was.get(&*part.what) else { continue };
+        let Some(was) = was.get(&part.content) else { continue };
         let changed = changed_files(&was.files, &part.files);
         if !changed.is_empty() {
-            files.insert(part.what.clone(), changed);
+            files.insert(part.content.clone(), changed);
         }
     }
     removed.extend(only(before.restrictions(), now.restrictions()));
-    let texts = |parts: Vec<&Part>| parts.into_iter().map(|part| part.what.clone()).collect();
-    TrustState::Changed { added: texts(added), removed: texts(removed), files }
+    let contents = |parts: Vec<&ProjectPart>| parts.into_iter().map(|part| part.content.clone()).collect();
+    TrustState::Changed { added: contents(added), removed: contents(removed), files }
 }
 
 /// The parts that others do not have.
-fn only<'a>(these: &'a [Part], those: &[Part]) -> Vec<&'a Part> {
+fn only<'a>(these: &'a [ProjectPart], those: &[ProjectPart]) -> Vec<&'a ProjectPart> {
     let those: BTreeSet<&str> = those.iter().map(|part| &*part.hash).collect();
     these.iter().filter(|part| !those.contains(&*part.hash)).collect()
 }
 
-/// What became of files, each in words.
-fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<HookFileChange> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let told = |name: &String| match (before.get(name), now.get(name)) {
+    let change = |name: &String| match (before.get(name), now.get(name)) {
         (Some(was), Some(is)) if was == is => None,
-        (Some(_), Some(_)) => Some(format!("{} changed", visible(name))),
-        (None, _) => Some(format!("{} is new", visible(name))),
-        (_, None) => Some(format!("{} is gone", visible(name))),
+        (Some(_), Some(_)) => Some(HookFileChange::Edited(visible(name))),
+        (None, _) => Some(HookFileChange::Added(visible(name))),
+        (_, None) => Some(HookFileChange::Removed(visible(name))),
     };
-    names.into_iter().filter_map(told).collect()
+    names.into_iter().filter_map(change).collect()
 }
 
-fn stored(parts: &Value) -> Vec<Part> {
+fn stored(parts: &Value) -> Vec<ProjectPart> {
     let parts = parts.as_array().into_iter().flatten();
-    parts.filter_map(|part| Part::deserialize(part).ok()).collect()
+    parts.filter_map(|part| ProjectPart::deserialize(part).ok()).collect()
 }
 
 /// A member of an object; whatever else stood there was not written by us.

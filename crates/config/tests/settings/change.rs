@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
-use windlass_config::{ChangeError, Saved, SettingsPlaces, update_settings};
+use windlass_config::{ChangeError, SavedChange, SettingsPlaces, update_settings};
 use windlass_protocol::{Behaviour, PermissionChange, PermissionUpdate, SettingsDestination};
 
 use crate::machine::Machine;
@@ -21,7 +21,7 @@ fn change_permissions(
     places: &SettingsPlaces,
     destination: SettingsDestination,
     change: &PermissionChange,
-) -> Result<Saved, ChangeError> {
+) -> Result<SavedChange, ChangeError> {
     let kept = places.keep(&PermissionUpdate { change: change.clone(), destination })?;
     Ok(kept.unwrap())
 }
@@ -39,7 +39,7 @@ fn texts(list: &[&str]) -> Vec<String> {
 fn one_of_many() {
     let Ok(task) = std::env::var(TASK) else { return };
     let [start, home, name] = task.split('\n').collect::<Vec<_>>().try_into().unwrap();
-    let place = windlass_config::Place {
+    let place = windlass_config::ProcessContext {
         cwd: start.into(),
         is_root: false,
         home: Some(home.into()),

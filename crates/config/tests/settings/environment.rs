@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings, SettingSources, Sourced};
+use windlass_config::{
+    FileSettings, Flags, ProcessContext, RecordedSettings, RunConfig, SettingSources, SourcedValue,
+};
 
 use crate::machine::Machine;
 
@@ -92,10 +94,10 @@ fn a_list_of_models_is_a_limit() {
 #[test]
 fn only_available_models_are_chosen() {
     let check = |flags: Flags, content: serde_json::Value, expected: &str| {
-        let place = Place { cwd: "/".into(), is_root: false, home: None, managed: "/none".into() };
+        let place = ProcessContext { cwd: "/".into(), is_root: false, home: None, managed: "/none".into() };
         let files = user(&content);
         let settings = files.settings(&files.environment(std::iter::empty())).unwrap();
-        let seen = match Config::with_files(settings, &flags, &place, files) {
+        let seen = match RunConfig::with_files(settings, &flags, &place, files) {
             Ok(config) => {
                 format!("{} {:?} {}", config.model.name, config.fallbacks, config.warnings.join(" "))
             }
@@ -145,7 +147,7 @@ fn recorded_settings_say_the_same_again() {
     let rules = |files: &FileSettings| {
         let permissions = &files.permissions;
         [&permissions.allow, &permissions.ask, &permissions.deny].map(|rules| {
-            let rules = rules.iter().cloned().map(|Sourced { value, origin }| {
+            let rules = rules.iter().cloned().map(|SourcedValue { value, origin }| {
                 (value, origin.level, origin.file, origin.line, origin.anchor)
             });
             rules.collect::<Vec<_>>()

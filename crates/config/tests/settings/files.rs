@@ -1,16 +1,18 @@
 //! Which settings files are read, what they say together, and where each value comes from.
 
 use serde_json::json;
-use windlass_config::{Effective, Level, Origin, SettingSources, SettingsFiles, Severity, Sourced};
+use windlass_config::{
+    EffectiveSettings, SettingOrigin, SettingSources, SettingsFiles, SettingsLevel, Severity, SourcedValue,
+};
 
 use crate::machine::Machine;
 
 /// The rules that forbid, each with its level and line.
-fn denied(effective: &Effective) -> Vec<String> {
+fn denied(effective: &EffectiveSettings) -> Vec<String> {
     listed(&effective.settings.permissions.deny)
 }
 
-fn listed(rules: &[Sourced<String>]) -> Vec<String> {
+fn listed(rules: &[SourcedValue<String>]) -> Vec<String> {
     rules.iter().map(|rule| format!("{} {}:{}", rule.value, rule.origin.level, rule.origin.line)).collect()
 }
 
@@ -77,7 +79,7 @@ fn every_value_knows_its_level_file_line_and_anchor() {
         .deny
         .into_iter()
         .map(|rule| {
-            let Origin { level, file, line, anchor, .. } = rule.origin;
+            let SettingOrigin { level, file, line, anchor, .. } = rule.origin;
             (rule.value, level, machine.relative(&file.unwrap()), line, machine.relative(&anchor))
         })
         .collect();
@@ -87,11 +89,11 @@ fn every_value_knows_its_level_file_line_and_anchor() {
     assert_eq!(
         seen,
         [
-            row("Read(/a)", Level::User, "home/.claude/settings.json", 4, "home/.claude"),
-            row("Read(/a)", Level::User, "home/.windlass/settings.json", 1, "home/.windlass"),
-            row("Read(/a)", Level::Project, "work/app/.claude/settings.json", 1, "work/app"),
-            row("Read(/a)", Level::Flags, "elsewhere/flag.json", 1, "elsewhere"),
-            row("Read(/b)", Level::Managed, "etc/claude-code/managed-settings.json", 1, "work/app"),
+            row("Read(/a)", SettingsLevel::User, "home/.claude/settings.json", 4, "home/.claude"),
+            row("Read(/a)", SettingsLevel::User, "home/.windlass/settings.json", 1, "home/.windlass"),
+            row("Read(/a)", SettingsLevel::Project, "work/app/.claude/settings.json", 1, "work/app"),
+            row("Read(/a)", SettingsLevel::Flags, "elsewhere/flag.json", 1, "elsewhere"),
+            row("Read(/b)", SettingsLevel::Managed, "etc/claude-code/managed-settings.json", 1, "work/app"),
         ]
     );
 }
@@ -106,7 +108,8 @@ fn settings_that_are_given_several_times_all_hold() {
     ];
     let files = SettingsFiles::read(machine.places(), SettingSources::default(), &flags);
     let settings = files.effective(false).settings;
-    let texts = |rules: &[Sourced<String>]| rules.iter().map(|rule| rule.value.clone()).collect::<Vec<_>>();
+    let texts =
+        |rules: &[SourcedValue<String>]| rules.iter().map(|rule| rule.value.clone()).collect::<Vec<_>>();
     assert_eq!(texts(&settings.permissions.deny), ["Bash(a)", "Bash(c)"]);
     assert_eq!(texts(&settings.permissions.ask), ["Bash(b)"]);
     assert_eq!(settings.model.unwrap().value, "b");
@@ -117,7 +120,7 @@ fn settings_on_the_command_line_stand_at_the_start_directory() {
     let machine = Machine::new(&[]);
     let effective = machine.read(Some(" {\"permissions\":{\"deny\":[\"Bash\"]}}")).effective(false);
     let rule = &effective.settings.permissions.deny[0];
-    assert_eq!((rule.origin.level, &rule.origin.file, rule.origin.line), (Level::Flags, &None, 1));
+    assert_eq!((rule.origin.level, &rule.origin.file, rule.origin.line), (SettingsLevel::Flags, &None, 1));
     assert_eq!(*rule.origin.anchor, *machine.path("work/app"));
     let missing = machine.read(Some("gone.json")).effective(false);
     assert_eq!(
@@ -277,8 +280,8 @@ fn the_administrator_locks_what_others_may_allow() {
     assert_eq!(listed(&permissions.deny), ["Write user:2"]);
     assert!(permissions.managed_only.is_some() && settings.sandbox.managed_domains_only.is_some());
     assert_eq!(settings.hooks.len(), 1);
-    assert_eq!(settings.hooks[0].origin.level, Level::Managed);
-    let domains = |list: &[windlass_config::Sourced<String>]| -> Vec<String> {
+    assert_eq!(settings.hooks[0].origin.level, SettingsLevel::Managed);
+    let domains = |list: &[windlass_config::SourcedValue<String>]| -> Vec<String> {
         list.iter().map(|domain| domain.value.clone()).collect()
     };
     assert_eq!(domains(&settings.sandbox.allowed_domains), ["m"]);
@@ -324,22 +327,26 @@ fn hooks_can_be_turned_off_but_not_those_of_the_administrator() {
 
 #[test]
 fn a_mode_that_was_taken_away_stays_away() {
-    let check = |file: &str, bypass: Option<Level>, auto: Option<Level>| {
+    let check = |file: &str, bypass: Option<SettingsLevel>, auto: Option<SettingsLevel>| {
         let machine = Machine::new(&[("work/app/.claude/settings.json", file)]);
         let permissions = machine.read(None).effective(false).settings.permissions;
         assert_eq!(permissions.bypass_disabled.map(|origin| origin.level), bypass, "{file}");
         assert_eq!(permissions.auto_disabled.map(|origin| origin.level), auto, "{file}");
     };
     check("{}", None, None);
-    check(r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#, Some(Level::Project), None);
-    check(r#"{"permissions":{"disableAutoMode":"disable"}}"#, None, Some(Level::Project));
-    check(r#"{"disableAutoMode":"disable"}"#, None, Some(Level::Project));
+    check(
+        r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#,
+        Some(SettingsLevel::Project),
+        None,
+    );
+    check(r#"{"permissions":{"disableAutoMode":"disable"}}"#, None, Some(SettingsLevel::Project));
+    check(r#"{"disableAutoMode":"disable"}"#, None, Some(SettingsLevel::Project));
 }
 
 #[test]
 fn a_place_without_an_administrator_has_no_managed_settings() {
     let machine = Machine::new(&[("work/app/managed-settings.json", r#"{"model":"evil"}"#)]);
-    let place = windlass_config::Place { managed: "".into(), ..machine.place() };
+    let place = windlass_config::ProcessContext { managed: "".into(), ..machine.place() };
     let places = windlass_config::SettingsPlaces::new(&place, &machine.home());
     assert_eq!(places.managed, [std::path::Path::new("/etc/windlass")]);
 }

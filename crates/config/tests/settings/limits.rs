@@ -1,7 +1,7 @@
 //! What files in a repository cannot say.
 
 use serde_json::{Value, json};
-use windlass_config::{Effective, Severity};
+use windlass_config::{EffectiveSettings, Severity};
 
 use crate::machine::Machine;
 
@@ -50,7 +50,7 @@ const FROM_PROJECTS: [&str; 6] = [
     "skipDangerousModePermissionPrompt",
 ];
 
-fn effective(file: &str, content: &str) -> Effective {
+fn effective(file: &str, content: &str) -> EffectiveSettings {
     let machine = Machine::new(&[(file, content)]);
     machine.init_git("work");
     machine.read(None).effective(true)
@@ -58,7 +58,7 @@ fn effective(file: &str, content: &str) -> Effective {
 
 /// The names that are ignored in a file, sorted.
 #[track_caller]
-fn check(file: &str, expected: &[&str]) -> Effective {
+fn check(file: &str, expected: &[&str]) -> EffectiveSettings {
     let effective = effective(file, &dangerous().to_string());
     let warnings = effective.problems.iter().filter(|problem| problem.severity == Severity::Warning);
     let mut seen: Vec<String> = warnings

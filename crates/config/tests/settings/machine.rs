@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use windlass_config::{Home, Place, Problem, SettingSources, Settings, SettingsFiles, SettingsPlaces};
+use windlass_config::{
+    Home, ProcessContext, SettingSources, Settings, SettingsFiles, SettingsPlaces, SettingsProblem,
+};
 
 pub(crate) struct Machine {
     directory: tempfile::TempDir,
@@ -46,8 +48,8 @@ impl Machine {
         Home::new(&Settings::default().home, &self.place())
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> ProcessContext {
+        ProcessContext {
             cwd: self.path(&self.start),
             is_root: false,
             home: Some(self.path("home")),
@@ -103,7 +105,7 @@ impl Machine {
 
     /// What is wrong, with paths as this machine knows them.
     #[track_caller]
-    pub(crate) fn check_problems(&self, problems: &[Problem], expected: &[&str]) {
+    pub(crate) fn check_problems(&self, problems: &[SettingsProblem], expected: &[&str]) {
         let root = format!("{}/", self.path("").display().to_string().trim_end_matches('/'));
         let seen: Vec<String> =
             problems.iter().map(|problem| problem.to_string().replacen(&root, "", 1)).collect();

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{chown, symlink};
 
-use windlass_config::Level;
+use windlass_config::SettingsLevel;
 
 use crate::machine::Machine;
 
@@ -14,7 +14,7 @@ fn check_files(machine: &Machine, expected: &[&str]) {
     let effective = machine.read(None).effective(true);
     let rules = effective.settings.permissions.deny.into_iter();
     let seen: Vec<String> = rules
-        .filter(|rule| rule.origin.level == Level::Local)
+        .filter(|rule| rule.origin.level == SettingsLevel::Local)
         .map(|rule| {
             assert_eq!(*rule.origin.anchor, *machine.places().start);
             machine.relative(&rule.origin.file.unwrap())

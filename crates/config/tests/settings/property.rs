@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_config::Effective;
+use windlass_config::EffectiveSettings;
 
 use crate::machine::Machine;
 
@@ -46,7 +46,7 @@ fn content() -> impl Strategy<Value = Value> {
 }
 
 /// Everything that forbids or asks, with what it means.
-fn forbidden(effective: &Effective) -> BTreeSet<String> {
+fn forbidden(effective: &EffectiveSettings) -> BTreeSet<String> {
     let permissions = &effective.settings.permissions;
     let rules = [("deny", &permissions.deny), ("ask", &permissions.ask)];
     let rules = rules.into_iter().flat_map(|(kind, list)| {

@@ -5,7 +5,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
-use windlass_config::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore};
+use windlass_config::{
+    HookFileChange, PartContent, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore,
+};
 
 use crate::machine::Machine;
 
@@ -37,6 +39,10 @@ fn machine() -> Machine {
     machine
 }
 
+fn contents(sentences: &[&str]) -> Vec<PartContent> {
+    sentences.iter().map(|sentence| PartContent::from((*sentence).to_owned())).collect()
+}
+
 fn store(machine: &Machine) -> TrustStore {
     TrustStore::new(&machine.path("home/.windlass"))
 }
@@ -45,7 +51,7 @@ fn state(machine: &Machine) -> TrustState {
     store(machine).state(&machine.places(), &machine.read(None).parts()).unwrap()
 }
 
-fn grant(machine: &Machine) -> Granted {
+fn grant(machine: &Machine) -> TrustGrant {
     store(machine).grant(&machine.places(), &machine.read(None).parts()).unwrap()
 }
 
@@ -109,7 +115,7 @@ fn what_does_nothing_yet_is_told_and_never_taken_from_a_project() {
 fn trust_is_bound_to_content() {
     let machine = machine();
     assert_eq!(state(&machine), TrustState::NeverAsked);
-    assert_eq!(grant(&machine), Granted::Kept);
+    assert_eq!(grant(&machine), TrustGrant::Kept);
     assert_eq!(state(&machine), TrustState::Trusted);
     let mode = std::fs::metadata(machine.path("home/.windlass/trust.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -141,11 +147,9 @@ fn trust_lapses_when_something_is_forbidden_no_longer() {
         machine.write(PROJECT, &with(&now));
         let expected = match gone {
             [] => TrustState::Trusted,
-            gone => TrustState::Changed {
-                added: Vec::new(),
-                removed: gone.iter().map(|text| (*text).to_owned()).collect(),
-                files: BTreeMap::new(),
-            },
+            gone => {
+                TrustState::Changed { added: Vec::new(), removed: contents(gone), files: BTreeMap::new() }
+            }
         };
         assert_eq!(state(&machine), expected, "{before} {now}");
         grant(&machine);
@@ -240,8 +244,12 @@ fn a_file_that_changed_is_named() {
     machine.write("work/app/tools/a", "2");
     std::fs::remove_file(machine.path("work/app/tools/b")).unwrap();
     machine.write("work/app/tools/d", "1");
-    let what = "hook on Stop: make -C tools".to_owned();
-    let files = ["tools/a changed", "tools/b is gone", "tools/d is new"].map(str::to_owned).to_vec();
+    let what = PartContent::Hook { event: "Stop".into(), handlers: "make -C tools".into() };
+    let files = vec![
+        HookFileChange::Edited("tools/a".into()),
+        HookFileChange::Removed("tools/b".into()),
+        HookFileChange::Added("tools/d".into()),
+    ];
     assert_eq!(
         state(&machine),
         TrustState::Changed {
@@ -287,10 +295,13 @@ fn trust_lapses_with_each_change_of_what_acts() {
         let mut content = project();
         change(&mut content);
         machine.write(PROJECT, &content.to_string());
-        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
         assert_eq!(
             state(&machine),
-            TrustState::Changed { added: texts(added), removed: texts(removed), files: BTreeMap::new() }
+            TrustState::Changed {
+                added: contents(added),
+                removed: contents(removed),
+                files: BTreeMap::new()
+            }
         );
         grant(&machine);
         assert_eq!(state(&machine), TrustState::Trusted);
@@ -331,7 +342,7 @@ fn a_tracked_local_file_is_part_of_it() {
     machine.git("work", &["add", "--force", ".claude/settings.local.json"]);
     assert_eq!(
         state(&machine),
-        TrustState::Changed { added: vec!["variable A".into()], removed: vec![], files: BTreeMap::new() }
+        TrustState::Changed { added: contents(&["variable A"]), removed: vec![], files: BTreeMap::new() }
     );
 }
 
@@ -390,7 +401,7 @@ fn a_project_that_is_not_read_has_no_parts() {
 #[test]
 fn the_home_is_trusted_for_one_session_only() {
     let machine = Machine::new(&[("home/.mcp.json", SERVERS)]).started_in("home");
-    assert_eq!(grant(&machine), Granted::ForThisSession);
+    assert_eq!(grant(&machine), TrustGrant::ForThisSession);
     assert_eq!(state(&machine), TrustState::NeverAsked);
     assert!(!machine.path("home/.windlass/trust.json").exists());
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use serde_json::value::to_raw_value;
-use windlass_config::{Config, Flags, Sync};
+use windlass_config::{Flags, LogSync, RunConfig};
 use windlass_engine::{Answerer, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
@@ -33,7 +33,7 @@ pub struct ProcessOrigin {
     recorded: RecordedConfig,
     variables: BTreeMap<String, String>,
     entrypoint: String,
-    sync: Sync,
+    sync: LogSync,
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
@@ -41,7 +41,7 @@ pub struct ProcessOrigin {
 
 impl ProcessOrigin {
     /// Where a run with this configuration comes from.
-    pub fn new(config: &Config, flags: &Flags, git: Option<GitProgram>) -> Self {
+    pub fn new(config: &RunConfig, flags: &Flags, git: Option<GitProgram>) -> Self {
         let home = &config.settings.home;
         let by = if config.permissions.asking == Answerer::Person { PERSON } else { PRINT };
         Self {
@@ -134,11 +134,11 @@ fn mark(marker: &Marker, identity: &impl serde::Serialize) {
     }
 }
 
-fn policy(sync: Sync) -> SyncPolicy {
+fn policy(sync: LogSync) -> SyncPolicy {
     match sync {
-        Sync::Always => SyncPolicy::Always,
-        Sync::Turn => SyncPolicy::Turn,
-        Sync::Never => SyncPolicy::Never,
+        LogSync::Always => SyncPolicy::Always,
+        LogSync::Turn => SyncPolicy::Turn,
+        LogSync::Never => SyncPolicy::Never,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
-use windlass_config::{Config, FileSettings, RecordedSettings};
+use windlass_config::{FileSettings, RecordedSettings, RunConfig};
 use windlass_engine::{Answerer, CommandPattern, Engine, SandboxPermissions};
 use windlass_protocol::{HookEvent, RawValueEq};
 use windlass_session::Header;
@@ -41,7 +41,7 @@ struct RecordedSandbox {
 
 impl RecordedConfig {
     /// What a configuration says, without hooks and sandbox.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &RunConfig) -> Self {
         Self {
             settings: RecordedSettings::of(&config.files),
             asks_person: Some(config.permissions.asking == Answerer::Person),
@@ -82,7 +82,7 @@ impl RecordedConfig {
     }
 
     /// Makes hooks, sandbox and refused modes hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
-    pub fn apply(self, config: &mut Config) {
+    pub fn apply(self, config: &mut RunConfig) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
         config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
@@ -137,7 +137,7 @@ mod tests {
         };
         recorded.write(&mut header.settings);
         write_before_usd(&mut header, 0.25);
-        let mut config = Config::default();
+        let mut config = RunConfig::default();
         RecordedConfig::read(&header).unwrap().apply(&mut config);
         assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
         assert!(config.permissions.is_bypass_refused);

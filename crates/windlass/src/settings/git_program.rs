@@ -1,6 +1,6 @@
 //! The git that may be asked about a repository: none before trust, and never one that came with the project.
 
-use windlass_config::{Place, SettingsFiles};
+use windlass_config::{ProcessContext, SettingsFiles};
 use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
 
@@ -17,7 +17,7 @@ pub(super) fn program(files: &SettingsFiles) -> Option<GitProgram> {
 }
 
 /// The same where nobody is asked for trust: none unless it was given, or nothing of the project needs it.
-pub fn if_trusted(place: &Place) -> Option<GitProgram> {
+pub fn if_trusted(place: &ProcessContext) -> Option<GitProgram> {
     let said = SettingsFlags { headless: true, ..SettingsFlags::default() };
     let (files, home) = super::files(said, place).ok()?;
     let (is_trusted, _) = super::decide_trust(&files, &home, said, super::nobody_agrees).ok()?;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use windlass_config::{
-    Config, Flags, PermissionSettings, Place, SettingsPlaces, ShownValue, Sourced, setting_names, show,
+    Flags, PermissionSettings, ProcessContext, RunConfig, SettingsPlaces, ShownValue, SourcedValue,
+    setting_names, show,
 };
 use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
 use windlass_secrets::Redactor;
@@ -63,8 +64,8 @@ fn is_wanted(value: &ShownValue, key: Option<&str>) -> bool {
 }
 
 /// What a run would say about the settings as a whole.
-fn could_start(held: LoadedSettings, place: &Place) -> i32 {
-    match Config::with_files(held.settings, &Flags::default(), place, held.effective.settings) {
+fn could_start(held: LoadedSettings, place: &ProcessContext) -> i32 {
+    match RunConfig::with_files(held.settings, &Flags::default(), place, held.effective.settings) {
         Ok(config) => {
             // Rules that are not understood are marked where they stand.
             config.warnings.iter().for_each(complain);
@@ -95,7 +96,7 @@ fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Proble
 }
 
 /// Why a rule is invalid, if so.
-fn problem(behaviour: Behaviour, rule: &Sourced<String>, home: Option<&Path>) -> Option<String> {
+fn problem(behaviour: Behaviour, rule: &SourcedValue<String>, home: Option<&Path>) -> Option<String> {
     let settings = rule.origin.anchor.to_path_buf();
     let anchors = Anchors {
         start: settings.clone(),
@@ -110,12 +111,13 @@ fn problem(behaviour: Behaviour, rule: &Sourced<String>, home: Option<&Path>) ->
 /// Rules of a project that wait for trust are looked at too: whoever agrees later wants to know now.
 fn tell_waiting(
     said: SettingsFlags<'_>,
-    place: &Place,
+    place: &ProcessContext,
     holding: &PermissionSettings,
 ) -> Result<(), CommandError> {
     let (files, _) = settings::files(said, place)?;
     let trusted = files.effective(true).settings.permissions;
-    let place_of = |rule: &Sourced<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
+    let place_of =
+        |rule: &SourcedValue<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
     let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
     for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
         if let Some(problem) = problem(Behaviour::Allow, rule, place.home.as_deref()) {

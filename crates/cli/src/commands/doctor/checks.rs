@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access, statvfs};
-use windlass_config::{Api, Config, Effective, Flags, Home, Place, Problem, Severity, TrustState, show};
+use windlass_config::{
+    ApiSettings, EffectiveSettings, Flags, Home, ProcessContext, RunConfig, SettingsProblem, Severity,
+    TrustState, show,
+};
 
 use super::{Check, Status};
 use crate::display;
@@ -33,7 +36,7 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 }
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
-pub(super) fn all(place: &Place) -> Vec<Check> {
+pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
     let mut checks = match settings::read(
         SettingsFlags { headless: true, ..SettingsFlags::default() },
         place,
@@ -95,7 +98,7 @@ fn version(program: &Path) -> Option<String> {
     text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn of_settings(reading: SettingsReading, place: &Place) -> Vec<Check> {
+fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
     let mut checks: Vec<Check> = reading
         .files
         .list()
@@ -122,12 +125,12 @@ fn of_settings(reading: SettingsReading, place: &Place) -> Vec<Check> {
     checks
 }
 
-fn of_problem(problem: &Problem) -> Check {
+fn of_problem(problem: &SettingsProblem) -> Check {
     let status = if problem.severity == Severity::Fatal { Status::Problem } else { Status::Note };
     check(SETTINGS, status, problem.to_string())
 }
 
-fn of_trust(effective: &Effective, state: &TrustState) -> Check {
+fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
     match (settings::untrusted(&effective.skipped, state), state) {
         (Some(waiting), _) => check(TRUST, Status::Note, waiting),
         (None, TrustState::Trusted) => check(TRUST, Status::Ok, "This project is trusted."),
@@ -138,11 +141,11 @@ fn of_trust(effective: &Effective, state: &TrustState) -> Check {
 }
 
 /// What a run would be made of.
-fn of_run(held: LoadedSettings, place: &Place) -> Vec<Check> {
+fn of_run(held: LoadedSettings, place: &ProcessContext) -> Vec<Check> {
     let LoadedSettings { settings, effective, environment, .. } = held;
     let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), &effective)];
     let files = effective.settings;
-    match Config::with_files(settings, &Flags::default(), place, files) {
+    match RunConfig::with_files(settings, &Flags::default(), place, files) {
         Ok(mut config) => {
             config.environment = environment;
             checks.extend(of_model(&config));
@@ -161,7 +164,7 @@ fn of_run(held: LoadedSettings, place: &Place) -> Vec<Check> {
 }
 
 /// Who asks, and whom. No secret is shown.
-fn of_key(api: &Api, script: Option<&Path>, effective: &Effective) -> Check {
+fn of_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSettings) -> Check {
     let stated = [("ANTHROPIC_API_KEY", api.key.is_some()), ("ANTHROPIC_AUTH_TOKEN", api.token.is_some())];
     let named: Vec<String> = stated
         .into_iter()
@@ -188,7 +191,7 @@ fn of_key(api: &Api, script: Option<&Path>, effective: &Effective) -> Check {
 }
 
 /// Where a variable comes from.
-fn origin(name: &str, effective: &Effective) -> String {
+fn origin(name: &str, effective: &EffectiveSettings) -> String {
     let key = format!("env.{name}");
     let value = show(effective).into_iter().find(|value| value.key == key);
     match value.and_then(|value| Some((value.file?, value.line))) {
@@ -197,7 +200,7 @@ fn origin(name: &str, effective: &Effective) -> String {
     }
 }
 
-fn of_model(config: &Config) -> Vec<Check> {
+fn of_model(config: &RunConfig) -> Vec<Check> {
     let mut checks = Vec::new();
     match model_choice::silent_models(config) {
         Ok(models) => {
@@ -224,7 +227,7 @@ fn without_secrets(url: &str) -> String {
     if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
 }
 
-fn of_sandbox(config: &Config) -> Vec<Check> {
+fn of_sandbox(config: &RunConfig) -> Vec<Check> {
     let is_on = sandbox::is_wanted(config);
     let off = match config.files.sandbox.enabled {
         Some(_) => "Off in the settings (`sandbox.enabled`)",

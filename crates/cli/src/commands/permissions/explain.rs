@@ -1,7 +1,7 @@
 //! One call, decided with the settings that hold here.
 
 use serde_json::{Value, json};
-use windlass_config::{Config, Flags};
+use windlass_config::{Flags, RunConfig};
 use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, Verdict};
 use windlass_engine::{Answerer, PermissionCase, hidden_paths, judge, missing_rules};
 use windlass_ports::ExamineContext;
@@ -38,7 +38,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError>
         ..Flags::default()
     };
     crate::complain_of_settings(&held.notices);
-    let config = Config::with_files(held.settings, &flags, &place, held.effective.settings)
+    let config = RunConfig::with_files(held.settings, &flags, &place, held.effective.settings)
         .map_err(|error| error.to_string())?;
     config.notices().for_each(|notice| complain(&notice));
     let roots = super::batch::roots(&place.cwd, &config.added_directories);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_config::{Config, Place, PromptText};
+use windlass_config::{ProcessContext, PromptText, RunConfig};
 use windlass_engine::{Answerer, Engine, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
@@ -29,7 +29,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, CommandError> 
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
     saved.fill(&mut flags);
     // Nothing is done, so nothing has to be refused to anybody.
-    let place = Place {
+    let place = ProcessContext {
         cwd: header.cwd.clone(),
         is_root: false,
         home: std::env::home_dir(),
@@ -43,7 +43,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, CommandError> 
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
-    let mut config = Config::with_files(settings, &flags, &place, files)?;
+    let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
     let asks_person = recorded.as_ref().and_then(RecordedConfig::asks_person);
     let person = asks_person.unwrap_or_else(|| given.is_interactive());
     if person {

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::{Leaf, Sourced, Values};
-use crate::settings_files::origin::Origin;
+use super::{Leaf, SourcedValue, Values};
+use crate::settings_files::origin::SettingOrigin;
 
 /// What commands can reach. A switch that is not stated has its default.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxSettings {
     /// Whether commands run in a sandbox.
-    pub enabled: Option<Sourced<bool>>,
+    pub enabled: Option<SourcedValue<bool>>,
     /// Whether nothing starts where there is no sandbox.
-    pub fail_if_unavailable: Option<Sourced<bool>>,
+    pub fail_if_unavailable: Option<SourcedValue<bool>>,
     /// Whether hooks that are programs run in the sandbox too.
-    pub hooks: Option<Sourced<bool>>,
+    pub hooks: Option<SourcedValue<bool>>,
     /// Whether commands in the sandbox run unasked.
-    pub auto_allow_bash: Option<Sourced<bool>>,
+    pub auto_allow_bash: Option<SourcedValue<bool>>,
     /// Whether the model may ask to leave the sandbox.
-    pub allow_unsandboxed: Option<Sourced<bool>>,
+    pub allow_unsandboxed: Option<SourcedValue<bool>>,
     /// Commands that run outside of the sandbox.
-    pub excluded_commands: Vec<Sourced<String>>,
+    pub excluded_commands: Vec<SourcedValue<String>>,
     /// Can be written.
     pub allow_write: Vec<SandboxPath>,
     /// Cannot be written.
@@ -29,21 +29,21 @@ pub struct SandboxSettings {
     /// Can be read inside of what cannot.
     pub allow_read: Vec<SandboxPath>,
     /// Whether files are not confined.
-    pub files_unconfined: Option<Sourced<bool>>,
+    pub files_unconfined: Option<SourcedValue<bool>>,
     /// Hosts that can be reached.
-    pub allowed_domains: Vec<Sourced<String>>,
+    pub allowed_domains: Vec<SourcedValue<String>>,
     /// Hosts that cannot be reached.
-    pub denied_domains: Vec<Sourced<String>>,
+    pub denied_domains: Vec<SourcedValue<String>>,
     /// Whether other hosts are refused without a question.
-    pub strict_domains: Option<Sourced<bool>>,
+    pub strict_domains: Option<SourcedValue<bool>>,
     /// Who lets only managed lists of hosts allow something. Other grants for hosts do not count then either.
-    pub managed_domains_only: Option<Origin>,
+    pub managed_domains_only: Option<SettingOrigin>,
     /// Files that are hidden from commands.
     pub hidden_files: Vec<SandboxPath>,
     /// Names of variables that are hidden from commands.
-    pub hidden_variables: Vec<Sourced<String>>,
+    pub hidden_variables: Vec<SourcedValue<String>>,
     /// The program that makes the sandbox.
-    pub bwrap: Option<Sourced<PathBuf>>,
+    pub bwrap: Option<SourcedValue<PathBuf>>,
 }
 
 /// A path as it was written and as it is meant.
@@ -54,7 +54,7 @@ pub struct SandboxPath {
     /// As it is meant: absolute, unless there is no home for a `~`. It may hold patterns and need not exist.
     pub path: PathBuf,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 pub(super) fn settings(values: &Values<'_>) -> SandboxSettings {
@@ -94,10 +94,10 @@ impl Values<'_> {
         items.iter().filter_map(|leaf| Some(self.sandbox_path(leaf.value["path"].as_str()?, leaf))).collect()
     }
 
-    fn hidden_variables(&self) -> Vec<Sourced<String>> {
+    fn hidden_variables(&self) -> Vec<SourcedValue<String>> {
         let variable = |leaf: &Leaf| {
             let value = leaf.value["name"].as_str()?.to_owned();
-            Some(Sourced { value, origin: leaf.origin.clone() })
+            Some(SourcedValue { value, origin: leaf.origin.clone() })
         };
         self.items("sandbox.credentials.envVars").iter().filter_map(variable).collect()
     }

@@ -348,29 +348,6 @@ fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {
 }
 
 #[test]
-fn an_administrator_can_keep_only_managed_hooks() {
-    let one = json!({"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]});
-    let both = || {
-        let mut set = HookSet::default();
-        set.read(&one, &HookSource::settings("user"));
-        set.read(&one, &HookSource::managed("managed"));
-        set
-    };
-    let origins = |set: &HookSet| {
-        set.of(HookEvent::Stop).map(|handler| handler.origin.clone()).collect::<Vec<_>>().join(" ")
-    };
-    let mut set = both();
-    set.keep_managed();
-    assert_eq!(origins(&set), "managed Stop[0].hooks[0]");
-    let mut set = both();
-    set.disable(/* managed too */ false);
-    assert_eq!(origins(&set), "managed Stop[0].hooks[0]");
-    let mut set = both();
-    set.disable(/* managed too */ true);
-    assert!(set.is_empty());
-}
-
-#[test]
 fn whatever_stands_there_is_read_without_a_crash() {
     use proptest::prelude::*;
     let leaf = prop_oneof![
