@@ -5,13 +5,13 @@
 #[expect(dead_code, reason = "each file of scenarios uses its part of the language")]
 mod log;
 
-use log::{Scenario, check, course, transcript};
+use log::{Scenario, check};
 use std::sync::Arc;
 use windlass_core::{AnswerSchema, CheckAnswer, CompactionPolicy, Config, Interrupt, Prompt, Source};
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
-    AmbientChanges, Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelCard,
-    ModelNote, Outcome, Price, RawValue, StopReason, Terminal,
+    AmbientChanges, Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelNote, Outcome,
+    RawValue, StopReason, Terminal,
 };
 
 /// The log shows how the run ended, what was said last, and what went wrong.
@@ -27,18 +27,8 @@ fn hooked(events: &[HookEvent]) -> Scenario {
     new().with(|config| config.hooks.extend(events))
 }
 
-fn objects(text: &str) -> HookAnswer {
-    HookAnswer { blocks: vec![text.into()], ..HookAnswer::default() }
-}
-
 fn stops(reason: &str) -> HookAnswer {
     HookAnswer { stop: Some(reason.into()), ..HookAnswer::default() }
-}
-
-/// A dollar for each thousand output tokens, and one dollar to spend.
-fn one_dollar(config: &mut Config) {
-    config.model.price = Some(Price { output: 1_000.0, ..Price::default() });
-    config.budget_usd = Some(1.0);
 }
 
 #[derive(Debug)]
@@ -70,74 +60,6 @@ fn completed() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling done | = completed after 1 (well) Done.
-        ",
-    );
-}
-
-#[test]
-fn token_budget_completed_at_nine_tenths_after_a_continuation() {
-    let budget = |config: &mut Config| config.token_budget = Some(10_000);
-    check(
-        new()
-            .with(budget)
-            .submit("x")
-            .text("Done.")
-            .ended_at(StopReason::EndTurn, 0, 1_000)
-            .text("Better.")
-            .ended_at(StopReason::EndTurn, 0, 8_000),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+1000        note You have used 1000 of 10000 output tokens (10 %) that the user wants spent on this task. Continue: look for anything missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #2 [user assistant(text) user]
-        < text Better.
-        < end end_turn 0+8000        settling done | = token_budget_completed after 1 (well) Better.
-        ",
-    );
-    // Without a continuation it simply is the end.
-    check(
-        new().with(budget).submit("x").text("Done.").ended_at(StopReason::EndTurn, 0, 9_000),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+9000        settling done | = completed after 1 (well) Done.
-        ",
-    );
-}
-
-#[test]
-fn token_budget_completed_when_going_on_brings_nothing() {
-    let check = |gains: &[u64], continuations: usize, end: &str| {
-        let prompt = Prompt { token_budget: Some(500_000), ..Prompt::from("x") };
-        let said = |scenario: Scenario, tokens: &u64| {
-            scenario.text("More.").ended_at(StopReason::EndTurn, 0, *tokens)
-        };
-        let course = course(gains.iter().fold(new().submit_prompt("x +500k", prompt), said));
-        let expected = "token_budget_continuation ".repeat(continuations) + end;
-        assert_eq!(course.trim(), expected.trim(), "{gains:?}");
-    };
-    // The first gain is that of the answer itself.
-    check(&[900, 900, 499, 499], 3, "token_budget_completed");
-    check(&[900, 499, 499], 3, "");
-    check(&[900, 900, 499, 500], 4, "");
-    check(&[900, 900, 500, 499], 4, "");
-    check(&[900, 900, 499, 500, 499, 499], 5, "token_budget_completed");
-}
-
-#[test]
-fn sub_agents_never_go_on_for_a_budget_of_tokens() {
-    check(
-        new()
-            .with(|config| {
-                config.token_budget = Some(10_000);
-                config.source = Source::Agent("explore".into());
-            })
-            .submit("x")
-            .text("Done.")
-            .ended_at(StopReason::EndTurn, 0, 10),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+10          settling done | = completed after 1 (well) Done.
         ",
     );
 }
@@ -228,150 +150,6 @@ fn max_turns_collects_the_results_and_sends_nothing_more() {
         < text Done.
         < end end_turn               settling done | = completed after 1 (well) Done.
         ",
-    );
-}
-
-#[test]
-fn max_budget_usd_after_a_report_of_usage() {
-    check(
-        new()
-            .with(one_dollar)
-            .submit("x")
-            .call("read a")
-            .ended_at(StopReason::ToolUse, 0, 999)
-            .finished(1, "A")
-            .call("read b")
-            .ended_at(StopReason::ToolUse, 0, 1)
-            .finished(2, "B"),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < call read a                examine c1
-        > c1 is read a               run c1
-        < end tool_use 0+999         settling
-        > c1 finished A              result c1: A | preparing streaming | call-model #2 [user assistant(read) user(result)]
-        < call read b                examine c2
-        > c2 is read b               run c2
-        < end tool_use 0+1           cancel c2 | settling | timer t1 800
-        > c2 finished B              result c2: B | done | = max_budget_usd after 2 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        ",
-    );
-}
-
-#[test]
-fn max_budget_usd_before_a_request_and_over_the_whole_session() {
-    check(
-        new().with(one_dollar).submit("x").text("Done.").ended_at(StopReason::EndTurn, 0, 1_000).submit("y"),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        > submit y                   preparing done | = max_budget_usd after 1 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        ",
-    );
-}
-
-#[test]
-fn max_budget_usd_counts_from_when_the_session_was_opened() {
-    let answer = |scenario: Scenario, tokens| scenario.text("Done.").ended_at(StopReason::EndTurn, 0, tokens);
-    let spent = || answer(new().with(one_dollar).submit("x"), 1_000).cut_off().submit("y");
-    check(
-        answer(answer(spent(), 400).submit("z"), 600),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        > cut off
-        > submit y                   preparing streaming | call-model #1 [user assistant(text) user]
-        < text Done.
-        < end end_turn 0+400         settling done | = completed after 1 (well) Done.
-        > submit z                   preparing streaming | call-model #2 [user assistant(text) user assistant(text) user]
-        < text Done.
-        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
-        ",
-    );
-}
-
-/// What calls did is summarised by another model.
-fn with_summaries(config: &mut Config) {
-    config.small_model = Some(ModelCard::unknown("small"));
-    config.tool_use_summaries = true;
-}
-
-#[test]
-fn max_budget_usd_counts_forks_and_starts_none_without_money() {
-    let turn = |scenario: Scenario, n: u32| {
-        scenario.call(&format!("read {n}")).ended_at(StopReason::ToolUse, 0, 400).finished(n, "A")
-    };
-    check(
-        turn(new().with(one_dollar).with(with_summaries).submit("x"), 1)
-            .forked_for(1, "Read a", 0.6)
-            .text("Done.")
-            .ended(StopReason::EndTurn),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < call read 1                examine c1
-        > c1 is read 1               run c1
-        < end tool_use 0+400         settling
-        > c1 finished A              result c1: A | preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
-        > f1 for 0.6 USD             summary Read a of toolu_1
-        < text Done.
-        < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        ",
-    );
-    check(
-        new()
-            .with(one_dollar)
-            .submit_prompt("x", "many words ".repeat(1_000).as_str().into())
-            .text("Done.")
-            .ended_at(StopReason::EndTurn, 0, 1_000)
-            .compact("the names"),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        > compact the names          compacting manual | look l1 [] | preparing
-        ",
-    );
-}
-
-#[test]
-fn a_budget_that_runs_out_while_looking_around_keeps_the_results() {
-    let scenario = || {
-        new()
-            .with(one_dollar)
-            .with(with_summaries)
-            .with(|config| config.tools = [log::tool("TodoWrite")].into())
-            .submit("x")
-            .call("read a")
-            .ended(StopReason::ToolUse)
-            .finished(1, "A")
-            .looked(1, "nothing", AmbientChanges::default())
-            .call("read b")
-            .ended(StopReason::ToolUse)
-            .finished(2, "B")
-            .forked_for(1, "Read a", 1.0)
-            .looked(2, "nothing", AmbientChanges::default())
-    };
-    check(
-        scenario(),
-        "
-        > submit x                   preparing streaming | call-model #1 [user]
-        < call read a                examine c1
-        > c1 is read a               run c1
-        < end tool_use               settling
-        > c1 finished A              result c1: A | look l1 []
-        > l1 finds nothing           preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
-        < call read b                examine c2
-        > c2 is read b               run c2
-        < end tool_use               settling
-        > c2 finished B              result c2: B | look l2 []
-        > f1 for 1 USD               summary Read a of toolu_1
-        > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
-        ",
-    );
-    assert_eq!(
-        transcript(scenario()),
-        ["user", "assistant(read)", "user(result)", "assistant(read)", "user(result)"]
     );
 }
 
@@ -765,101 +543,5 @@ fn store_failed() {
         < text Well
         > log fails                  cancel-model #1 | settling done | = store_failed after 1 (badly) Well ! Stopped: the disk is full.
         ",
-    );
-}
-
-/// Of two rules that both apply, the one that stands first in the order of stage 6 is heard.
-#[track_caller]
-fn check_course(scenario: Scenario, expected: &str) {
-    assert_eq!(course(scenario), expected);
-}
-
-fn said(scenario: Scenario, text: &str) -> Scenario {
-    scenario.text(text).ended(StopReason::EndTurn)
-}
-
-#[test]
-fn what_a_hook_of_a_call_says_outranks_every_other_end_but_an_interrupt() {
-    let defers = || HookAnswer { permission: Some(HookPermission::Defer), ..HookAnswer::default() };
-    let two_calls = || {
-        hooked(&[HookEvent::PreToolUse]).submit("x").call("read a").call("read b").ended(StopReason::ToolUse)
-    };
-    check_course(
-        hooked(&[HookEvent::PostToolUse])
-            .submit("x")
-            .call("read a")
-            .call("read b")
-            .ended(StopReason::ToolUse)
-            .finished(1, "A")
-            .hooked(1, "stop", stops("enough"))
-            .interrupt(Interrupt::Stop)
-            .finished(2, "B"),
-        "aborted_tools",
-    );
-    check_course(two_calls().hooked(1, "later", defers()).hooked(2, "stop", stops("enough")), "hook_stopped");
-    check_course(two_calls().turns_max(1).hooked(1, "stop", stops("enough")), "hook_stopped");
-    check_course(
-        two_calls()
-            .turns_max(1)
-            .hooked(1, "later", defers())
-            .hooked(2, "nothing", HookAnswer::default())
-            .finished(2, "B"),
-        "tool_deferred",
-    );
-}
-
-#[test]
-fn a_failure_or_a_cut_answer_outranks_the_schema_and_stop_hooks() {
-    let picky = || hooked(&[HookEvent::Stop]).with(number(5)).submit("x").text("Seven");
-    check_course(picky().fails(FailureClass::Auth), "api_error");
-    check_course(picky().ended(StopReason::MaxTokens), "max_output_tokens_escalate");
-    check_course(picky().ended(StopReason::ContextWindowExceeded), "reactive_compact_retry");
-    check_course(picky().ended(StopReason::Refusal), "refused");
-    check_course(picky().ended(StopReason::PauseTurn), "pause_turn_resume");
-    let nothing =
-        hooked(&[HookEvent::Stop]).with(number(5)).submit("x").call("read a").ended(StopReason::ToolUse);
-    check_course(nothing.finished(1, "A").ended(StopReason::EndTurn), "empty_answer_nudge");
-}
-
-#[test]
-fn the_schema_then_stop_hooks_then_the_token_budget_then_money() {
-    let all = || {
-        hooked(&[HookEvent::Stop])
-            .with(number(1))
-            .with(one_dollar)
-            .with(|config| config.token_budget = Some(100_000))
-            .submit("x")
-    };
-    let spent = |scenario: Scenario, text: &str| scenario.text(text).ended_at(StopReason::EndTurn, 0, 1_000);
-    check_course(said(all(), "Seven"), "structured_output_retry");
-    check_course(said(said(all(), "Seven"), "Seven"), "structured_output_retry structured_output_retries");
-    check_course(said(all(), "7").hooked(1, "no", objects("no")), "stop_hook_blocking");
-    check_course(said(all(), "7").hooked(1, "stop", stops("enough")), "stop_hook_prevented");
-    check_course(said(all(), "7").hooked(1, "nothing", HookAnswer::default()), "token_budget_continuation");
-    // There is a reason to go on, but no money for it.
-    check_course(spent(all(), "Seven"), "structured_output_retry max_budget_usd");
-    check_course(spent(all(), "7").hooked(1, "no", objects("no")), "stop_hook_blocking max_budget_usd");
-    check_course(
-        spent(all(), "7").hooked(1, "nothing", HookAnswer::default()),
-        "token_budget_continuation max_budget_usd",
-    );
-    check_course(spent(new().with(one_dollar).submit("x"), "7"), "max_budget_usd");
-}
-
-#[test]
-fn repetition_then_turns_then_money() {
-    let again =
-        |scenario: Scenario, n: u32| scenario.call("read a").ended(StopReason::ToolUse).finished(n, "same");
-    let repeating =
-        || (1..=5).fold(new().with(|config| config.repeats.end_after = 5).turns_max(6).submit("x"), again);
-    check_course(repeating().call("read a").ended(StopReason::ToolUse), "repeated_call");
-    let poor = || {
-        let first = new().with(one_dollar).with(with_summaries).turns_max(2).submit("x").call("read a");
-        first.ended(StopReason::ToolUse).finished(1, "A").call("read b").ended(StopReason::ToolUse)
-    };
-    check_course(poor().forked_for(1, "Read a", 1.0).finished(2, "B"), "max_turns");
-    check_course(
-        poor().with(|config| config.turns_max = Some(3)).forked_for(1, "Read a", 1.0).finished(2, "B"),
-        "max_budget_usd",
     );
 }

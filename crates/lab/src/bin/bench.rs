@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use windlass_lab::bench::{Contest, BenchProgram, Row, Subject, measure_peak, run, table};
+use windlass_lab::bench::{BenchProgram, Contest, Row, Subject, measure_peak, run, table};
 
 fn main() -> Result<ExitCode> {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();

@@ -1,0 +1,81 @@
+//! Calls, facts and outcomes, made from the words of a scenario.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::Event;
+use windlass_protocol::{
+    Admission, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, ModelSpend, Outcome, PathFact,
+    PlainCommand, RawValue, Terminal, ToolUse,
+};
+
+use super::words::phrase;
+
+/// What the small model took.
+pub(super) fn costing(usd: f64) -> BTreeMap<Arc<str>, ModelSpend> {
+    [("small".into(), ModelSpend { cost_usd: Some(usd), ..ModelSpend::default() })].into()
+}
+
+/// What a fork came to.
+pub(super) fn outcome(terminal: Terminal, text: &str) -> Outcome {
+    Outcome { text: text.into(), ..Outcome::new(terminal) }
+}
+
+/// `tool argument` as a tool use with the whole phrase in its input.
+pub(super) fn tool_use(words: &str) -> ToolUse {
+    let name = words.split(' ').next().unwrap_or(words);
+    ToolUse {
+        id: "toolu".into(),
+        name: name.into(),
+        input: raw(&format!("{{\"words\":\"{words}\"}}")).into(),
+    }
+}
+
+pub(super) fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
+    let words = phrase(tool_use);
+    let path = if words.contains("/etc") { "/etc/a" } else { "/project/a" };
+    let (kind, shared) =
+        if words.starts_with("write") { (CallKind::Edit, false) } else { (CallKind::Read, true) };
+    let facts = CallFacts {
+        shared,
+        paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
+        target: words.clone(),
+        commands: words.starts_with("sleep").then(|| Arc::new(looking(&words))),
+        ..CallFacts::new(kind)
+    };
+    let (answer, admission) = match &*tool_use.name {
+        "read" | "peek" | "write" | "sleep" => {
+            (words, Admission::Ready { tool: tool_use.name.clone(), facts })
+        }
+        "broken" => ("invalid".into(), Admission::Invalid("`words` is wrong".into())),
+        _ => ("unknown".into(), Admission::Unknown),
+    };
+    (format!("> c{} is {answer}", call.0), Event::Examined { call, admission })
+}
+
+/// A command line that only looks.
+fn looking(line: &str) -> CommandFacts {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let command = PlainCommand {
+        text: line.into(),
+        whole: words.clone(),
+        words,
+        exact_only: false,
+        spelled: None,
+        effect: CommandEffect::Looks,
+        reads: Vec::new(),
+        writes: Vec::new(),
+        network: false,
+    };
+    CommandFacts {
+        line: line.into(),
+        plain: Ok(vec![command]),
+        found: Vec::new(),
+        unseen: None,
+        hidden: false,
+    }
+}
+
+pub(super) fn raw(json: &str) -> Arc<RawValue> {
+    RawValue::from_string(json.into()).expect("JSON").into()
+}
