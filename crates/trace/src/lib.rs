@@ -20,8 +20,6 @@ mod marks;
 mod page;
 mod policy;
 mod records;
-#[cfg(test)]
-mod records_tests;
 mod story;
 #[cfg(test)]
 #[path = "../tests/trace/tape.rs"]

@@ -360,3 +360,6 @@ pub(crate) fn models(story: &TracedSession) -> Vec<Arc<str>> {
     }
     models
 }
+
+#[cfg(test)]
+mod tests;
