@@ -231,5 +231,14 @@ pub(crate) fn sync_directory(directory: &File) -> io::Result<()> {
     }
 }
 
+/// Whether a file ends in the middle of a line.
+pub(crate) fn ends_in_a_line(file: &File) -> io::Result<bool> {
+    let mut last = [b'\n'];
+    if let Some(end) = file.metadata()?.len().checked_sub(1) {
+        file.read_exact_at(&mut last, end)?;
+    }
+    Ok(last != *b"\n")
+}
+
 #[cfg(test)]
 pub(crate) mod tests;

@@ -16,12 +16,13 @@ use windlass_protocol::{MessageId, Record, SpendEntry};
 
 use crate::format::{Header, Tail};
 
-pub(crate) use file::{LineReader, RawLine};
+pub(crate) use file::LineReader;
+pub(crate) use find::read as read_range;
 
 pub use copy::{LogCopy, copy_log};
-pub use lines::{LocatedLine, LogLines, LogRecords, lines, records};
+pub use lines::{LocatedLine, lines};
 pub use load::{load, load_back};
-pub use story::{LogStory, Scene, story};
+pub use story::{LogRecords, LogStory, Scene, records, story};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
