@@ -6,6 +6,7 @@
 mod catalogue;
 mod checkpoints;
 mod disk;
+mod draft;
 mod export;
 mod format;
 mod glance;

@@ -35,6 +35,15 @@ pub enum Upto {
     Offset(u64),
 }
 
+impl Upto {
+    fn entry(self) -> Option<Uuid> {
+        match self {
+            Self::Entry(entry) => Some(entry),
+            Self::End | Self::Offset(_) => None,
+        }
+    }
+}
+
 /// What a log holds.
 #[derive(Debug)]
 pub struct LoadedLog {

@@ -105,7 +105,7 @@ impl LogWalk {
     /// Takes the line that everything before it can be forgotten for.
     pub(crate) fn restated(&mut self, facts: SnapshotLine) {
         self.ends_open = !facts.is_ended;
-        self.decoded(facts.place.offset, facts.line, 0);
+        self.decoded(facts.offset, facts.line, 0);
     }
 
     fn decoded(&mut self, offset: u64, line: LogLine, sum: u32) {
