@@ -5,9 +5,7 @@ use std::sync::Arc;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
-use windlass_protocol::{
-    CallId, Decision, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal,
-};
+use windlass_protocol::{CallId, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal};
 
 use super::LogTime;
 use super::chain::Chain;
@@ -61,15 +59,15 @@ struct ForkOrigin {
     entry: Option<Uuid>,
 }
 
-struct FinishedCall {
-    call: CallId,
-    tool_use_id: Arc<str>,
-    is_error: bool,
+pub(super) struct FinishedCall {
+    pub(super) call: CallId,
+    pub(super) tool_use_id: Arc<str>,
+    pub(super) is_error: bool,
 }
 
-struct RunEnding {
-    terminal: Terminal,
-    rest: Box<SessionMemory>,
+pub(super) struct RunEnding {
+    pub(super) terminal: Terminal,
+    pub(super) rest: Box<SessionMemory>,
 }
 
 /// The line itself tells when it was heard.
@@ -148,7 +146,7 @@ impl<'a> OwnLineFrame<'a> {
     }
 
     /// Appends the line of something about which there is no more to say.
-    fn put_bare(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put_bare(&self, out: &mut Vec<u8>) {
         let start = out.len();
         put_json(self, out);
         out.pop();
@@ -172,58 +170,6 @@ pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Flaw>> {
     let written = u32::from_str_radix(digits, 16).ok()?;
     let sum = crc32fast::hash(before.as_bytes());
     Some(if sum == written { Ok(sum) } else { Err(Flaw("checksum mismatch".into())) })
-}
-
-/// The kind of the line of a record that is neither an entry nor something heard.
-pub(crate) fn kind(record: &Record) -> Option<&'static str> {
-    match record {
-        Record::Heard(_)
-        | Record::Said(_)
-        | Record::Answered(_)
-        | Record::Result(_)
-        | Record::Decided(Decision::Compacted(_)) => None,
-        Record::Retracted(_) => Some("retracted"),
-        Record::Queued(_) => Some("queued"),
-        Record::Dequeued => Some("dequeued"),
-        Record::Requested(_) => Some("requested"),
-        Record::Ruled(_) => Some("ruled"),
-        Record::Intended(_) => Some("intended"),
-        Record::Finished { .. } => Some("finished"),
-        Record::Decided(_) => Some("decided"),
-        Record::Spent(_) => Some("spent"),
-        Record::Repaired(_) => Some("repaired"),
-        Record::Ended { .. } => Some("ended"),
-        Record::Snapshot(_) => Some("facts"),
-    }
-}
-
-/// Appends the line of a record that is neither an entry nor something heard, nor restates everything.
-pub(crate) fn put_record(record: &Record, frame: &OwnLineFrame<'_>, out: &mut Vec<u8>) {
-    match record {
-        Record::Retracted(messages) => frame.put(messages, out),
-        Record::Queued(prompt) => frame.put(prompt, out),
-        Record::Requested(requested) => frame.put(requested, out),
-        Record::Ruled(ruled) => frame.put(ruled, out),
-        Record::Intended(intended) => frame.put(intended, out),
-        Record::Finished { call, tool_use_id, is_error } => {
-            frame.put(
-                &FinishedCall { call: *call, tool_use_id: tool_use_id.clone(), is_error: *is_error },
-                out,
-            );
-        }
-        Record::Decided(decision) => frame.put(decision, out),
-        Record::Spent(spent) => frame.put(spent, out),
-        Record::Repaired(repairs) => frame.put(repairs, out),
-        Record::Ended { terminal, rest } => {
-            frame.put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
-        }
-        Record::Dequeued => frame.put_bare(out),
-        Record::Heard(_)
-        | Record::Snapshot(_)
-        | Record::Said(_)
-        | Record::Answered(_)
-        | Record::Result(_) => {}
-    }
 }
 
 impl SessionMark {
