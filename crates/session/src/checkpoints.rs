@@ -100,7 +100,6 @@ struct CheckpointState {
     memory: LookCache,
     /// Prompts of this process, while there is no manifest.
     pending: Vec<ManifestLine>,
-    /// Calls that have started.
     open: BTreeMap<Arc<str>, StartedCall>,
     /// What the calls of the last answers are about.
     about: BTreeMap<Arc<str>, String>,
@@ -109,7 +108,6 @@ struct CheckpointState {
     notices: Vec<String>,
 }
 
-/// A call that has started.
 struct StartedCall {
     roots: Vec<PathBuf>,
     before: LookResult,

@@ -20,7 +20,6 @@ pub(crate) trait Disk: Send + Sync {
     fn open(&self, path: &Path, how: OpenMode) -> io::Result<Arc<dyn LogFile>>;
 }
 
-/// Which file may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     /// One that does not exist yet. An empty one counts as missing.

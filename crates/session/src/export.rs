@@ -53,7 +53,6 @@ struct Out<'a> {
     redact: Redact<'a>,
 }
 
-/// One form of an export.
 trait ExportForm {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()>;
     /// Something that happened; `retracted` if it is a message that did not stand.

@@ -15,10 +15,8 @@
 mod activities;
 mod calls;
 mod figures;
-mod lanes;
 mod marks;
 mod page;
-mod policy;
 mod records;
 mod story;
 #[cfg(test)]

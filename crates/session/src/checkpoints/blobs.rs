@@ -34,9 +34,7 @@ pub(crate) fn flush_system(directory: impl AsFd) -> io::Result<()> {
 /// Why a content is not stored.
 #[derive(Debug)]
 pub(crate) enum StoreError {
-    /// The file cannot be read.
     Read(io::Error),
-    /// The store cannot be written.
     Write(io::Error),
 }
 
@@ -53,12 +51,10 @@ impl Blobs {
         Self { directory, unflushed: Vec::new(), named: false }
     }
 
-    /// Where a content lies.
     pub(crate) fn path(&self, sum: Digest) -> PathBuf {
         self.directory.join(sum.to_string())
     }
 
-    /// Opens a content.
     pub(crate) fn open(&self, sum: Digest) -> io::Result<File> {
         File::open(self.path(sum))
     }

@@ -44,7 +44,6 @@ pub(crate) struct Track {
     pub(crate) open: bool,
 }
 
-/// What happened since the point.
 #[derive(Debug, Default)]
 pub(crate) struct FileHistory {
     pub(crate) tracks: BTreeMap<PathBuf, Track>,

@@ -18,7 +18,6 @@ const SUM_START: &[u8] = b",\"sum\":\"";
 /// `,"sum":"01234567"}`
 const SUM_BYTES: usize = 18;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ManifestLine {
@@ -51,7 +50,6 @@ pub(crate) enum ManifestLine {
     Rewound { files: Vec<PathChange> },
 }
 
-/// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PathSnapshot {
     #[serde(with = "PlainForm")]
@@ -60,7 +58,6 @@ pub(crate) struct PathSnapshot {
     pub(crate) state: FileState,
 }
 
-/// What became of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PathChange {
     #[serde(with = "PlainForm")]

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum FileState {
@@ -16,9 +15,14 @@ pub(crate) enum FileState {
         missing: u32,
     },
     /// A regular file whose content is kept.
-    File { sum: Digest, size: u64, mode: u32 },
-    /// A directory.
-    Directory { mode: u32 },
+    File {
+        sum: Digest,
+        size: u64,
+        mode: u32,
+    },
+    Directory {
+        mode: u32,
+    },
     /// A symbolic link, or something behind one.
     Link,
     /// A file with further names.
@@ -26,9 +30,12 @@ pub(crate) enum FileState {
     /// A pipe, socket or device.
     Special,
     /// A file that is too large to be kept.
-    TooLarge { size: u64 },
-    /// It cannot be read.
-    Unreadable { why: String },
+    TooLarge {
+        size: u64,
+    },
+    Unreadable {
+        why: String,
+    },
     /// A part of a repository's own files.
     Repository,
 }

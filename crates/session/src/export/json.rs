@@ -8,7 +8,6 @@ use super::{ExportForm, Out};
 use crate::catalogue::SessionInfo;
 use crate::history::{HistoryItem, Utterance, Who};
 
-/// The list so far.
 #[derive(Default)]
 pub(super) struct JsonExport {
     begun: bool,

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
+use serde::Serialize;
 use uuid::Uuid;
 use windlass_protocol::{CallId, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal};
 
 use super::LogTime;
 use super::chain::Chain;
 use super::decode::Flaw;
-use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_field, put_json};
+use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_json};
 use super::header::Header;
 use super::stored_elsewhere::StoredElsewhere;
 
@@ -70,22 +69,8 @@ pub(super) struct RunEnding {
     pub(super) rest: Box<SessionMemory>,
 }
 
-/// The line itself tells when it was heard.
-impl FieldForm<Input> for PlainForm {
-    fn serialize<S: Serializer>(value: &Input, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        put_field::<_, Hex, _>(&mut map, "entropy", &value.entropy)?;
-        put_field::<_, Self, _>(&mut map, "event", &value.event)?;
-        map.end()
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Input, D::Error> {
-        let fields = JsonFields::deserialize(from)?;
-        let (entropy, event) = (fields.read::<_, Hex, _>("entropy")?, fields.plain("event")?);
-        Ok(Input { at_ms: 0, wall_ms: 0, entropy, event })
-    }
-}
-
+// The line itself tells when it was heard.
+object!(Input { entropy: Hex, event } without { at_ms, wall_ms });
 object!(RewindTarget { to });
 object!(ForkOrigin { source, entry });
 object!(FinishedCall { call, tool_use_id, is_error });

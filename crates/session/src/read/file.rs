@@ -18,7 +18,6 @@ pub(crate) struct LineReader {
     line: Vec<u8>,
 }
 
-/// One line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawLine<'a> {
     /// Where it begins.

@@ -38,7 +38,6 @@ pub(crate) struct LogWalk {
 }
 
 impl LogWalk {
-    /// Takes the next line.
     pub(crate) fn line(&mut self, raw: RawLine<'_>) {
         self.torn = None;
         self.ends_open = !raw.is_ended;
@@ -80,14 +79,12 @@ impl LogWalk {
         self.adopted.drain(..).chain(self.assembler.ready())
     }
 
-    /// Something could not be used.
     pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
         if self.damage.len() < DAMAGE_MAX {
             self.damage.push(Damage { offset, what: what.to_string() });
         }
     }
 
-    /// The end of the log.
     pub(crate) fn finish(&mut self) {
         // A last line that cannot be used was torn rather than damaged.
         if let Some(torn) = self.torn {
