@@ -1,7 +1,8 @@
 //! What goes into the log, and when the driver may go on.
 //!
 //! Records that follow each other are one append. What was heard without consequences waits for the next: it is no loss if
-//! nobody ever asks for it.
+//! nobody ever asks for it. A call goes through three steps, each behind the one before: checkpoints of the files it may change,
+//! its record, its start.
 
 use std::task::{Context, Poll, ready};
 
@@ -16,8 +17,8 @@ pub(crate) struct Journal {
     log: Option<Box<dyn SessionLog>>,
     /// Records that wait for the next append.
     batch: Vec<Record>,
-    /// An append that takes a while.
-    pending: Option<BoxFuture<'static, Result<(), LogError>>>,
+    /// A step that takes a while.
+    pending: Option<PendingStep>,
     /// What was said of a block that is not complete yet.
     partial: Option<Partial>,
     /// The log could not be written: nothing goes in before the run is over.
@@ -26,6 +27,13 @@ pub(crate) struct Journal {
     stale: bool,
     /// The log does not even say what happened since it could not be written.
     lost: bool,
+}
+
+/// Checkpoints that are being taken, or records that are being appended.
+struct PendingStep {
+    done: BoxFuture<'static, Result<(), LogError>>,
+    /// What is appended once the checkpoints are taken.
+    behind: Option<(Vec<Record>, Durability)>,
 }
 
 /// The pieces of a block, put together.
@@ -87,6 +95,27 @@ impl Journal {
         self.batch.push(Record::Heard(Box::new(Input { event, ..heard })));
     }
 
+    /// Takes the checkpoints that records call for, then appends them. What stands behind them has to wait while this is pending.
+    pub(crate) fn append_checkpointed(
+        &mut self,
+        records: Vec<Record>,
+        durability: Durability,
+    ) -> Result<(), LogError> {
+        let Some(log) = self.log.as_mut().filter(|_| !self.failed) else { return Ok(()) };
+        self.batch.extend(records);
+        match log.take_checkpoints(&self.batch, durability) {
+            AppendProgress::Now(taken) => {
+                taken?;
+                self.append([], durability)
+            }
+            AppendProgress::Later(done) => {
+                let behind = Some((std::mem::take(&mut self.batch), durability));
+                self.pending = Some(PendingStep { done, behind });
+                Ok(())
+            }
+        }
+    }
+
     /// Appends records, behind what was heard. What stands behind them has to wait while this is pending.
     pub(crate) fn append(
         &mut self,
@@ -99,24 +128,31 @@ impl Journal {
         self.batch.clear();
         match appended {
             AppendProgress::Now(done) => done,
-            AppendProgress::Later(pending) => {
-                self.pending = Some(pending);
+            AppendProgress::Later(done) => {
+                self.pending = Some(PendingStep { done, behind: None });
                 Ok(())
             }
         }
     }
 
-    /// Whether an append is pending.
+    /// Whether a step is pending.
     pub(crate) fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
 
     /// Ready once nothing is pending.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LogError>> {
-        let Some(pending) = &mut self.pending else { return Poll::Ready(Ok(())) };
-        let done = ready!(pending.poll_unpin(cx));
-        self.pending = None;
-        Poll::Ready(done)
+        while let Some(pending) = &mut self.pending {
+            let done = ready!(pending.done.poll_unpin(cx));
+            let behind = self.pending.take().and_then(|pending| pending.behind);
+            done?;
+            if let Some((mut records, durability)) = behind {
+                // What was heard meanwhile stands behind them.
+                records.append(&mut self.batch);
+                self.append(records, durability)?;
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// The log cannot be written. Until the run is over nothing else is tried.
@@ -135,7 +171,7 @@ impl Journal {
     }
 
     /// The run was dropped in the middle: what the state says now, the log was never told. What was heard still goes in before
-    /// the facts are restated. Whether an append was pending: nobody waits to learn what becomes of it.
+    /// the facts are restated. Whether a step was pending: nobody waits to learn what becomes of it.
     pub(crate) fn left_behind(&mut self) -> bool {
         self.partial = None;
         self.stale = true;
@@ -158,5 +194,78 @@ impl Journal {
     pub(crate) fn restated(&mut self) -> bool {
         self.stale = false;
         std::mem::take(&mut self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// A log that notes its steps and takes checkpoints when it is told to.
+    #[derive(Default)]
+    struct Steps {
+        taken: Arc<Mutex<Vec<&'static str>>>,
+        checkpoints: Option<oneshot::Receiver<Result<(), LogError>>>,
+    }
+
+    impl SessionLog for Steps {
+        fn take_checkpoints(&mut self, _: &[Record], _: Durability) -> AppendProgress {
+            self.taken.lock().unwrap().push("checkpoints");
+            match self.checkpoints.take() {
+                Some(done) => AppendProgress::Later(async { done.await.unwrap() }.boxed()),
+                None => AppendProgress::Now(Ok(())),
+            }
+        }
+
+        fn append(&mut self, _: &[Record], _: Durability) -> AppendProgress {
+            self.taken.lock().unwrap().push("records");
+            AppendProgress::Now(Ok(()))
+        }
+
+        fn wants_facts(&self) -> bool {
+            false
+        }
+    }
+
+    /// Appends while checkpoints are pending, which then end like this; tells the steps that were taken and the outcome.
+    fn after(checkpoints: Result<(), LogError>) -> (Vec<&'static str>, Poll<Result<(), LogError>>) {
+        let (tell, told) = oneshot::channel();
+        let log = Steps { checkpoints: Some(told), ..Steps::default() };
+        let taken = Arc::clone(&log.taken);
+        let mut journal = Journal::new(Box::new(log), Vec::new(), false);
+        let mut cx = Context::from_waker(futures_util::task::noop_waker_ref());
+        journal.append_checkpointed(vec![Record::Dequeued], Durability::Synced).unwrap();
+        assert!(journal.poll(&mut cx).is_pending());
+        assert_eq!(*taken.lock().unwrap(), ["checkpoints"], "no record before its checkpoints");
+        tell.send(checkpoints).unwrap();
+        let done = journal.poll(&mut cx);
+        assert!(!journal.is_pending());
+        let taken = taken.lock().unwrap().clone();
+        (taken, done)
+    }
+
+    #[test]
+    fn records_are_appended_once_their_checkpoints_are_taken() {
+        assert_eq!(after(Ok(())), (vec!["checkpoints", "records"], Poll::Ready(Ok(()))));
+    }
+
+    #[test]
+    fn a_call_whose_checkpoints_fail_is_not_recorded() {
+        let full = LogError("the disk is full".into());
+        assert_eq!(after(Err(full.clone())), (vec!["checkpoints"], Poll::Ready(Err(full))));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_log_that_failed() {
+        let log = Steps::default();
+        let taken = Arc::clone(&log.taken);
+        let mut journal = Journal::new(Box::new(log), Vec::new(), false);
+        journal.fail();
+        journal.append_checkpointed(vec![Record::Dequeued], Durability::Written).unwrap();
+        assert!(taken.lock().unwrap().is_empty());
     }
 }

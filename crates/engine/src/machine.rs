@@ -197,7 +197,8 @@ impl Machine {
         }
     }
 
-    /// Records that follow each other are one append.
+    /// Records that follow each other are one append. Checkpoints are taken before it, so that a call starts only once the files it
+    /// may change are kept and its record is in the log.
     fn persist(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
         let mut records = vec![record];
         let is_record = |effect: &mut Effect| matches!(effect, Effect::Persist { .. });
@@ -205,7 +206,7 @@ impl Machine {
             durability = durability.max(wanted);
             records.push(record);
         }
-        self.journal.append(records, durability)
+        self.journal.append_checkpointed(records, durability)
     }
 
     /// Restates the facts where that is due and possible.

@@ -9,10 +9,17 @@ use windlass_protocol::{Durability, Record};
 /// waits for an answer before it does anything that stands behind them, and appends nothing else meanwhile. Only when a run is
 /// dropped does nobody wait any more: whatever becomes of that append, the next stands behind it.
 pub trait SessionLog: Send {
+    /// Takes the checkpoints that these records call for: files that an [intended](windlass_protocol::CallIntent) call may change
+    /// are kept, and what a call that is over has changed is noted. The driver does this before it appends the records, so a call
+    /// whose files cannot be kept is neither recorded nor started.
+    ///
+    /// A log that keeps no files has nothing to do.
+    fn take_checkpoints(&mut self, _records: &[Record], _durability: Durability) -> AppendProgress {
+        AppendProgress::Now(Ok(()))
+    }
+
     /// Puts facts behind all others, at least as durable as asked for. What the core heard stands before what follows from it.
     /// Answers that the log of a resumed session lacks, and facts that are restated, follow from nothing.
-    ///
-    /// A file that an [`CallIntent`](windlass_protocol::CallIntent) call may change is kept before its record is written.
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress;
 
     /// Whether it is time to restate the facts, so that whoever opens the session need not read from the start: after a boundary,
@@ -20,7 +27,7 @@ pub trait SessionLog: Send {
     fn wants_facts(&self) -> bool;
 }
 
-/// What becomes of an append.
+/// What becomes of an append, or of the checkpoints before it.
 pub enum AppendProgress {
     /// It is done, or failed.
     Now(Result<(), LogError>),

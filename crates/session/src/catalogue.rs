@@ -191,10 +191,17 @@ impl Catalogue {
     fn elsewhere(&self, repository: &Repository, known: &[PathBuf]) -> Vec<SessionInfo> {
         let mut folders = self.layout.all_folders();
         folders.retain(|folder| !known.contains(folder));
-        let mut others = Others::default();
         let sessions = self.of_folders(&folders);
-        let identities: Vec<Option<Identity>> =
-            sessions.iter().map(|session| others.identity(session)).collect();
+        // A session that did not write its repository down belongs to what is there now, looked up once for each directory.
+        let mut present = BTreeMap::new();
+        let mut look = |cwd: &PathBuf| -> Option<Identity> {
+            let look = || Some(Repository::discover(cwd)?.identity());
+            present.entry(cwd.clone()).or_insert_with(look).clone()
+        };
+        let identities: Vec<Option<Identity>> = sessions
+            .iter()
+            .map(|session| session.identity.clone().or_else(|| look(session.cwd.as_ref()?)))
+            .collect();
         let mut ours = repository.identity();
         let undecided = |theirs: &Identity| {
             !theirs.roots.is_empty() && theirs.inside == ours.inside && !theirs.matches(&ours)
@@ -221,23 +228,6 @@ impl Catalogue {
             index.save();
         }
         sessions
-    }
-}
-
-/// The repositories of sessions that did not write theirs down: what is there now, looked up once for each directory.
-#[derive(Default)]
-struct Others {
-    known: BTreeMap<PathBuf, Option<Identity>>,
-}
-
-impl Others {
-    fn identity(&mut self, session: &SessionInfo) -> Option<Identity> {
-        if session.identity.is_some() {
-            return session.identity.clone();
-        }
-        let cwd = session.cwd.as_ref()?;
-        let look = || Some(Repository::discover(cwd)?.identity());
-        self.known.entry(cwd.clone()).or_insert_with(look).clone()
     }
 }
 

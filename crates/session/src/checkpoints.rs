@@ -2,9 +2,9 @@
 //!
 //! Before a call that may change files, what is at each path it names is taken down, contents included; after it, what became of
 //! them. A shell command may also change files it does not name, so those that calls have changed before are compared, too. The
-//! journal of all this is a history of files: what was at a path at the time of a prompt is what the first call after
+//! manifest of all this is a history of files: what was at a path at the time of a prompt is what the first call after
 //! it found there. It begins with the first call that may change files, and with all prompts up to then: where there is no
-//! journal, nothing was changed.
+//! manifest, nothing was changed.
 //!
 //! ```text
 //! <session>/checkpoints/journal.jsonl    prompts, calls, what they found and left
@@ -14,9 +14,9 @@
 mod apply;
 mod blobs;
 mod history;
-mod journal;
 mod lines;
 mod look;
+mod manifest;
 mod nofollow;
 mod plan;
 mod state;
@@ -33,15 +33,15 @@ use windlass_protocol::{
 
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
-use journal::{FileJournal, JournalLine, PathChange, PathSnapshot};
 use look::{FileLook, LookCache, LookResult};
-use state::{FileState, Name};
+use manifest::{CheckpointManifest, ManifestLine, PathChange, PathSnapshot};
+use state::FileState;
 
 pub use apply::{FailedPath, RewindResult};
 pub use history::PointInfo;
 pub use plan::{Action, CommandRun, RewindChange, RewindPlan, SkippedPath};
 
-const JOURNAL: &str = "journal.jsonl";
+const MANIFEST: &str = "journal.jsonl";
 const BLOBS: &str = "blobs";
 /// Files that calls have changed and that are compared around each command.
 const WATCHED_MAX: usize = 256;
@@ -96,11 +96,10 @@ pub enum RewindError {
 /// What is known while the session runs.
 struct CheckpointState {
     blobs: Blobs,
-    journal: FileJournal,
+    manifest: CheckpointManifest,
     memory: LookCache,
-    /// Prompts of this process, while there is no journal.
-    pending: Vec<JournalLine>,
-    /// Calls that have started.
+    /// Prompts of this process, while there is no manifest.
+    pending: Vec<ManifestLine>,
     open: BTreeMap<Arc<str>, StartedCall>,
     /// What the calls of the last answers are about.
     about: BTreeMap<Arc<str>, String>,
@@ -109,7 +108,6 @@ struct CheckpointState {
     notices: Vec<String>,
 }
 
-/// A call that has started.
 struct StartedCall {
     roots: Vec<PathBuf>,
     before: LookResult,
@@ -122,7 +120,7 @@ impl Checkpoints {
         let (directory, log) = (paths.checkpoints(), paths.file().to_owned());
         let keeping = CheckpointState {
             blobs: Blobs::new(directory.join(BLOBS)),
-            journal: FileJournal::new(directory.join(JOURNAL)),
+            manifest: CheckpointManifest::new(directory.join(MANIFEST)),
             memory: LookCache::default(),
             pending: Vec::new(),
             open: BTreeMap::new(),
@@ -142,8 +140,8 @@ impl Checkpoints {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn journal_path(&self) -> PathBuf {
-        self.directory.join(JOURNAL)
+    fn manifest_path(&self) -> PathBuf {
+        self.directory.join(MANIFEST)
     }
 
     fn failed(&self, error: io::Error) -> RewindError {
@@ -158,15 +156,15 @@ impl Checkpoints {
         }
     }
 
-    /// What a journal begins with: the prompts so far. Most are in the log by now.
-    fn prompts_before(&self, pending: &[JournalLine]) -> io::Result<Vec<JournalLine>> {
+    /// What a manifest begins with: the prompts so far. Most are in the log by now.
+    fn prompts_before(&self, pending: &[ManifestLine]) -> io::Result<Vec<ManifestLine>> {
         let logged = self.prompts()?;
-        let is_logged = |line: &JournalLine| match line {
-            JournalLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
+        let is_logged = |line: &ManifestLine| match line {
+            ManifestLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
             _ => false,
         };
-        let pending: Vec<JournalLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
-        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| JournalLine::Prompt {
+        let pending: Vec<ManifestLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
+        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| ManifestLine::Prompt {
             n: prompt.number,
             uuid: prompt.uuid.to_string(),
             also: prompt.also.iter().map(Uuid::to_string).collect(),
@@ -176,7 +174,7 @@ impl Checkpoints {
         Ok(lines.chain(pending).collect())
     }
 
-    fn prompt(&self, said: &UserEntry) -> JournalLine {
+    fn prompt(&self, said: &UserEntry) -> ManifestLine {
         let id = said.message.id;
         let uuid = self.key.said_uuid(id, &said.prompts).to_string();
         let also = said
@@ -187,7 +185,7 @@ impl Checkpoints {
         let also = also.filter(|other| *other != uuid).collect();
         let texts = said.message.blocks.get(said.context..).unwrap_or_default();
         let text = texts.iter().find_map(|block| block.as_text()).unwrap_or_default();
-        JournalLine::Prompt { n: id.0, uuid, also, text: short(text), wall: crate::time::now_ms() }
+        ManifestLine::Prompt { n: id.0, uuid, also, text: short(text), wall: crate::time::now_ms() }
     }
 }
 
@@ -209,12 +207,12 @@ impl PreImageTaker for Checkpoints {
                 Record::Said(said) if said.is_prompt() || !said.prompts.is_empty() => {
                     keeping.about.clear();
                     let line = self.prompt(said);
-                    if keeping.journal.is_there() { lines.push(line) } else { keeping.pending.push(line) }
+                    if keeping.manifest.is_there() { lines.push(line) } else { keeping.pending.push(line) }
                 }
                 Record::Answered(answered) => keeping.note_input(answered),
                 Record::Intended(call) if may_change_files(call) => {
                     starts = true;
-                    lines.push(keeping.before(call, &self.journal_path())?);
+                    lines.push(keeping.before(call, &self.manifest_path())?);
                 }
                 record => {
                     if let Some((id, open)) = over(record).and_then(|id| keeping.open.remove_entry(id)) {
@@ -227,10 +225,10 @@ impl PreImageTaker for Checkpoints {
         if sync {
             keeping.blobs.flush()?;
         }
-        if !lines.is_empty() && !keeping.journal.is_there() {
+        if !lines.is_empty() && !keeping.manifest.is_there() {
             lines.splice(0..0, self.prompts_before(&keeping.pending)?);
         }
-        keeping.journal.append(&lines, sync)?;
+        keeping.manifest.append(&lines, sync)?;
         if !lines.is_empty() {
             keeping.pending.clear();
         }
@@ -246,7 +244,7 @@ impl CheckpointState {
     }
 
     /// Keeps what a call may change.
-    fn before(&mut self, call: &CallIntent, journal: &Path) -> io::Result<JournalLine> {
+    fn before(&mut self, call: &CallIntent, manifest: &Path) -> io::Result<ManifestLine> {
         let execute = call.kind == CallKind::Execute;
         let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
@@ -254,7 +252,7 @@ impl CheckpointState {
             before.states.iter().map(|(path, state)| seen(path, state)).collect();
         let watched = match &mut self.watched {
             Some(watched) => watched,
-            none => none.insert(watched_in(journal)?),
+            none => none.insert(watched_in(manifest)?),
         };
         for (path, known) in watched.iter_mut().filter(|_| execute) {
             if let Some(state) = before.states.get(path) {
@@ -272,7 +270,7 @@ impl CheckpointState {
         let id = call.tool_use_id.to_string();
         let open = StartedCall { roots: call.changes.clone(), before, execute };
         self.open.insert(Arc::clone(&call.tool_use_id), open);
-        Ok(JournalLine::Before { id, tool: call.tool.to_string(), execute, about, files })
+        Ok(ManifestLine::Before { id, tool: call.tool.to_string(), execute, about, files })
     }
 
     fn tell_of_obstacles(&mut self, before: &LookResult) {
@@ -290,10 +288,10 @@ impl CheckpointState {
         }
     }
 
-    /// Takes down what a call changed. If that cannot be done, the journal looks as after a crash.
-    fn after(&mut self, id: &str, open: &StartedCall) -> Option<JournalLine> {
+    /// Takes down what a call changed. If that cannot be done, the manifest looks as after a crash.
+    fn after(&mut self, id: &str, open: &StartedCall) -> Option<ManifestLine> {
         match self.changed_by(open) {
-            Ok(files) => Some(JournalLine::After { id: id.to_owned(), files }),
+            Ok(files) => Some(ManifestLine::After { id: id.to_owned(), files }),
             Err(error) => {
                 self.notices.push(format!("Cannot record which files a call changed: {error}."));
                 None
@@ -352,26 +350,26 @@ fn over(record: &Record) -> Option<&str> {
 }
 
 fn seen(path: &Path, state: &FileState) -> PathSnapshot {
-    PathSnapshot { path: Name(path.to_owned()), state: state.clone() }
+    PathSnapshot { path: path.to_owned(), state: state.clone() }
 }
 
 fn changed(path: &Path, was: &FileState, now: FileState) -> Option<PathChange> {
-    (!was.is_same(&now)).then(|| PathChange { path: Name(path.to_owned()), was: was.clone(), now })
+    (!was.is_same(&now)).then(|| PathChange { path: path.to_owned(), was: was.clone(), now })
 }
 
 fn watch(watched: &mut VecDeque<(PathBuf, FileState)>, file: &PathChange) {
-    watched.retain(|(path, _)| *path != file.path.0);
-    watched.push_back((file.path.0.clone(), file.now.clone()));
+    watched.retain(|(path, _)| *path != file.path);
+    watched.push_back((file.path.clone(), file.now.clone()));
     if watched.len() > WATCHED_MAX {
         watched.pop_front();
     }
 }
 
-/// The files that calls have changed, from the end of a journal.
-fn watched_in(journal: &Path) -> io::Result<VecDeque<(PathBuf, FileState)>> {
+/// The files that calls have changed, from the end of a manifest.
+fn watched_in(manifest: &Path) -> io::Result<VecDeque<(PathBuf, FileState)>> {
     let mut watched = VecDeque::new();
-    journal::read(journal, Some(TAIL_BYTES), |line| {
-        if let JournalLine::After { files, .. } | JournalLine::Rewound { files } = line {
+    manifest::read(manifest, Some(TAIL_BYTES), |line| {
+        if let ManifestLine::After { files, .. } | ManifestLine::Rewound { files } = line {
             for file in &files {
                 watch(&mut watched, file);
             }
@@ -398,8 +396,8 @@ fn short(text: &str) -> String {
 
 /// Copies checkpoints for a copy of the session, in which prompts keep their ids. Contents are shared.
 pub fn copy_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
-    let journal = match std::fs::read(from.join(JOURNAL)) {
-        Ok(journal) => journal,
+    let manifest = match std::fs::read(from.join(MANIFEST)) {
+        Ok(manifest) => manifest,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -421,6 +419,6 @@ pub fn copy_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
         std::fs::OpenOptions::new().write(true).create_new(true),
         0o600,
     )
-    .open(to.join(JOURNAL))?;
-    io::Write::write_all(&mut file, &journal)
+    .open(to.join(MANIFEST))?;
+    io::Write::write_all(&mut file, &manifest)
 }

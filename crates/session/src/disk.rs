@@ -20,7 +20,6 @@ pub(crate) trait Disk: Send + Sync {
     fn open(&self, path: &Path, how: OpenMode) -> io::Result<Arc<dyn LogFile>>;
 }
 
-/// Which file may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenMode {
     /// One that does not exist yet. An empty one counts as missing.
@@ -229,6 +228,15 @@ pub(crate) fn sync_directory(directory: &File) -> io::Result<()> {
         }
         synced => synced,
     }
+}
+
+/// Whether a file ends in the middle of a line.
+pub(crate) fn ends_in_a_line(file: &File) -> io::Result<bool> {
+    let mut last = [b'\n'];
+    if let Some(end) = file.metadata()?.len().checked_sub(1) {
+        file.read_exact_at(&mut last, end)?;
+    }
+    Ok(last != *b"\n")
 }
 
 #[cfg(test)]

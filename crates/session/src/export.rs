@@ -41,11 +41,8 @@ pub fn export(
     let mut out = Out { to, redact };
     page.begin(session, &mut out)?;
     while let Some(item) = history.next(|_| true)? {
-        match item {
-            HistoryItem::Said(said) => page.said(&said, retracted.holds(&said), &mut out)?,
-            HistoryItem::Compacted(compacted) => page.compacted(&compacted, &mut out)?,
-            HistoryItem::Rewound => page.rewound(&mut out)?,
-        }
+        let retracted = matches!(&item, HistoryItem::Said(said) if retracted.holds(said));
+        page.item(&item, retracted, &mut out)?;
     }
     page.end(&mut out)
 }
@@ -56,14 +53,13 @@ struct Out<'a> {
     redact: Redact<'a>,
 }
 
-/// One form of an export.
 trait ExportForm {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()>;
-    /// A message; `retracted` if it did not stand.
-    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()>;
-    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()>;
-    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()>;
-    fn end(&mut self, out: &mut Out<'_>) -> io::Result<()>;
+    /// Something that happened; `retracted` if it is a message that did not stand.
+    fn item(&mut self, item: &HistoryItem, retracted: bool, out: &mut Out<'_>) -> io::Result<()>;
+    fn end(&mut self, _: &mut Out<'_>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// `2026-11-13 10:20:30 UTC`.

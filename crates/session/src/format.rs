@@ -25,6 +25,7 @@ pub use decode::{EntryKind, Flaw, LogEntry, LogLine, OwnLine, decode_line};
 pub use encode::{Encoder, Tail};
 pub(crate) use entry::Meta;
 pub(crate) use entry_part::{EntryPart, entry_part, link};
+pub(crate) use form::{FieldForm, PlainForm};
 pub use header::Header;
 pub use own_lines::SessionMark;
 pub(crate) use own_lines::{BEGINNING, FACTS_BEGINNING, OwnLineBody};

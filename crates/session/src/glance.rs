@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::read::read_range;
 use crate::repository::Identity;
 
 mod prompt;
@@ -57,27 +57,14 @@ pub(crate) struct Glance {
 pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
-    let head = window(&file, 0, size.min(WINDOW))?;
+    let head = read_range(&file, 0, size.min(WINDOW))?;
     if size <= WINDOW {
         return Ok(judge(&head, &head, true));
     }
-    let tail = window(&file, size - WINDOW, WINDOW)?;
+    let tail = read_range(&file, size - WINDOW, size)?;
     // The first line of the tail is only the end of one.
     let whole = memchr::memchr(b'\n', &tail).map_or(tail.len(), |end| end + 1);
     Ok(judge(&head, &tail[whole..], false))
-}
-
-fn window(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], at + read as u64)? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    bytes.truncate(read);
-    Ok(bytes)
 }
 
 /// The members of a line, as they are written.

@@ -2,14 +2,13 @@
 //! a time.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::glance::{Members, OWN, flag, members, text};
-use crate::read::{LineReader, RawLine};
+use crate::read::LineReader;
 
 /// Who said something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +87,7 @@ impl ContentPiece {
 
 /// Reads a session from its beginning.
 pub(crate) struct SessionHistory {
-    lines: FileLines,
+    lines: LineReader,
     seen: HashSet<String>,
     /// Names of the tools that were called, by the id of the call.
     tools: BTreeMap<String, String>,
@@ -96,7 +95,7 @@ pub(crate) struct SessionHistory {
 
 impl SessionHistory {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { lines: FileLines::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
+        Ok(Self { lines: LineReader::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
     }
 
     /// The next thing, if its line passes a test that is cheaper than reading it.
@@ -104,7 +103,7 @@ impl SessionHistory {
         &mut self,
         mut is_worth_reading: impl FnMut(&[u8]) -> bool,
     ) -> io::Result<Option<HistoryItem>> {
-        while let Some(line) = self.lines.next()? {
+        while let Some(line) = self.lines.next_bytes()? {
             // Results are known by the names of their calls, so calls are always read.
             let has_call = memchr::memmem::find(line, b"\"tool_use\"").is_some();
             if !has_call && !is_worth_reading(line) {
@@ -123,9 +122,9 @@ pub(crate) struct RetractedMessages(HashSet<u64>);
 
 impl RetractedMessages {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = FileLines::open(path)?;
+        let mut lines = LineReader::open(path)?;
         let mut numbers = HashSet::new();
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_bytes()? {
             if let Some(members) = own(line, "retracted") {
                 let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
                 numbers.extend(of.unwrap_or_default());
@@ -231,25 +230,5 @@ fn result(content: &Value) -> String {
             blocks.iter().map(shown).collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),
-    }
-}
-
-/// The lines of a file.
-struct FileLines(LineReader);
-
-impl FileLines {
-    fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(LineReader::new(File::open(path)?, 0, u64::MAX)?))
-    }
-
-    /// The next line that is not too long.
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        loop {
-            match self.0.next()? {
-                None => return Ok(None),
-                Some(RawLine { bytes: None, .. }) => {}
-                Some(RawLine { bytes: Some(_), .. }) => return Ok(Some(self.0.bytes())),
-            }
-        }
     }
 }

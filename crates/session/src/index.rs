@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use crate::draft::DraftFile;
 use crate::glance::{Glance, glance};
+use crate::layout::create_private;
 
 /// Changes whenever rows mean something else; files of other versions are made anew.
 const VERSION: u32 = 1;
@@ -85,17 +86,8 @@ fn read(path: &Path) -> Option<BTreeMap<String, CachedGlance>> {
 
 /// Writes beside the file and renames, so that whoever reads or writes at the same time sees one version or the other.
 fn write(path: &Path, rows: &Rows) -> io::Result<()> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    crate::layout::create_private(folder)?;
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let draft = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-    let bytes = serde_json::to_vec(rows)?;
-    let open = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
-    let written =
-        open.and_then(|mut file| file.write_all(&bytes)).and_then(|()| std::fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&draft);
-    }
-    written
+    create_private(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
+    let mut draft = DraftFile::create(|number| path.with_extension(format!("{number}.tmp")))?;
+    draft.file.write_all(&serde_json::to_vec(rows)?)?;
+    draft.replace(path)
 }

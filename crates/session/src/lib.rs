@@ -6,6 +6,7 @@
 mod catalogue;
 mod checkpoints;
 mod disk;
+mod draft;
 mod export;
 mod format;
 mod glance;
@@ -40,8 +41,8 @@ pub use layout::{SessionLayout, SessionPaths, create_private};
 pub use lease::{Lease, LeaseError, SessionBusy};
 pub use outline::{SessionOutline, outline};
 pub use read::{
-    Damage, LoadError, LoadedLog, LocatedLine, LogCopy, LogLines, LogRecords, LogStory, Scene, TornEnd, Upto,
-    copy_log, lines, load, load_back, records, story,
+    Damage, LoadError, LoadedLog, LocatedLine, LogCopy, LogRecords, LogStory, Scene, TornEnd, Upto, copy_log,
+    lines, load, load_back, records, story,
 };
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};

@@ -16,12 +16,13 @@ use windlass_protocol::{MessageId, Record, SpendEntry};
 
 use crate::format::{Header, Tail};
 
-pub(crate) use file::{LineReader, RawLine};
+pub(crate) use file::LineReader;
+pub(crate) use find::read as read_range;
 
 pub use copy::{LogCopy, copy_log};
-pub use lines::{LocatedLine, LogLines, LogRecords, lines, records};
+pub use lines::{LocatedLine, lines};
 pub use load::{load, load_back};
-pub use story::{LogStory, Scene, story};
+pub use story::{LogRecords, LogStory, Scene, records, story};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,15 @@ pub enum Upto {
     Entry(Uuid),
     /// Lines that end within this many bytes.
     Offset(u64),
+}
+
+impl Upto {
+    fn entry(self) -> Option<Uuid> {
+        match self {
+            Self::Entry(entry) => Some(entry),
+            Self::End | Self::Offset(_) => None,
+        }
+    }
 }
 
 /// What a log holds.

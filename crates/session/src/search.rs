@@ -1,6 +1,5 @@
 //! Finds words in what was said in sessions.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -150,7 +149,6 @@ impl SearchWords {
 
 fn with_dots(text: &str, in_front: bool, behind: bool) -> String {
     let dots = |cut: bool| if cut { "\u{2026}" } else { "" };
-    let text: Cow<'_, str> = text.into();
     format!("{}{text}{}", dots(in_front), dots(behind))
 }
 

@@ -111,7 +111,6 @@ impl State {
     }
 }
 
-/// What became of a sync.
 type SyncResult = Result<(), LogError>;
 
 /// Appends that a failed sync may have lost. No later success brings them back.
@@ -158,7 +157,6 @@ impl Commits {
         Ticket(state.written)
     }
 
-    /// The last append.
     pub(crate) fn last(&self) -> Ticket {
         Ticket(self.state().written)
     }

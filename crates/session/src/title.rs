@@ -7,25 +7,15 @@ use std::path::Path;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::disk::ends_in_a_line;
+
 /// Names a session. The last name counts; it is a line of its own at the end of the log.
 pub fn rename(log: &Path, session: Uuid, title: &str) -> io::Result<()> {
     let line = json!({"type": "custom-title", "customTitle": title, "sessionId": session.to_string()});
     // A file that ends in the middle of a line must not take the name with it.
-    let lead = if ends_open(log)? { "\n" } else { "" };
-    let mut file = OpenOptions::new().append(true).open(log)?;
+    let mut file = OpenOptions::new().read(true).append(true).open(log)?;
+    let lead = if ends_in_a_line(&file)? { "\n" } else { "" };
     file.write_all(format!("{lead}{line}\n").as_bytes())
-}
-
-fn ends_open(log: &Path) -> io::Result<bool> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut file = std::fs::File::open(log)?;
-    if file.metadata()?.len() == 0 {
-        return Ok(false);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 #[cfg(test)]

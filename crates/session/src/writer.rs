@@ -32,8 +32,6 @@ pub trait PreImageTaker: Send + Sync {
     fn touches_disk(&self, records: &[Record]) -> bool;
 
     /// Takes note of records before they are written. With `sync`, what is kept must survive a loss of power.
-    ///
-    /// An error makes the append fail, so that the call does not start.
     fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()>;
 }
 
@@ -157,15 +155,23 @@ impl Marker {
 }
 
 impl SessionLog for LogWriter {
+    fn take_checkpoints(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
+        let Some(taker) = self.log.options.pre_images.clone() else { return AppendProgress::Now(Ok(())) };
+        let sync = self.log.options.sync.due(durability) == Due::Now;
+        match Handle::try_current() {
+            Ok(runtime) if taker.touches_disk(records) => {
+                self.log.take_checkpoints_on(&runtime, taker, records.to_vec(), sync)
+            }
+            _ => AppendProgress::Now(self.log.checkpointed(taker.take_note(records, sync))),
+        }
+    }
+
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         let due = self.log.options.sync.due(durability);
         if due != Due::Never {
             self.group.start();
         }
-        if self.log.options.pre_images.as_ref().is_some_and(|keeper| keeper.touches_disk(records)) {
-            return self.log.append_elsewhere(records.to_vec(), due);
-        }
-        match self.log.write(records, due) {
+        match self.log.write(records) {
             Err(error) => AppendProgress::Now(Err(error)),
             Ok(written) if due == Due::Now => self.log.settle_later(written),
             Ok(written) => AppendProgress::Now(self.log.settle(written, due)),
@@ -186,56 +192,57 @@ struct AppendTicket {
 }
 
 impl SharedLog {
-    /// Appends where blocking does no harm: files are copied first, and they may be large.
-    fn append_elsewhere(self: &Arc<Self>, records: Vec<Record>, due: Due) -> AppendProgress {
+    /// Takes checkpoints where blocking does no harm: files are copied, and they may be large. If nobody waits for them any more
+    /// by then, none are taken: a call of a run that is gone does not start.
+    fn take_checkpoints_on(
+        self: &Arc<Self>,
+        runtime: &Handle,
+        taker: Arc<dyn PreImageTaker>,
+        records: Vec<Record>,
+        sync: bool,
+    ) -> AppendProgress {
         let log = Arc::clone(self);
         let alive = Arc::new(());
         let asked_for = Arc::downgrade(&alive);
-        let appended = self.blocking(move || {
+        let task = runtime.spawn_blocking(move || {
             if asked_for.strong_count() == 0 {
                 log.wants_facts.store(true, Ordering::Release);
                 return Err(trouble::given_up(&log.path));
             }
-            log.write(&records, due).and_then(|written| log.settle(written, due))
+            log.checkpointed(taker.take_note(&records, sync))
         });
-        match appended {
-            AppendProgress::Now(done) => AppendProgress::Now(done),
-            AppendProgress::Later(done) => AppendProgress::Later(
-                async move {
-                    let done = done.await;
-                    drop(alive);
-                    done
-                }
-                .boxed(),
-            ),
-        }
-    }
-
-    fn blocking(&self, job: impl FnOnce() -> Result<(), LogError> + Send + 'static) -> AppendProgress {
-        let Ok(runtime) = Handle::try_current() else { return AppendProgress::Now(job()) };
-        let task = runtime.spawn_blocking(job);
         let given_up = trouble::given_up(&self.path);
-        AppendProgress::Later(async move { task.await.unwrap_or(Err(given_up)) }.boxed())
+        AppendProgress::Later(
+            async move {
+                let taken = task.await.unwrap_or(Err(given_up));
+                drop(alive);
+                taken
+            }
+            .boxed(),
+        )
     }
 
-    fn write(&self, records: &[Record], due: Due) -> Result<AppendTicket, LogError> {
-        let written = self.try_write(records, due);
+    /// What becomes of records whose checkpoints were taken or not. Those that are left out are missed.
+    fn checkpointed(&self, taken: io::Result<()>) -> Result<(), LogError> {
+        taken.map_err(|error| {
+            self.wants_facts.store(true, Ordering::Release);
+            trouble::of_keeping(&self.path, &error)
+        })
+    }
+
+    fn write(&self, records: &[Record]) -> Result<AppendTicket, LogError> {
+        let written = self.try_write(records);
         if written.is_err() {
             self.wants_facts.store(true, Ordering::Release);
         }
         written
     }
 
-    fn try_write(&self, records: &[Record], due: Due) -> Result<AppendTicket, LogError> {
+    fn try_write(&self, records: &[Record]) -> Result<AppendTicket, LogError> {
         let restates = records.iter().any(|record| matches!(record, Record::Snapshot(_)));
         let untold = self.commits.take_untold();
         if let Some(error) = untold.filter(|_| !restates) {
             return Err(error);
-        }
-        if let Some(taker) = &self.options.pre_images {
-            taker
-                .take_note(records, due == Due::Now)
-                .map_err(|error| trouble::of_keeping(&self.path, &error))?;
         }
         if records.is_empty() {
             return Ok(AppendTicket { ticket: self.commits.last(), makes_good: None });

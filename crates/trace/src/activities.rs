@@ -19,7 +19,6 @@ pub(crate) enum Activity {
     /// Somebody was asked.
     Asking,
     Compacting,
-    /// A pause before a retry.
     Pausing,
     /// Nothing of all that: hooks, looking around, the engine itself.
     Else,

@@ -15,13 +15,9 @@
 mod activities;
 mod calls;
 mod figures;
-mod lanes;
 mod marks;
 mod page;
-mod policy;
 mod records;
-#[cfg(test)]
-mod records_tests;
 mod story;
 #[cfg(test)]
 #[path = "../tests/trace/tape.rs"]

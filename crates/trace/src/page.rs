@@ -11,9 +11,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::digest::{SHA256, digest};
+
 use crate::activities::LongThresholds;
 use crate::figures;
-use crate::policy::policy;
 use crate::story::{RunEnd, TracedSession};
 use crate::text::PageText;
 
@@ -49,7 +52,6 @@ pub(crate) struct ShownItems {
     pub(crate) left_out: usize,
 }
 
-/// Draws the page.
 pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
     let words = PageText::new(redact);
     let sheet = Sheet {
@@ -84,6 +86,19 @@ pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> 
         "<aside id=\"details\" aria-live=\"polite\" hidden></aside>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     );
     out
+}
+
+/// The page's own rule for browsers: load nothing, and run no script but this one, named by its hash. Should a text of the session
+/// ever become markup, it still cannot act.
+fn policy(script: &str) -> String {
+    let hash = sha256_base64(script);
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+fn sha256_base64(text: &str) -> String {
+    STANDARD.encode(digest(&SHA256, text.as_bytes()))
 }
 
 fn foot(sheet: &Sheet<'_>, out: &mut String) {
@@ -139,4 +154,19 @@ fn end_html(end: RunEnd) -> String {
 /// Places of a list that are shown, with what stands there.
 fn shown<'a, T>(list: &'a [T], shown: &'a [bool]) -> impl Iterator<Item = (usize, &'a T)> {
     list.iter().enumerate().filter(|(place, _)| shown.get(*place).copied().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_standard() {
+        let check = |text: &str, expected: &str| assert_eq!(sha256_base64(text), expected);
+        check("", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        check("abc", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+        check(&"a".repeat(56), "s1Q5pKxvCUi21vnjxq8PX1kM4g8b3nCQ73lwaG7Gc4o=");
+        check(&"a".repeat(64), "/+BU/nrgy23GXDr5th1SCfQ5hR20PQulmXM33xVGaOs=");
+        check(&"a".repeat(119), "MeulHDE6XAgiat8Y1KNZz9/Y0ugWsT9K+VL36mWE3Ps=");
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, Event, Input, Interrupt, Message, MessageId, ModelEvent, Origin, Record,
@@ -350,13 +349,5 @@ pub(crate) fn text_of(blocks: &[Block]) -> String {
     text::kept(&texts.join("\n")).to_owned()
 }
 
-/// The models that were asked, in the order of their first request.
-pub(crate) fn models(story: &TracedSession) -> Vec<Arc<str>> {
-    let mut models: Vec<Arc<str>> = Vec::new();
-    for request in &story.requests {
-        if !models.contains(&request.model) {
-            models.push(request.model.clone());
-        }
-    }
-    models
-}
+#[cfg(test)]
+mod tests;

@@ -85,7 +85,6 @@ pub(crate) struct TracedRequest {
     pub(crate) forks_usd: f64,
 }
 
-/// What became of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum RequestOutcome {
     #[default]
@@ -98,7 +97,6 @@ pub(crate) enum RequestOutcome {
     Left,
 }
 
-/// A tool call.
 #[derive(Debug, Default)]
 pub(crate) struct TracedCall {
     pub(crate) run: usize,
@@ -116,7 +114,6 @@ pub(crate) struct TracedCall {
     pub(crate) complaint: String,
 }
 
-/// What became of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
     #[default]
@@ -149,7 +146,6 @@ pub(crate) struct TraceMark {
     pub(crate) requests_before: usize,
 }
 
-/// The kinds of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MarkKind {
     Prompt,

@@ -16,7 +16,6 @@ pub(crate) fn kept(text: &str) -> &str {
     &text[..text.floor_char_boundary(KEPT_BYTES_MAX)]
 }
 
-/// What a block says.
 pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
     match block.kind() {
         BlockKind::Text(text) => Cow::Borrowed(text),
@@ -41,7 +40,6 @@ fn of_tool_use(tool_use: &ToolUse) -> String {
     text
 }
 
-/// What a result says.
 pub(crate) fn of_result(block: &Block) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct PlainResult<'a> {

@@ -10,11 +10,11 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::blobs::{FLUSHED_ALONE_MAX, flush_system};
-use super::journal::{JournalLine, PathChange};
 use super::look::FileLook;
+use super::manifest::{ManifestLine, PathChange};
 use super::nofollow::{NoFollowError, NoFollowPath, make_directory};
 use super::plan::{Action, RewindChange, RewindPlan};
-use super::state::{FileState, Name};
+use super::state::FileState;
 use super::{CheckpointState, Checkpoints, RewindError, seen, watch};
 
 /// What became of a plan.
@@ -55,7 +55,7 @@ impl CheckpointState {
         let mut changes = self.unchanged_since(plan, &mut rewound)?;
         let files = changes.iter().map(|change| seen(&change.path, &change.present)).collect();
         self.blobs.flush()?;
-        self.journal.append(&[JournalLine::Rewind { to: plan.to.clone(), files }], true)?;
+        self.manifest.append(&[ManifestLine::Rewind { to: plan.to.clone(), files }], true)?;
         // First what goes, from the bottom up, then what comes, from the top down.
         changes.sort_by(|a, b| {
             let goes =
@@ -72,7 +72,7 @@ impl CheckpointState {
             }
             rewound.done.push(change.path.clone());
             let (was, now) = (change.present.clone(), change.origin.clone());
-            files.push(PathChange { path: Name(change.path.clone()), was, now });
+            files.push(PathChange { path: change.path.clone(), was, now });
         }
         restore_directory_modes(&mut files, &mut rewound);
         if let Some(watched) = &mut self.watched {
@@ -80,8 +80,8 @@ impl CheckpointState {
                 watch(watched, file);
             }
         }
-        // The files are back; without this line the journal looks as if that was never seen to end.
-        if let Err(error) = self.journal.append(&[JournalLine::Rewound { files }], true) {
+        // The files are back; without this line the manifest looks as if that was never seen to end.
+        if let Err(error) = self.manifest.append(&[ManifestLine::Rewound { files }], true) {
             rewound
                 .notices
                 .push(format!("The files were rewound, but you cannot undo it: cannot record it: {error}."));
@@ -249,12 +249,12 @@ fn restore_directory_modes(files: &mut Vec<PathChange>, rewound: &mut RewindResu
     let mut failed = Vec::new();
     for file in files.iter().rev() {
         let FileState::Directory { mode } = file.now else { continue };
-        if let Err(error) = open(&file.path.0).and_then(|place| set_mode(&place, mode)) {
-            failed.push(FailedPath { path: file.path.0.clone(), reason: error.to_string() });
+        if let Err(error) = open(&file.path).and_then(|place| set_mode(&place, mode)) {
+            failed.push(FailedPath { path: file.path.clone(), reason: error.to_string() });
         }
     }
     let has_failed = |path: &Path| failed.iter().any(|failed| failed.path == path);
-    files.retain(|file| !has_failed(&file.path.0));
+    files.retain(|file| !has_failed(&file.path));
     rewound.done.retain(|path| !has_failed(path));
     rewound.failed.extend(failed);
 }

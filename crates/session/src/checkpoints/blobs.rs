@@ -1,17 +1,16 @@
 //! Contents of files, each stored once under its hash, and never changed afterwards.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek as _, Write as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
 
 use ring::digest::{Context, SHA256};
 
 use super::state::Digest;
 use crate::create_private;
 use crate::disk::sync_directory;
+use crate::draft::DraftFile;
 
 /// Up to this size a content is held in memory; larger ones go from file to file.
 const SMALL_BYTES: u64 = 256 << 10;
@@ -35,9 +34,7 @@ pub(crate) fn flush_system(directory: impl AsFd) -> io::Result<()> {
 /// Why a content is not stored.
 #[derive(Debug)]
 pub(crate) enum StoreError {
-    /// The file cannot be read.
     Read(io::Error),
-    /// The store cannot be written.
     Write(io::Error),
 }
 
@@ -54,12 +51,10 @@ impl Blobs {
         Self { directory, unflushed: Vec::new(), named: false }
     }
 
-    /// Where a content lies.
     pub(crate) fn path(&self, sum: Digest) -> PathBuf {
         self.directory.join(sum.to_string())
     }
 
-    /// Opens a content.
     pub(crate) fn open(&self, sum: Digest) -> io::Result<File> {
         File::open(self.path(sum))
     }
@@ -78,7 +73,7 @@ impl Blobs {
         let sum = digest(&content);
         let length = content.len() as u64;
         if !self.has(sum, length) {
-            let mut draft = BlobDraft::new(&self.directory).map_err(StoreError::Write)?;
+            let mut draft = self.draft().map_err(StoreError::Write)?;
             draft.file.write_all(&content).map_err(StoreError::Write)?;
             self.keep(draft, sum).map_err(StoreError::Write)?;
         }
@@ -86,7 +81,7 @@ impl Blobs {
     }
 
     fn store_large(&mut self, file: &mut File) -> Result<(Digest, u64), StoreError> {
-        let mut draft = BlobDraft::new(&self.directory).map_err(StoreError::Write)?;
+        let mut draft = self.draft().map_err(StoreError::Write)?;
         // The kernel shares the blocks where the file system can, else it copies them by itself.
         let copied = io::copy(file, &mut draft.file).map_err(StoreError::Write)?;
         draft.file.rewind().map_err(StoreError::Write)?;
@@ -105,9 +100,20 @@ impl Blobs {
         std::fs::symlink_metadata(self.path(sum)).is_ok_and(|meta| meta.is_file() && meta.len() == size)
     }
 
-    fn keep(&mut self, draft: BlobDraft, sum: Digest) -> io::Result<()> {
+    fn draft(&self) -> io::Result<DraftFile> {
+        let create = || DraftFile::create(|number| self.directory.join(format!("draft-{number}")));
+        match create() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create_private(&self.directory)?;
+                create()
+            }
+            made => made,
+        }
+    }
+
+    fn keep(&mut self, draft: DraftFile, sum: Digest) -> io::Result<()> {
         let path = self.path(sum);
-        draft.publish(&path)?;
+        draft.replace(&path)?;
         self.unflushed.push(path);
         Ok(())
     }
@@ -142,44 +148,6 @@ impl Blobs {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "the saved content is damaged"))
-    }
-}
-
-/// A content on its way into the store; gone when it is dropped.
-struct BlobDraft {
-    file: File,
-    path: PathBuf,
-    published: bool,
-}
-
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
-
-impl BlobDraft {
-    fn new(directory: &Path) -> io::Result<Self> {
-        loop {
-            let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-            let path = directory.join(format!("draft-{}-{number}", std::process::id()));
-            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(Self { file, path, published: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => create_private(directory)?,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn publish(mut self, path: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, path)?;
-        self.published = true;
-        Ok(())
-    }
-}
-
-impl Drop for BlobDraft {
-    fn drop(&mut self) {
-        if !self.published {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }
 

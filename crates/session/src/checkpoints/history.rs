@@ -1,10 +1,10 @@
-//! What the journal tells about files since a point in time.
+//! What the manifest tells about files since a point in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::journal::{self, JournalLine, PathChange, PathSnapshot};
+use super::manifest::{self, ManifestLine, PathChange, PathSnapshot};
 use super::plan::CommandRun;
 use super::state::{FileState, FileStateKind};
 use super::{Checkpoints, RewindError, RewindPoint, short};
@@ -44,7 +44,6 @@ pub(crate) struct Track {
     pub(crate) open: bool,
 }
 
-/// What happened since the point.
 #[derive(Debug, Default)]
 pub(crate) struct FileHistory {
     pub(crate) tracks: BTreeMap<PathBuf, Track>,
@@ -59,9 +58,9 @@ const REWIND: &str = "rewind";
 
 impl FileHistory {
     /// Everything since a point, or nothing if there is no such point. Where a prompt is found twice, the later one counts.
-    pub(crate) fn since(journal: &Path, point: RewindPoint) -> io::Result<Option<Self>> {
+    pub(crate) fn since(manifest: &Path, point: RewindPoint) -> io::Result<Option<Self>> {
         let mut history: Option<Self> = None;
-        let unread = journal::read(journal, None, |line| {
+        let unread = manifest::read(manifest, None, |line| {
             if is_point(&line, point) {
                 history = Some(Self::default());
             }
@@ -72,31 +71,31 @@ impl FileHistory {
         Ok(history.map(|history| Self { unread, ..history.finish() }))
     }
 
-    fn take(&mut self, line: JournalLine) {
+    fn take(&mut self, line: ManifestLine) {
         match line {
-            JournalLine::Prompt { .. } => {}
-            JournalLine::Before { id, tool, execute, about, files } => {
+            ManifestLine::Prompt { .. } => {}
+            ManifestLine::Before { id, tool, execute, about, files } => {
                 if execute {
                     self.commands.push(CommandRun { tool, text: about, finished: false, id: id.clone() });
                 }
                 self.begin(id, files);
             }
-            JournalLine::After { id, files } => {
+            ManifestLine::After { id, files } => {
                 if let Some(command) = self.commands.iter_mut().rfind(|command| command.id == id) {
                     command.finished = true;
                 }
                 self.end(&id, files);
             }
-            JournalLine::Rewind { files, .. } => self.begin(REWIND.to_owned(), files),
-            JournalLine::Rewound { files } => self.end(REWIND, files),
+            ManifestLine::Rewind { files, .. } => self.begin(REWIND.to_owned(), files),
+            ManifestLine::Rewound { files } => self.end(REWIND, files),
         }
     }
 
     fn begin(&mut self, id: String, files: Vec<PathSnapshot>) {
         let mut paths = Vec::new();
         for PathSnapshot { path, state } in files {
-            paths.push(path.0.clone());
-            self.see(path.0, state);
+            paths.push(path.clone());
+            self.see(path, state);
         }
         self.open.insert(id, paths);
     }
@@ -121,7 +120,7 @@ impl FileHistory {
         self.open.remove(id);
         for PathChange { path, was, now } in files {
             let made = was.kind() != now.kind();
-            let track = self.see(path.0, was);
+            let track = self.see(path, was);
             track.ours = true;
             track.made = if now.kind() == FileStateKind::Absent { false } else { track.made || made };
             // What others did to something that is gone does not count any more.
@@ -140,14 +139,14 @@ impl FileHistory {
     }
 }
 
-fn is_point(line: &JournalLine, point: RewindPoint) -> bool {
+fn is_point(line: &ManifestLine, point: RewindPoint) -> bool {
     match (line, point) {
-        (JournalLine::Prompt { uuid, also, .. }, RewindPoint::Prompt(wanted)) => {
+        (ManifestLine::Prompt { uuid, also, .. }, RewindPoint::Prompt(wanted)) => {
             let wanted = wanted.to_string();
             *uuid == wanted || also.contains(&wanted)
         }
-        (JournalLine::Prompt { n, .. }, RewindPoint::Number(wanted)) => *n == wanted.0,
-        (JournalLine::Rewind { .. }, RewindPoint::Undo) => true,
+        (ManifestLine::Prompt { n, .. }, RewindPoint::Number(wanted)) => *n == wanted.0,
+        (ManifestLine::Rewind { .. }, RewindPoint::Undo) => true,
         _ => false,
     }
 }
@@ -175,15 +174,15 @@ fn is_prompt(prompt: &PromptLine, point: RewindPoint) -> bool {
 impl Checkpoints {
     /// What happened since a point; nothing if there is no such point.
     pub(crate) fn since(&self, point: RewindPoint) -> io::Result<Option<FileHistory>> {
-        let journal = self.journal_path();
-        if journal.exists() {
-            return FileHistory::since(&journal, point);
+        let manifest = self.manifest_path();
+        if manifest.exists() {
+            return FileHistory::since(&manifest, point);
         }
         let untouched = self.untouched()?;
         Ok(untouched.iter().any(|prompt| is_prompt(prompt, point)).then(FileHistory::default))
     }
 
-    /// The prompts of a session without a journal after which nothing was changed. If something was, the journal is lost, or
+    /// The prompts of a session without a manifest after which nothing was changed. If something was, the manifest is lost, or
     /// nobody kept it.
     fn untouched(&self) -> io::Result<Vec<PromptLine>> {
         let mut prompts = self.prompts()?;
@@ -195,25 +194,25 @@ impl Checkpoints {
 
     /// The prompts that one can go back to, the oldest first.
     pub fn points(&self) -> Result<Vec<PointInfo>, RewindError> {
-        if !self.journal_path().exists() {
+        if !self.manifest_path().exists() {
             let untouched = self.untouched().map_err(|error| self.failed(error))?;
             return Ok(untouched.iter().map(unwritten).collect());
         }
         let mut points: Vec<PointInfo> = Vec::new();
         let mut files = BTreeSet::new();
-        let read = journal::read(&self.journal_path(), None, |line| match line {
-            JournalLine::Prompt { n, uuid, text, wall, .. } => {
+        let read = manifest::read(&self.manifest_path(), None, |line| match line {
+            ManifestLine::Prompt { n, uuid, text, wall, .. } => {
                 files.clear();
                 points.retain(|point| point.uuid != uuid);
                 points.push(PointInfo { uuid, number: n, text, wall_ms: wall, files: 0, commands: 0 });
             }
-            JournalLine::Before { execute: true, .. } => {
+            ManifestLine::Before { execute: true, .. } => {
                 if let Some(point) = points.last_mut() {
                     point.commands += 1;
                 }
             }
-            JournalLine::After { files: changed, .. } => {
-                files.extend(changed.into_iter().map(|changed| changed.path.0));
+            ManifestLine::After { files: changed, .. } => {
+                files.extend(changed.into_iter().map(|changed| changed.path));
                 if let Some(point) = points.last_mut() {
                     point.files = files.len();
                 }

@@ -96,7 +96,6 @@ impl LookCache {
     }
 }
 
-/// One look at some paths.
 pub(crate) struct FileLook<'a> {
     /// Where contents are kept; without it they are only compared.
     blobs: Option<&'a mut Blobs>,

@@ -1,15 +1,10 @@
 //! What is at a path, as far as it can be brought back.
 
-use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum FileState {
@@ -20,9 +15,14 @@ pub(crate) enum FileState {
         missing: u32,
     },
     /// A regular file whose content is kept.
-    File { sum: Digest, size: u64, mode: u32 },
-    /// A directory.
-    Directory { mode: u32 },
+    File {
+        sum: Digest,
+        size: u64,
+        mode: u32,
+    },
+    Directory {
+        mode: u32,
+    },
     /// A symbolic link, or something behind one.
     Link,
     /// A file with further names.
@@ -30,9 +30,12 @@ pub(crate) enum FileState {
     /// A pipe, socket or device.
     Special,
     /// A file that is too large to be kept.
-    TooLarge { size: u64 },
-    /// It cannot be read.
-    Unreadable { why: String },
+    TooLarge {
+        size: u64,
+    },
+    Unreadable {
+        why: String,
+    },
     /// A part of a repository's own files.
     Repository,
 }
@@ -127,39 +130,6 @@ fn from_hex(text: &str) -> Option<Digest> {
         *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
     }
     Some(Digest(bytes))
-}
-
-/// A path in the journal: text where it is text, else its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name(pub(crate) PathBuf);
-
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum NameForm {
-    Text(String),
-    Bytes { base64: String },
-}
-
-impl Serialize for Name {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let form = match self.0.to_str() {
-            Some(text) => NameForm::Text(text.to_owned()),
-            None => NameForm::Bytes { base64: STANDARD.encode(self.0.as_os_str().as_bytes()) },
-        };
-        form.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match NameForm::deserialize(deserializer)? {
-            NameForm::Text(text) => PathBuf::from(text),
-            NameForm::Bytes { base64 } => {
-                let bytes = STANDARD.decode(base64).map_err(serde::de::Error::custom)?;
-                OsString::from_vec(bytes).into()
-            }
-        }))
-    }
 }
 
 /// Whether a path leads into the files of a repository, which are never kept nor brought back.

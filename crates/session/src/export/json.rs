@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::{ExportForm, Out};
 use crate::catalogue::SessionInfo;
-use crate::history::{CompactionNote, Utterance, Who};
+use crate::history::{HistoryItem, Utterance, Who};
 
-/// The list so far.
 #[derive(Default)]
 pub(super) struct JsonExport {
     begun: bool,
@@ -16,51 +15,24 @@ pub(super) struct JsonExport {
 
 impl ExportForm for JsonExport {
     fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
-        let about = session.to_json();
-        let about = about.to_string();
+        let about = session.to_json().to_string();
         write!(out.to, "{{\"session\":{},\n\"messages\":[", (out.redact)(&about))
     }
 
-    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
-        let (who, tool) = match &said.who {
-            Who::User => ("user", None),
-            Who::Assistant => ("assistant", None),
-            Who::Tool(name) => ("tool", Some(name)),
-            Who::Engine => ("engine", None),
-            Who::Summary => ("summary", None),
-            Who::Title => ("title", None),
+    fn item(&mut self, item: &HistoryItem, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+        let line = match item {
+            HistoryItem::Said(said) => message(said, retracted, out),
+            HistoryItem::Compacted(compacted) => json!({
+                "type": "compacted",
+                "timestamp": compacted.at_ms.map(crate::time::iso),
+                "trigger": compacted.trigger,
+                "tokensBefore": compacted.tokens_before,
+            }),
+            HistoryItem::Rewound => json!({"type": "rewound"}),
         };
-        let message = (out.redact)(&said.message);
-        let message: Value =
-            serde_json::from_str(&message).unwrap_or_else(|_| Value::String(message.into_owned()));
-        let mut line = json!({
-            "type": "message",
-            "uuid": said.uuid,
-            "timestamp": said.at_ms.map(crate::time::iso),
-            "who": who,
-            "message": message,
-        });
-        if let Some(tool) = tool {
-            line["tool"] = tool.as_str().into();
-        }
-        if retracted {
-            line["retracted"] = true.into();
-        }
-        self.line(&line, out)
-    }
-
-    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
-        let line = json!({
-            "type": "compacted",
-            "timestamp": compacted.at_ms.map(crate::time::iso),
-            "trigger": compacted.trigger,
-            "tokensBefore": compacted.tokens_before,
-        });
-        self.line(&line, out)
-    }
-
-    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()> {
-        self.line(&json!({"type": "rewound"}), out)
+        let comma = if self.begun { "," } else { "" };
+        self.begun = true;
+        write!(out.to, "{comma}\n{line}")
     }
 
     fn end(&mut self, out: &mut Out<'_>) -> io::Result<()> {
@@ -68,10 +40,30 @@ impl ExportForm for JsonExport {
     }
 }
 
-impl JsonExport {
-    fn line(&mut self, line: &Value, out: &mut Out<'_>) -> io::Result<()> {
-        let comma = if self.begun { "," } else { "" };
-        self.begun = true;
-        write!(out.to, "{comma}\n{line}")
+fn message(said: &Utterance, retracted: bool, out: &Out<'_>) -> Value {
+    let (who, tool) = match &said.who {
+        Who::User => ("user", None),
+        Who::Assistant => ("assistant", None),
+        Who::Tool(name) => ("tool", Some(name)),
+        Who::Engine => ("engine", None),
+        Who::Summary => ("summary", None),
+        Who::Title => ("title", None),
+    };
+    let message = (out.redact)(&said.message);
+    let message: Value =
+        serde_json::from_str(&message).unwrap_or_else(|_| Value::String(message.into_owned()));
+    let mut line = json!({
+        "type": "message",
+        "uuid": said.uuid,
+        "timestamp": said.at_ms.map(crate::time::iso),
+        "who": who,
+        "message": message,
+    });
+    if let Some(tool) = tool {
+        line["tool"] = tool.as_str().into();
     }
+    if retracted {
+        line["retracted"] = true.into();
+    }
+    line
 }

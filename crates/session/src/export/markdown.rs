@@ -4,7 +4,7 @@ use std::io;
 
 use super::{ExportForm, Out, REWOUND, about, compaction, heading, speaker, time};
 use crate::catalogue::SessionInfo;
-use crate::history::{CompactionNote, ContentPiece, Utterance, Who};
+use crate::history::{ContentPiece, HistoryItem, Utterance, Who};
 
 pub(super) struct MarkdownExport;
 
@@ -18,45 +18,39 @@ impl ExportForm for MarkdownExport {
         Ok(())
     }
 
-    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
-        if retracted {
-            return Ok(());
+    fn item(&mut self, item: &HistoryItem, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+        match item {
+            HistoryItem::Said(_) if retracted => Ok(()),
+            HistoryItem::Said(said) => write_message(said, out),
+            HistoryItem::Compacted(compacted) => writeln!(out.to, "\n---\n\n**{}**\n", compaction(compacted)),
+            HistoryItem::Rewound => writeln!(out.to, "\n---\n\n**{REWOUND}**\n"),
         }
-        let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
-        writeln!(out.to, "\n### {}{when}\n", speaker(said))?;
-        for piece in &said.pieces {
-            let text = (out.redact)(piece.text());
-            match piece {
-                // What the model writes is Markdown already; what others write is shown as it is.
-                ContentPiece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
-                    writeln!(out.to, "{text}\n")?;
-                }
-                ContentPiece::Text(_) => writeln!(out.to, "{}", quoted(&text))?,
-                ContentPiece::Thinking(_) => writeln!(out.to, "*Thinking:*\n\n{}", quoted(&text))?,
-                ContentPiece::Call { name, .. } => {
-                    writeln!(out.to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
-                }
-                ContentPiece::Result { is_error, .. } => {
-                    let failed = if *is_error { "Failed:\n\n" } else { "" };
-                    writeln!(out.to, "{failed}{}", fenced(&text, ""))?;
-                }
-                ContentPiece::Other(kind) => writeln!(out.to, "*[{kind}]*\n")?,
+    }
+}
+
+fn write_message(said: &Utterance, out: &mut Out<'_>) -> io::Result<()> {
+    let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
+    writeln!(out.to, "\n### {}{when}\n", speaker(said))?;
+    for piece in &said.pieces {
+        let text = (out.redact)(piece.text());
+        match piece {
+            // What the model writes is Markdown already; what others write is shown as it is.
+            ContentPiece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
+                writeln!(out.to, "{text}\n")?;
             }
+            ContentPiece::Text(_) => writeln!(out.to, "{}", quoted(&text))?,
+            ContentPiece::Thinking(_) => writeln!(out.to, "*Thinking:*\n\n{}", quoted(&text))?,
+            ContentPiece::Call { name, .. } => {
+                writeln!(out.to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
+            }
+            ContentPiece::Result { is_error, .. } => {
+                let failed = if *is_error { "Failed:\n\n" } else { "" };
+                writeln!(out.to, "{failed}{}", fenced(&text, ""))?;
+            }
+            ContentPiece::Other(kind) => writeln!(out.to, "*[{kind}]*\n")?,
         }
-        Ok(())
     }
-
-    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
-        writeln!(out.to, "\n---\n\n**{}**\n", compaction(compacted))
-    }
-
-    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()> {
-        writeln!(out.to, "\n---\n\n**{REWOUND}**\n")
-    }
-
-    fn end(&mut self, _: &mut Out<'_>) -> io::Result<()> {
-        Ok(())
-    }
+    Ok(())
 }
 
 fn quoted(text: &str) -> String {

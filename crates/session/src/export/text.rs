@@ -4,7 +4,7 @@ use std::io;
 
 use super::{ExportForm, Out, REWOUND, about, compaction, heading, speaker, time};
 use crate::catalogue::SessionInfo;
-use crate::history::{CompactionNote, ContentPiece, Utterance};
+use crate::history::{ContentPiece, HistoryItem, Utterance};
 
 pub(super) struct TextExport;
 
@@ -17,36 +17,30 @@ impl ExportForm for TextExport {
         Ok(())
     }
 
-    fn said(&mut self, said: &Utterance, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
-        if retracted {
-            return Ok(());
+    fn item(&mut self, item: &HistoryItem, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+        match item {
+            HistoryItem::Said(_) if retracted => Ok(()),
+            HistoryItem::Said(said) => write_message(said, out),
+            HistoryItem::Compacted(compacted) => writeln!(out.to, "\n---- {} ----", compaction(compacted)),
+            HistoryItem::Rewound => writeln!(out.to, "\n---- {REWOUND} ----"),
         }
-        let when = said.at_ms.map(|at_ms| format!(" ({})", time(at_ms))).unwrap_or_default();
-        writeln!(out.to, "\n== {}{when}", speaker(said))?;
-        for piece in &said.pieces {
-            let text = (out.redact)(piece.text());
-            match piece {
-                ContentPiece::Text(_) | ContentPiece::Result { is_error: false, .. } => {
-                    writeln!(out.to, "{text}")?;
-                }
-                ContentPiece::Result { is_error: true, .. } => writeln!(out.to, "(failed)\n{text}")?,
-                ContentPiece::Thinking(_) => writeln!(out.to, "(thinking)\n{text}")?,
-                ContentPiece::Call { name, .. } => writeln!(out.to, "(calls {name})\n{text}")?,
-                ContentPiece::Other(kind) => writeln!(out.to, "[{kind}]")?,
+    }
+}
+
+fn write_message(said: &Utterance, out: &mut Out<'_>) -> io::Result<()> {
+    let when = said.at_ms.map(|at_ms| format!(" ({})", time(at_ms))).unwrap_or_default();
+    writeln!(out.to, "\n== {}{when}", speaker(said))?;
+    for piece in &said.pieces {
+        let text = (out.redact)(piece.text());
+        match piece {
+            ContentPiece::Text(_) | ContentPiece::Result { is_error: false, .. } => {
+                writeln!(out.to, "{text}")?;
             }
+            ContentPiece::Result { is_error: true, .. } => writeln!(out.to, "(failed)\n{text}")?,
+            ContentPiece::Thinking(_) => writeln!(out.to, "(thinking)\n{text}")?,
+            ContentPiece::Call { name, .. } => writeln!(out.to, "(calls {name})\n{text}")?,
+            ContentPiece::Other(kind) => writeln!(out.to, "[{kind}]")?,
         }
-        Ok(())
     }
-
-    fn compacted(&mut self, compacted: &CompactionNote, out: &mut Out<'_>) -> io::Result<()> {
-        writeln!(out.to, "\n---- {} ----", compaction(compacted))
-    }
-
-    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()> {
-        writeln!(out.to, "\n---- {REWOUND} ----")
-    }
-
-    fn end(&mut self, _: &mut Out<'_>) -> io::Result<()> {
-        Ok(())
-    }
+    Ok(())
 }

@@ -26,7 +26,6 @@ pub struct LoggedRecord {
 /// What was heard is given up if the rest of it is not among as many records behind it.
 const BEHIND_MAX: usize = 1000;
 
-/// Puts records together.
 #[derive(Debug, Default)]
 pub(crate) struct RecordAssembler {
     ready: Vec<LoggedRecord>,
@@ -75,7 +74,6 @@ impl RecordAssembler {
         cut.map_or(Ok(()), Err)
     }
 
-    /// Takes what an entry holds.
     pub(crate) fn piece(&mut self, offset: u64, piece: EntryPart) -> Result<(), Flaw> {
         let (front, boundary) = (self.front.take(), self.boundary.take());
         match piece {

@@ -1,13 +1,11 @@
 //! Which entry the next one follows: other programs read a conversation from its last entry back to the first.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserializer, Serializer};
 use uuid::Uuid;
 use windlass_protocol::{MessageId, UserEntry};
 
-use super::form::{As, FieldForm, PlainForm, choice, object};
+use super::form::{choice, object};
 
 /// How much of the last prompt lists show.
 const LAST_PROMPT_CHARS_MAX: usize = 200;
@@ -20,7 +18,7 @@ pub(crate) struct Chain {
     /// What was said since that request went out and still stands, in order.
     standing: Vec<ChainEntry>,
     /// The entries of calls that are not answered.
-    asked: OpenCalls,
+    asked: Vec<(MessageId, Uuid)>,
     /// The beginning of the last prompt.
     pub(crate) last_prompt: Option<Arc<str>>,
 }
@@ -54,29 +52,6 @@ pub(crate) enum Link {
 
 choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
 
-#[derive(Clone, Debug, Default, PartialEq)]
-struct OpenCalls(BTreeMap<MessageId, Uuid>);
-
-/// A list of pairs: keys of an object are always text.
-impl FieldForm<OpenCalls> for PlainForm {
-    fn serialize<S: Serializer>(value: &OpenCalls, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.0.iter().map(|(id, uuid)| (As::<_, Self>::new(id), As::<_, Self>::new(uuid))))
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<OpenCalls, D::Error> {
-        let list: Vec<(MessageId, Uuid)> = Self::deserialize(from)?;
-        Ok(OpenCalls(list.into_iter().collect()))
-    }
-
-    fn is_left_out(value: &OpenCalls) -> bool {
-        value.0.is_empty()
-    }
-
-    fn when_left_out() -> Option<OpenCalls> {
-        Some(OpenCalls::default())
-    }
-}
-
 impl Chain {
     /// What the next entry follows: the last result of the round, else the last entry.
     pub(crate) fn parent(&self) -> Option<Uuid> {
@@ -93,14 +68,16 @@ impl Chain {
 
     /// The entry of the block that made a call.
     pub(crate) fn asker(&self, asked_by: MessageId) -> Option<Uuid> {
-        self.asked.0.get(&asked_by).copied()
+        self.asked.iter().find(|(id, _)| *id == asked_by).map(|(_, uuid)| *uuid)
     }
 
-    /// An entry was written.
     pub(crate) fn add(&mut self, id: MessageId, uuid: Uuid, link: Link) {
         match &link {
-            Link::Block { asks: true, .. } => drop(self.asked.0.insert(id, uuid)),
-            Link::Result { asked_by } => drop(self.asked.0.remove(asked_by)),
+            Link::Block { asks: true, .. } => {
+                self.asked.retain(|(asker, _)| *asker != id);
+                self.asked.push((id, uuid));
+            }
+            Link::Result { asked_by } => self.asked.retain(|(asker, _)| asker != asked_by),
             Link::Said | Link::Block { .. } => {}
         }
         self.standing.push(ChainEntry { id, uuid, link });
@@ -124,7 +101,7 @@ impl Chain {
 
     pub(crate) fn retracted(&mut self, messages: &[MessageId]) {
         self.standing.retain(|entry| !messages.contains(&entry.id));
-        self.asked.0.retain(|id, _| !messages.contains(id));
+        self.asked.retain(|(id, _)| !messages.contains(id));
     }
 
     /// The conversation goes on from this entry.
@@ -142,6 +119,7 @@ impl Chain {
 
 #[cfg(test)]
 mod tests {
+    use super::super::form::{As, FieldForm as _, PlainForm};
     use super::*;
 
     /// Plays a list of entries and tells each one's parent. A letter is an entry: `A`… are blocks of one response, `a` is

@@ -12,7 +12,7 @@ use super::chain::{Chain, Link};
 use super::entry::{self, Common, EntryPosition};
 use super::form::As;
 use super::header::Header;
-use super::own_lines::{self, OwnLineFrame, SessionMark};
+use super::own_lines::{FinishedCall, OwnLineFrame, RunEnding, SessionMark};
 use super::stored_elsewhere;
 
 /// Lists look for the first prompt only near the beginning of a file. One that may be out of their sight is told at once, and
@@ -69,14 +69,7 @@ impl Encoder {
     /// Appends the lines of records that are written together.
     pub fn encode(&mut self, records: &[Record], out: &mut Vec<u8>) {
         for (index, record) in records.iter().enumerate() {
-            match record {
-                Record::Heard(input) => self.heard(input, &records[index + 1..], out),
-                Record::Said(said) => self.said(said, out),
-                Record::Answered(answered) => self.answered(answered, out),
-                Record::Result(result) => self.result(result, out),
-                Record::Decided(Decision::Compacted(compaction)) => self.compacted(compaction, out),
-                other => self.own(other, out),
-            }
+            self.record(record, &records[index + 1..], out);
         }
     }
 
@@ -169,20 +162,41 @@ impl Encoder {
         self.tail.chain.go_on_from(Some(summary));
     }
 
-    fn own(&mut self, record: &Record, out: &mut Vec<u8>) {
-        let Some(kind) = own_lines::kind(record) else { return };
-        let frame = self.frame(kind);
-        if let Record::Snapshot(facts) = record {
-            let (header, chain) = (As::new(&*self.header), As::new(&self.tail.chain));
-            OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(facts, out);
-        } else {
-            own_lines::put_record(record, &frame, out);
-        }
+    fn record(&mut self, record: &Record, following: &[Record], out: &mut Vec<u8>) {
         match record {
-            Record::Requested(_) => self.tail.chain.requested(),
-            Record::Retracted(messages) => self.tail.chain.retracted(messages),
-            Record::Ended { .. } => self.last_prompt(out),
-            _ => {}
+            Record::Heard(input) => self.heard(input, following, out),
+            Record::Said(said) => self.said(said, out),
+            Record::Answered(answered) => self.answered(answered, out),
+            Record::Result(result) => self.result(result, out),
+            Record::Decided(Decision::Compacted(compaction)) => self.compacted(compaction, out),
+            Record::Retracted(messages) => {
+                self.frame("retracted").put(messages, out);
+                self.tail.chain.retracted(messages);
+            }
+            Record::Queued(prompt) => self.frame("queued").put(prompt, out),
+            Record::Dequeued => self.frame("dequeued").put_bare(out),
+            Record::Requested(requested) => {
+                self.frame("requested").put(requested, out);
+                self.tail.chain.requested();
+            }
+            Record::Ruled(ruled) => self.frame("ruled").put(ruled, out),
+            Record::Intended(intended) => self.frame("intended").put(intended, out),
+            Record::Finished { call, tool_use_id, is_error } => {
+                let (call, tool_use_id, is_error) = (*call, tool_use_id.clone(), *is_error);
+                self.frame("finished").put(&FinishedCall { call, tool_use_id, is_error }, out);
+            }
+            Record::Decided(decision) => self.frame("decided").put(decision, out),
+            Record::Spent(spent) => self.frame("spent").put(spent, out),
+            Record::Repaired(repairs) => self.frame("repaired").put(repairs, out),
+            Record::Ended { terminal, rest } => {
+                self.frame("ended").put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
+                self.last_prompt(out);
+            }
+            Record::Snapshot(facts) => {
+                let frame = self.frame("facts");
+                let (header, chain) = (As::new(&*self.header), As::new(&self.tail.chain));
+                OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(facts, out);
+            }
         }
     }
 

@@ -36,7 +36,6 @@ pub(crate) enum Meta {
         taken: Option<usize>,
         exact: Exact,
     },
-    /// A block of an answer.
     Answered {
         n: MessageId,
         request: RequestId,
@@ -46,7 +45,6 @@ pub(crate) enum Meta {
         aborted: bool,
         exact: Exact,
     },
-    /// A result.
     Result {
         n: MessageId,
         call: CallId,
@@ -113,7 +111,6 @@ impl Common {
     }
 }
 
-/// Where an entry stands.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryPosition<'a> {
     pub(crate) common: &'a Common,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    AnswerBlock, Block, CallResult, CompactTrigger, Compaction, Message, MessageId, RawValueEq, Record, Role,
+    AnswerBlock, Block, CallResult, Compaction, Message, MessageId, Origin, RawValueEq, Record, Role,
     UserEntry,
 };
 
@@ -26,7 +26,7 @@ pub(crate) enum EntryPart {
     },
     /// A message whose first blocks are in the entry before.
     Rest(UserEntry),
-    /// A compaction whose message is the next entry.
+    /// A compaction whose message is the next entry; until then it has an empty one.
     Boundary(Box<Compaction>),
     /// The message of the compaction in the entry before.
     Summary(Arc<Message>),
@@ -92,34 +92,23 @@ fn take(meta: &Meta, entry: &LogEntry) -> Result<EntryPart, serde_json::Error> {
                 structured: structured.map(|raw| Arc::new(RawValueEq(raw))),
             })))
         }
-        Meta::Boundary { .. } => Ok(EntryPart::Boundary(Box::new(compaction(meta)))),
+        Meta::Boundary { trigger, tail, unbound, mechanical, before, after, took_ms } => {
+            Ok(EntryPart::Boundary(Box::new(Compaction {
+                trigger,
+                boundary: Arc::new(Message::user(MessageId(0), Origin::Boundary, Vec::new())),
+                tail,
+                unbound,
+                mechanical,
+                tokens_before: before,
+                tokens_after: after,
+                duration_ms: took_ms,
+            })))
+        }
         Meta::Summary { n, origin, assistant, exact } => {
             let message = Message::new(n, role(assistant), origin, blocks(entry, &exact)?);
             Ok(EntryPart::Summary(Arc::new(message)))
         }
     }
-}
-
-/// A compaction without its message.
-fn compaction(meta: &Meta) -> Compaction {
-    let none = Arc::new(Message::user(MessageId(0), windlass_protocol::Origin::Boundary, Vec::new()));
-    let mut compaction = Compaction {
-        trigger: CompactTrigger::Auto,
-        boundary: none,
-        tail: None,
-        unbound: false,
-        mechanical: false,
-        tokens_before: 0,
-        tokens_after: 0,
-        duration_ms: 0,
-    };
-    if let Meta::Boundary { trigger, tail, unbound, mechanical, before, after, took_ms } = meta {
-        (compaction.trigger, compaction.tail) = (*trigger, *tail);
-        (compaction.unbound, compaction.mechanical) = (*unbound, *mechanical);
-        (compaction.tokens_before, compaction.tokens_after) = (*before, *after);
-        compaction.duration_ms = *took_ms;
-    }
-    compaction
 }
 
 fn role(assistant: bool) -> Role {

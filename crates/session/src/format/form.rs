@@ -436,21 +436,32 @@ macro_rules! form {
     };
 }
 
-/// A struct as an object: `object!(Type { field, field: Form })`; behind `without` stand the fields that are not recorded.
+/// The name of a field: its own unless another is given.
+macro_rules! field_name {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $name:literal) => {
+        $name
+    };
+}
+
+/// A struct as an object: `object!(Type { field, field: Form, field = "name" })`; behind `without` stand the fields that are not
+/// recorded.
 macro_rules! object {
-    ($type:ident { $($field:ident $(: $form:ty)?),* $(,)? } $(without { $($left:ident),* })?) => {
+    ($type:ident { $($field:ident $(= $name:literal)? $(: $form:ty)?),* $(,)? } $(without { $($left:ident),* })?) => {
         impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
             fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 let $type { $($field,)* $($($left: _),*)? } = value;
-                let mut map = to.serialize_map(None)?;
-                $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, stringify!($field), $field)?; )*
+                let mut map = serde::Serializer::serialize_map(to, None)?;
+                $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, $crate::format::form::field_name!($field $($name)?), $field)?; )*
                 serde::ser::SerializeMap::end(map)
             }
 
             fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
                 let fields = <$crate::format::form::JsonFields<'_> as serde::Deserialize>::deserialize(from)?;
                 Ok($type {
-                    $( $field: fields.read::<_, $crate::format::form::form!($($form)?), _>(stringify!($field))?, )*
+                    $( $field: fields.read::<_, $crate::format::form::form!($($form)?), _>($crate::format::form::field_name!($field $($name)?))?, )*
                     $($( $left: Default::default(), )*)?
                 })
             }
@@ -510,7 +521,7 @@ macro_rules! names {
     };
 }
 
-pub(crate) use {choice, form, names, object};
+pub(crate) use {choice, field_name, form, names, object};
 
 #[cfg(test)]
 mod tests {

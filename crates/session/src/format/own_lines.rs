@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize as _, Deserializer, Serialize, Serializer};
+use serde::Serialize;
 use uuid::Uuid;
-use windlass_protocol::{
-    CallId, Decision, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal,
-};
+use windlass_protocol::{CallId, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal};
 
 use super::LogTime;
 use super::chain::Chain;
 use super::decode::Flaw;
-use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_field, put_json};
+use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_json};
 use super::header::Header;
 use super::stored_elsewhere::StoredElsewhere;
 
@@ -61,33 +58,19 @@ struct ForkOrigin {
     entry: Option<Uuid>,
 }
 
-struct FinishedCall {
-    call: CallId,
-    tool_use_id: Arc<str>,
-    is_error: bool,
+pub(super) struct FinishedCall {
+    pub(super) call: CallId,
+    pub(super) tool_use_id: Arc<str>,
+    pub(super) is_error: bool,
 }
 
-struct RunEnding {
-    terminal: Terminal,
-    rest: Box<SessionMemory>,
+pub(super) struct RunEnding {
+    pub(super) terminal: Terminal,
+    pub(super) rest: Box<SessionMemory>,
 }
 
-/// The line itself tells when it was heard.
-impl FieldForm<Input> for PlainForm {
-    fn serialize<S: Serializer>(value: &Input, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(None)?;
-        put_field::<_, Hex, _>(&mut map, "entropy", &value.entropy)?;
-        put_field::<_, Self, _>(&mut map, "event", &value.event)?;
-        map.end()
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Input, D::Error> {
-        let fields = JsonFields::deserialize(from)?;
-        let (entropy, event) = (fields.read::<_, Hex, _>("entropy")?, fields.plain("event")?);
-        Ok(Input { at_ms: 0, wall_ms: 0, entropy, event })
-    }
-}
-
+// The line itself tells when it was heard.
+object!(Input { entropy: Hex, event } without { at_ms, wall_ms });
 object!(RewindTarget { to });
 object!(ForkOrigin { source, entry });
 object!(FinishedCall { call, tool_use_id, is_error });
@@ -148,7 +131,7 @@ impl<'a> OwnLineFrame<'a> {
     }
 
     /// Appends the line of something about which there is no more to say.
-    fn put_bare(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put_bare(&self, out: &mut Vec<u8>) {
         let start = out.len();
         put_json(self, out);
         out.pop();
@@ -172,58 +155,6 @@ pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Flaw>> {
     let written = u32::from_str_radix(digits, 16).ok()?;
     let sum = crc32fast::hash(before.as_bytes());
     Some(if sum == written { Ok(sum) } else { Err(Flaw("checksum mismatch".into())) })
-}
-
-/// The kind of the line of a record that is neither an entry nor something heard.
-pub(crate) fn kind(record: &Record) -> Option<&'static str> {
-    match record {
-        Record::Heard(_)
-        | Record::Said(_)
-        | Record::Answered(_)
-        | Record::Result(_)
-        | Record::Decided(Decision::Compacted(_)) => None,
-        Record::Retracted(_) => Some("retracted"),
-        Record::Queued(_) => Some("queued"),
-        Record::Dequeued => Some("dequeued"),
-        Record::Requested(_) => Some("requested"),
-        Record::Ruled(_) => Some("ruled"),
-        Record::Intended(_) => Some("intended"),
-        Record::Finished { .. } => Some("finished"),
-        Record::Decided(_) => Some("decided"),
-        Record::Spent(_) => Some("spent"),
-        Record::Repaired(_) => Some("repaired"),
-        Record::Ended { .. } => Some("ended"),
-        Record::Snapshot(_) => Some("facts"),
-    }
-}
-
-/// Appends the line of a record that is neither an entry nor something heard, nor restates everything.
-pub(crate) fn put_record(record: &Record, frame: &OwnLineFrame<'_>, out: &mut Vec<u8>) {
-    match record {
-        Record::Retracted(messages) => frame.put(messages, out),
-        Record::Queued(prompt) => frame.put(prompt, out),
-        Record::Requested(requested) => frame.put(requested, out),
-        Record::Ruled(ruled) => frame.put(ruled, out),
-        Record::Intended(intended) => frame.put(intended, out),
-        Record::Finished { call, tool_use_id, is_error } => {
-            frame.put(
-                &FinishedCall { call: *call, tool_use_id: tool_use_id.clone(), is_error: *is_error },
-                out,
-            );
-        }
-        Record::Decided(decision) => frame.put(decision, out),
-        Record::Spent(spent) => frame.put(spent, out),
-        Record::Repaired(repairs) => frame.put(repairs, out),
-        Record::Ended { terminal, rest } => {
-            frame.put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
-        }
-        Record::Dequeued => frame.put_bare(out),
-        Record::Heard(_)
-        | Record::Snapshot(_)
-        | Record::Said(_)
-        | Record::Answered(_)
-        | Record::Result(_) => {}
-    }
 }
 
 impl SessionMark {

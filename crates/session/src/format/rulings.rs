@@ -1,6 +1,5 @@
 //! What is known about command lines and addresses, and what was decided about calls.
 
-use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 use windlass_protocol::{
@@ -9,7 +8,7 @@ use windlass_protocol::{
     Verdict,
 };
 
-use super::form::{FieldForm, JsonFields, PlainForm, choice, names, object, put_field, text};
+use super::form::{FieldForm, PlainForm, choice, names, object, text};
 
 names!(CommandEffect { "looks" = Looks, "changes_files" = ChangesFiles, "unknown" = Unknown });
 names!(PathNaming { "exact" = Exact, "pattern" = Pattern, "unknown" = Unknown, "mentioned" = Mentioned });
@@ -27,25 +26,8 @@ choice!(HostFact { "name" = Name(name), "v4" = V4(address), "v6" = V6(address) }
 object!(RulingRule { text, source });
 object!(CallRuling { call, tool_use_id, tool, ruling });
 
-/// The verdict goes by the name that other tools know too.
-impl FieldForm<Ruling> for PlainForm {
-    fn serialize<S: Serializer>(value: &Ruling, to: S) -> Result<S::Ok, S::Error> {
-        let Ruling { verdict, rule, reason, undecided } = value;
-        let mut map = to.serialize_map(None)?;
-        put_field::<_, Self, _>(&mut map, "decision", verdict)?;
-        put_field::<_, Self, _>(&mut map, "rule", rule)?;
-        put_field::<_, Self, _>(&mut map, "reason", reason)?;
-        put_field::<_, Self, _>(&mut map, "undecided", undecided)?;
-        map.end()
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Ruling, D::Error> {
-        let fields = JsonFields::deserialize(from)?;
-        let (verdict, rule) = (fields.plain("decision")?, fields.plain("rule")?);
-        let (reason, undecided) = (fields.plain("reason")?, fields.plain("undecided")?);
-        Ok(Ruling { verdict, rule, reason, undecided })
-    }
-}
+// The verdict goes by the name that other tools know too.
+object!(Ruling { verdict = "decision", rule, reason, undecided });
 
 object!(PermissionUpdate { change, destination });
 choice!(PermissionChange {

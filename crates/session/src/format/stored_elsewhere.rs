@@ -15,14 +15,25 @@ const CONTENT: &[u8] = br#""content":"#;
 /// Where the rest of what was heard stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StoredElsewhere {
-    /// The block of an answer.
-    Answered { n: MessageId, crc: u32 },
+    Answered {
+        n: MessageId,
+        crc: u32,
+    },
     /// What a tool returned, and perhaps its structured form.
-    Result { n: MessageId, crc: u32, structured: bool },
+    Result {
+        n: MessageId,
+        crc: u32,
+        structured: bool,
+    },
     /// The blocks of a prompt.
-    Said { n: MessageId, crc: u32 },
+    Said {
+        n: MessageId,
+        crc: u32,
+    },
     /// The blocks of a prompt that waits.
-    Queued { crc: u32 },
+    Queued {
+        crc: u32,
+    },
 }
 
 choice!(StoredElsewhere {

@@ -25,7 +25,6 @@ pub(super) fn boot() -> String {
     read("/proc/sys/kernel/random/boot_id")
 }
 
-/// The machine's name.
 pub(super) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

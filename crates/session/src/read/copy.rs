@@ -1,21 +1,19 @@
 //! Copying a log, or its beginning, for a session of its own.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use memchr::memmem;
-use rustix::fs::{CWD, RenameFlags};
-use rustix::io::Errno;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
 use super::file::{LineReader, RawLine};
-use super::load::{ReadEnd, end};
+use super::load::end;
 use super::{LoadError, Upto};
 use crate::Lease;
 use crate::disk::sync_directory;
+use crate::draft::DraftFile;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
 
 /// A copy that was made.
@@ -40,28 +38,26 @@ pub fn copy_log(
     let read = |error| LoadError::Read { path: source.to_owned(), source: error };
     let write = |error| LoadError::Write { path: target.to_owned(), source: error };
     let file = File::open(source).map_err(read)?;
-    let end = match end(&file, upto).map_err(read)? {
-        ReadEnd::At(end) => end,
-        ReadEnd::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: source.to_owned(), entry }),
-    };
+    let end = end(source, &file, upto)?;
     if target.exists() {
         return Err(write(io::ErrorKind::AlreadyExists.into()));
     }
     let lines = LineReader::new(file, 0, end).map_err(read)?;
-    let entry = match upto {
-        Upto::Entry(entry) => Some(entry),
-        Upto::End | Upto::Offset(_) => None,
-    };
     let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
-    let mark = SessionMark::Forked { source: from, entry };
-    let temporary = Temporary::create(target).map_err(write)?;
-    let length = copy(lines, &temporary.file, session, &mark).map_err(|fault| match fault {
+    let mark = SessionMark::Forked { source: from, entry: upto.entry() };
+    let draft = DraftFile::create(|number| target.with_extension(format!("{number}.part"))).map_err(write)?;
+    let length = copy(lines, &draft.file, session, &mark).map_err(|fault| match fault {
         CopyFault::Read(error) => read(error),
         CopyFault::Write(error) => write(error),
     })?;
-    lease.map_or(Ok(()), |lease| lease.cover(&temporary.file)).map_err(write)?;
-    temporary.put_in_place(target).map_err(write)?;
+    lease.map_or(Ok(()), |lease| lease.cover(&draft.file)).map_err(write)?;
+    draft.take_free_name(target).and_then(|()| sync_name(target)).map_err(write)?;
     Ok(LogCopy { length })
+}
+
+fn sync_name(target: &Path) -> io::Result<()> {
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
 }
 
 enum CopyFault {
@@ -168,39 +164,4 @@ fn rewrite(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
     }
     out.extend_from_slice(object.with(&fields).as_bytes());
     Some(())
-}
-
-/// A file that is gone unless it is put in its place.
-struct Temporary {
-    path: PathBuf,
-    file: File,
-    is_kept: bool,
-}
-
-impl Temporary {
-    fn create(target: &Path) -> io::Result<Self> {
-        let path = target.with_extension(format!("{}.part", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { path, file, is_kept: false })
-    }
-
-    /// Gives the file its name, which must not belong to another.
-    fn put_in_place(mut self, target: &Path) -> io::Result<()> {
-        match rustix::fs::renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
-            Ok(()) => self.is_kept = true,
-            Err(Errno::INVAL | Errno::NOSYS) => std::fs::hard_link(&self.path, target)?,
-            Err(error) => return Err(error.into()),
-        }
-        let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // Nothing more can be done about a file that cannot be removed.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
+use std::path::Path;
 
 /// A longer line is skipped: no line of a log is nearly as long.
 const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -17,7 +18,6 @@ pub(crate) struct LineReader {
     line: Vec<u8>,
 }
 
-/// One line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawLine<'a> {
     /// Where it begins.
@@ -31,6 +31,13 @@ pub(crate) struct RawLine<'a> {
 }
 
 impl LineReader {
+    /// The lines of a file as long as it is now.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let end = file.metadata()?.len();
+        Self::new(file, 0, end)
+    }
+
     /// The lines from one offset, where a line begins, to another.
     pub(crate) fn new(mut file: File, from: u64, to: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(from))?;
@@ -38,7 +45,7 @@ impl LineReader {
         Ok(Self { input, offset: from, line: Vec::new() })
     }
 
-    /// The next line; `None` at the end.
+    /// The next line; `None` at the end, and behind an error.
     pub(crate) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
         // One large line must not hold its memory for the rest of the file.
@@ -49,7 +56,10 @@ impl LineReader {
             let chunk = match self.input.fill_buf() {
                 Ok(chunk) => chunk,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.input.get_mut().set_limit(0);
+                    return Err(error);
+                }
             };
             if chunk.is_empty() {
                 self.offset += length;
@@ -72,9 +82,14 @@ impl LineReader {
         }
     }
 
-    /// The bytes of the line that came last.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.line
+    /// The next line that is not too long.
+    pub(crate) fn next_bytes(&mut self) -> io::Result<Option<&[u8]>> {
+        while let Some(raw) = self.next()? {
+            if raw.bytes.is_some() {
+                return Ok(Some(&self.line));
+            }
+        }
+        Ok(None)
     }
 
     fn line(&self, offset: u64, length: u64, is_ended: bool) -> RawLine<'_> {

@@ -12,19 +12,12 @@ use crate::format::{FACTS_BEGINNING, LogLine, decode_line};
 /// What is searched at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// A line that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinePosition {
-    /// Where it begins.
-    pub(crate) offset: u64,
-    /// Where the next one begins.
-    pub(crate) end: u64,
-}
-
 /// A line that restates everything.
 #[derive(Debug)]
 pub(crate) struct SnapshotLine {
-    pub(crate) place: LinePosition,
+    pub(crate) offset: u64,
+    /// Where the next one begins.
+    pub(crate) end: u64,
     /// Whether a line feed ends it.
     pub(crate) is_ended: bool,
     pub(crate) line: LogLine,
@@ -43,8 +36,8 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<SnapshotLin
         let line_end = end_of_line(file, offset, end)?;
         let line = read(file, offset, line_end)?;
         if let Ok(line @ LogLine::Own(_)) = decode_line(&line) {
-            let place = LinePosition { offset, end: (line_end + 1).min(end) };
-            return Ok(Some(SnapshotLine { place, is_ended: line_end < end, line }));
+            let is_ended = line_end < end;
+            return Ok(Some(SnapshotLine { offset, end: (line_end + 1).min(end), is_ended, line }));
         }
         if offset == 0 {
             return Ok(None);
@@ -53,8 +46,8 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<SnapshotLin
     }
 }
 
-/// The last line within the first `end` bytes that is this entry.
-pub(crate) fn last_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option<LinePosition>> {
+/// Where the last line within the first `end` bytes ends that is this entry.
+pub(crate) fn end_of_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option<u64>> {
     let needle = uuid.hyphenated().to_string();
     let mut before = end;
     while let Some(at) = rfind(file, before, needle.as_bytes())? {
@@ -62,7 +55,7 @@ pub(crate) fn last_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option
         let line_end = end_of_line(file, at, end)?;
         let line = read(file, offset, line_end)?;
         if matches!(decode_line(&line), Ok(LogLine::Entry(entry)) if entry.uuid == uuid) {
-            return Ok(Some(LinePosition { offset, end: (line_end + 1).min(end) }));
+            return Ok(Some((line_end + 1).min(end)));
         }
         before = offset;
     }

@@ -16,15 +16,8 @@ use crate::format::{LogLine, decode_line};
 pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(read)?;
-    let end = match end(&file, upto).map_err(read)? {
-        ReadEnd::At(end) => end,
-        ReadEnd::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: path.to_owned(), entry }),
-    };
-    let leaf = match upto {
-        Upto::Entry(entry) => Some(entry),
-        Upto::End | Upto::Offset(_) => None,
-    };
-    load_file(file, end, leaf).map_err(read)
+    let end = end(path, &file, upto)?;
+    load_file(file, end, upto.entry()).map_err(read)
 }
 
 /// Reads a log for a session that goes on from there. What stands behind stays in the file, so that none of its numbers is
@@ -56,24 +49,18 @@ fn pass_over(file: File, loaded: &mut LoadedLog) -> io::Result<()> {
     Ok(())
 }
 
-/// Where reading stops.
-pub(crate) enum ReadEnd {
-    At(u64),
-    NoSuchEntry(Uuid),
-}
-
 /// Where reading stops that goes up to there.
-pub(crate) fn end(file: &File, upto: Upto) -> io::Result<ReadEnd> {
-    let length = file.metadata()?.len();
-    Ok(match upto {
-        Upto::End => ReadEnd::At(length),
-        Upto::Offset(offset) if offset >= length => ReadEnd::At(length),
-        Upto::Offset(offset) => ReadEnd::At(find::last_line_end(file, offset)?),
-        Upto::Entry(uuid) => match find::last_entry(file, length, uuid)? {
-            Some(found) => ReadEnd::At(found.end),
-            None => ReadEnd::NoSuchEntry(uuid),
-        },
-    })
+pub(crate) fn end(path: &Path, file: &File, upto: Upto) -> Result<u64, LoadError> {
+    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    let length = file.metadata().map_err(read)?.len();
+    match upto {
+        Upto::Offset(offset) if offset < length => find::last_line_end(file, offset).map_err(read),
+        Upto::End | Upto::Offset(_) => Ok(length),
+        Upto::Entry(entry) => {
+            let end = find::end_of_entry(file, length, entry).map_err(read)?;
+            end.ok_or_else(|| LoadError::NoSuchEntry { path: path.to_owned(), entry })
+        }
+    }
 }
 
 fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> {
@@ -82,12 +69,11 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
     let is_cut = end < file.metadata()?.len();
     let mut records = Vec::new();
     let facts = find::last_facts(&file, end)?;
-    let facts_end = facts.as_ref().map(|facts| facts.place.end);
+    let facts_end = facts.as_ref().map_or(0, |facts| facts.end);
     let from = match facts {
         Some(facts) => {
-            let behind = facts.place.end;
             walk.restated(facts);
-            behind
+            facts_end
         }
         None => foreign::adopt(&file, end, &mut walk)?,
     };
@@ -99,8 +85,6 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
     }
     walk.finish();
     records.extend(walk.ready().map(|told| told.record));
-    let since_facts = end - facts_end.unwrap_or(0);
-    let last_left_out = MessageId::default();
     let LogWalk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
     Ok(LoadedLog {
         header,
@@ -112,8 +96,8 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
         foreign,
         length: end,
         is_cut,
-        last_left_out,
+        last_left_out: MessageId::default(),
         spent_left_out: Vec::new(),
-        since_facts,
+        since_facts: end - facts_end,
     })
 }

@@ -88,6 +88,35 @@ impl Iterator for LogStory {
     }
 }
 
+/// The records of a log, see [`records`].
+#[derive(Debug)]
+pub struct LogRecords(LogStory);
+
+/// All records of a log, in order, whatever was restated meanwhile. A file of another program gives those of its conversation.
+pub fn records(path: &Path) -> io::Result<LogRecords> {
+    story(path).map(LogRecords)
+}
+
+impl LogRecords {
+    /// What could not be used, as far as the log was read.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.0.walk.damage
+    }
+}
+
+impl Iterator for LogRecords {
+    type Item = io::Result<LoggedRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.find_map(|scene| match scene {
+            Ok(Scene::Told(record)) => Some(Ok(record)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
+
 /// What a line tells that is no record.
 fn scene(raw: RawLine<'_>) -> Option<Scene> {
     let is_meant = |line: &[u8]| OTHERS.iter().any(|beginning| line.starts_with(beginning));

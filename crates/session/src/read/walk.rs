@@ -38,7 +38,6 @@ pub(crate) struct LogWalk {
 }
 
 impl LogWalk {
-    /// Takes the next line.
     pub(crate) fn line(&mut self, raw: RawLine<'_>) {
         self.torn = None;
         self.ends_open = !raw.is_ended;
@@ -80,14 +79,12 @@ impl LogWalk {
         self.adopted.drain(..).chain(self.assembler.ready())
     }
 
-    /// Something could not be used.
     pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
         if self.damage.len() < DAMAGE_MAX {
             self.damage.push(Damage { offset, what: what.to_string() });
         }
     }
 
-    /// The end of the log.
     pub(crate) fn finish(&mut self) {
         // A last line that cannot be used was torn rather than damaged.
         if let Some(torn) = self.torn {
@@ -105,7 +102,7 @@ impl LogWalk {
     /// Takes the line that everything before it can be forgotten for.
     pub(crate) fn restated(&mut self, facts: SnapshotLine) {
         self.ends_open = !facts.is_ended;
-        self.decoded(facts.place.offset, facts.line, 0);
+        self.decoded(facts.offset, facts.line, 0);
     }
 
     fn decoded(&mut self, offset: u64, line: LogLine, sum: u32) {

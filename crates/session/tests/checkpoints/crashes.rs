@@ -1,4 +1,4 @@
-//! What is left after the process was killed, and after the journal was damaged.
+//! What is left after the process was killed, and after the manifest was damaged.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -28,11 +28,16 @@ fn a_call_that_was_never_seen_to_end() {
 #[test]
 fn a_torn_line_loses_only_itself() {
     let mut world = World::new();
-    let journal = world.home.join("checkpoints/journal.jsonl");
+    let manifest = world.home.join("checkpoints/journal.jsonl");
     fs::write(world.path("a"), "old").unwrap();
     let point = world.says("work");
     world.edits("a", "1");
-    OpenOptions::new().append(true).open(&journal).unwrap().write_all(b"{\"kind\":\"before\",\"fil").unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(&manifest)
+        .unwrap()
+        .write_all(b"{\"kind\":\"before\",\"fil")
+        .unwrap();
     world.reopen();
     let second = world.says("go on");
     world.edits("a", "2");
@@ -47,15 +52,15 @@ fn a_torn_line_loses_only_itself() {
 #[test]
 fn every_prefix_and_any_damaged_byte_can_be_read() {
     let mut world = World::new();
-    let journal = world.home.join("checkpoints/journal.jsonl");
+    let manifest = world.home.join("checkpoints/journal.jsonl");
     fs::write(world.path("a"), "old").unwrap();
     let point = world.says("work");
     world.edits("a", "1");
     world.runs("rm a; echo x > b", &["a", "b"]);
-    let whole = fs::read(&journal).unwrap();
+    let whole = fs::read(&manifest).unwrap();
     let first_line = whole.iter().position(|&byte| byte == b'\n').unwrap();
     for length in 0..=whole.len() {
-        fs::write(&journal, &whole[..length]).unwrap();
+        fs::write(&manifest, &whole[..length]).unwrap();
         let known = world.checkpoints.plan(point).is_ok();
         // A line without its end counts as soon as it is whole.
         assert_eq!(known, length >= first_line, "{length}");
@@ -63,7 +68,7 @@ fn every_prefix_and_any_damaged_byte_can_be_read() {
     for at in 0..whole.len() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
-        fs::write(&journal, &damaged).unwrap();
+        fs::write(&manifest, &damaged).unwrap();
         // Either it is not found, or something is said to be missing.
         assert!(world.checkpoints.plan(point).map_or(true, |plan| plan.unread > 0), "{at}");
     }

@@ -33,7 +33,7 @@ fn edits_come_back_to_each_prompt() {
         world.edits(format!("made/by/{n}"), content);
         world.edits(OsStr::from_bytes(b"not text \xff"), content);
     }
-    // From the end to each, and back again: time in the journal only goes forward.
+    // From the end to each, and back again: time in the manifest only goes forward.
     for at in [3, 0, 4, 2, 1, 0] {
         let rewound = world.rewinds(points[at]);
         assert_eq!(rewound.failed, []);
@@ -329,7 +329,7 @@ fn a_prompt_between_rewinds_is_a_point_of_its_own() {
 }
 
 #[test]
-fn a_lost_journal_is_not_taken_for_one_that_never_was() {
+fn a_lost_manifest_is_not_taken_for_one_that_never_was() {
     let mut world = World::new();
     let first = world.says("nothing");
     let second = world.says("write");
@@ -375,7 +375,7 @@ fn a_fork_can_go_back_on_its_own() {
     assert_eq!(world.read("a"), "old");
     assert!(
         matches!(world.checkpoints.plan(RewindPoint::Undo), Err(RewindError::NothingToUndo)),
-        "it has a journal of its own"
+        "it has a manifest of its own"
     );
 }
 

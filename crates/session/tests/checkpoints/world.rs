@@ -88,10 +88,13 @@ impl World {
     /// Records are written, as in a run.
     pub(crate) fn take_note(&self, records: &[Record]) {
         let durability = if self.sync { Durability::Synced } else { Durability::Written };
-        match self.log.lock().unwrap().append(records, durability) {
-            AppendProgress::Now(done) => done.unwrap(),
+        let now = |progress| match progress {
+            AppendProgress::Now(done) => Result::unwrap(done),
             AppendProgress::Later(_) => panic!("there is no runtime"),
-        }
+        };
+        let mut log = self.log.lock().unwrap();
+        now(log.take_checkpoints(records, durability));
+        now(log.append(records, durability));
     }
 
     /// Somebody says something.

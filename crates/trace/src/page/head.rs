@@ -1,11 +1,11 @@
 //! What the session came to, at a glance.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::{Sheet, end_html};
 use crate::activities::{Activity, time_saved, time_spent};
 use crate::figures::{counted, date, duration, money, number, percent, rough};
-use crate::records::models;
 use crate::story::{CallOutcome, TracedSession};
 
 /// The drum of a windlass with its rope.
@@ -151,4 +151,15 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
         );
     }
     out.push_str("</section>\n");
+}
+
+/// The models that were asked, in the order of their first request.
+fn models(story: &TracedSession) -> Vec<Arc<str>> {
+    let mut models: Vec<Arc<str>> = Vec::new();
+    for request in &story.requests {
+        if !models.contains(&request.model) {
+            models.push(request.model.clone());
+        }
+    }
+    models
 }

@@ -33,7 +33,6 @@ struct Node {
     tail: Option<MessageId>,
 }
 
-/// The entries of a file.
 #[derive(Debug, Default)]
 pub(crate) struct EntryIndex {
     nodes: Vec<Node>,

@@ -1,26 +1,26 @@
-//! The journal of checkpoints: which prompt was given, what each call found at the paths it named, and what it left there.
+//! The manifest of the checkpoints: which prompt was given, what each call found at the paths it named, and what it left there.
 //!
 //! One JSON object per line, with a checksum at its end; it is only appended to. A line that is torn or damaged is skipped.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{FileState, Name};
+use super::state::FileState;
 use crate::create_private;
-use crate::disk::sync_directory;
+use crate::disk::{ends_in_a_line, sync_directory};
+use crate::format::{FieldForm as _, PlainForm};
 
 const SUM_START: &[u8] = b",\"sum\":\"";
 /// `,"sum":"01234567"}`
 const SUM_BYTES: usize = 18;
 
-/// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum JournalLine {
+pub(crate) enum ManifestLine {
     /// Somebody said something: a point in time that one can go back to.
     Prompt {
         n: u64,
@@ -50,23 +50,23 @@ pub(crate) enum JournalLine {
     Rewound { files: Vec<PathChange> },
 }
 
-/// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PathSnapshot {
-    pub(crate) path: Name,
+    #[serde(with = "PlainForm")]
+    pub(crate) path: PathBuf,
     #[serde(flatten)]
     pub(crate) state: FileState,
 }
 
-/// What became of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PathChange {
-    pub(crate) path: Name,
+    #[serde(with = "PlainForm")]
+    pub(crate) path: PathBuf,
     pub(crate) was: FileState,
     pub(crate) now: FileState,
 }
 
-pub(crate) struct FileJournal {
+pub(crate) struct CheckpointManifest {
     path: PathBuf,
     file: Option<File>,
     /// The file may end in the middle of a line.
@@ -75,7 +75,7 @@ pub(crate) struct FileJournal {
     named: bool,
 }
 
-impl FileJournal {
+impl CheckpointManifest {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, file: None, torn: false, named: false }
     }
@@ -86,7 +86,7 @@ impl FileJournal {
     }
 
     /// Puts lines behind all others, with one write.
-    pub(crate) fn append(&mut self, lines: &[JournalLine], sync: bool) -> io::Result<()> {
+    pub(crate) fn append(&mut self, lines: &[ManifestLine], sync: bool) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -126,20 +126,14 @@ impl FileJournal {
         if let Some(directory) = self.path.parent() {
             create_private(directory)?;
         }
-        let mut file =
-            OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&self.path)?;
-        if file.metadata()?.len() > 0 {
-            file.seek(SeekFrom::End(-1))?;
-            let mut last = [0];
-            file.read_exact(&mut last)?;
-            self.torn = last != *b"\n";
-        }
+        let file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&self.path)?;
+        self.torn = ends_in_a_line(&file)?;
         self.file = Some(file);
         Ok(())
     }
 }
 
-fn encode(line: &JournalLine, out: &mut Vec<u8>) -> io::Result<()> {
+fn encode(line: &ManifestLine, out: &mut Vec<u8>) -> io::Result<()> {
     let start = out.len();
     serde_json::to_writer(&mut *out, line)?;
     out.pop();
@@ -150,7 +144,7 @@ fn encode(line: &JournalLine, out: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// A line as it was written; nothing if it is torn or damaged.
-fn decode(line: &[u8]) -> Option<JournalLine> {
+fn decode(line: &[u8]) -> Option<ManifestLine> {
     let (body, end) = line.split_at_checked(line.len().checked_sub(SUM_BYTES)?)?;
     let sum = end.strip_prefix(SUM_START)?.strip_suffix(b"\"}")?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
@@ -160,9 +154,9 @@ fn decode(line: &[u8]) -> Option<JournalLine> {
     serde_json::from_slice(line).ok()
 }
 
-/// Hands over the good lines of a journal, the oldest first, starting at most `tail` bytes before its end. Returns how many
+/// Hands over the good lines of a manifest, the oldest first, starting at most `tail` bytes before its end. Returns how many
 /// lines were skipped. Without a file there are none.
-pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(JournalLine)) -> io::Result<usize> {
+pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(ManifestLine)) -> io::Result<usize> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
