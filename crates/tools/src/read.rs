@@ -98,7 +98,7 @@ impl Tool for Read {
 }
 
 /// The part of a file that is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct ReadRange {
     /// The first line or cell, from 1.
     start: usize,
@@ -172,11 +172,12 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
     }
 }
 
+/// The structured form of every answer: what the file is, and what that kind of file has to say.
 #[derive(Serialize)]
-struct UnchangedOutput {
+struct ReadOutput<F> {
     #[serde(rename = "type")]
     kind: &'static str,
-    file: UnchangedFile,
+    file: F,
 }
 
 #[derive(Serialize)]
@@ -202,7 +203,7 @@ fn unchanged(
         subject.shown
     );
     let output =
-        UnchangedOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
+        ReadOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
     Some(ToolOutput::text(&text).with_structured(&output))
 }
 

@@ -75,7 +75,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let parts = new.parts();
     let same = old.as_ref().filter(|old| old.bytes == parts.concat());
     let stamp = match same {
-        Some(old) => Some(old.version.into()),
+        Some(old) => Some(old.version.stamp),
         None => save_parts(&subject, old.as_ref(), &parts, cx)?,
     };
     let what = match &old {

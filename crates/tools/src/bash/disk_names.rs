@@ -4,8 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use windlass_protocol::{PathFact, PathNaming, WrittenPath};
+use windlass_text::paths::clean;
 
-use crate::paths::{Lookup, clean};
+use crate::paths::Lookup;
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
 pub(super) const NAMES_MAX: usize = 256;

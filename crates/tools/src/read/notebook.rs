@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
-use super::{Job, ReadLimits, ReadRange, Source, bytes, unchanged};
+use super::{Job, ReadLimits, ReadOutput, ReadRange, Source, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
@@ -22,13 +22,6 @@ const FILE_BYTES_MAX: u64 = 100_000_000;
 const SOURCE_BYTES_MAX: usize = 20_000;
 /// As long as the headings around a cell are.
 const HEADING: &str = "--- cell 100 (markdown, id 01234567, run 100) ---\n--- output ---\n";
-
-#[derive(Serialize)]
-struct NotebookOutput {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: NotebookFile,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,7 +51,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
         )));
     }
     let Job { subject, source, wanted, limits, cx } = job;
-    let mut rendering = Rendering::new(wanted, limits);
+    let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
     let mut images = Images::new(limits.image_edge_px_max, &cx.cancel);
     let mut tap = Tap { source, seen: SeenBuilder::default() };
     let short = BufReader::with_capacity(16 * 1024, ShortStrings::new(&mut tap));
@@ -92,7 +85,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
     };
     let file = NotebookFile { file_path: subject.file_path(), cells };
     let outcome = ToolOutput::blocks(rendering.finish(&subject.shown));
-    let outcome = outcome.with_structured(&NotebookOutput { kind: "notebook", file });
+    let outcome = outcome.with_structured(&ReadOutput { kind: "notebook", file });
     Ok(if partial {
         outcome
     } else {
@@ -191,6 +184,7 @@ impl<'de> Visitor<'de> for Cells<'_, '_> {
 }
 
 /// The cells as blocks: text, with images in between.
+#[derive(Default)]
 struct Rendering {
     wanted: ReadRange,
     limits: ReadLimits,
@@ -206,22 +200,6 @@ struct Rendering {
 }
 
 impl Rendering {
-    fn new(wanted: ReadRange, limits: ReadLimits) -> Self {
-        Self {
-            wanted,
-            limits,
-            total: 0,
-            shown: 0,
-            cost: TokenEstimate::default(),
-            overflow: false,
-            cut: false,
-            blocks: Vec::new(),
-            text: String::new(),
-            cells: Vec::new(),
-            cells_bytes: 0,
-        }
-    }
-
     fn wants_next(&self) -> bool {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);

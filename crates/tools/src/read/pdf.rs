@@ -20,7 +20,7 @@ use windlass_ports::CancellationToken;
 use windlass_protocol::ToolOutput;
 
 use super::tokens::TokenEstimate;
-use super::{Job, bytes};
+use super::{Job, ReadOutput, bytes};
 use crate::file::CANCELLED;
 use crate::plurals::counted;
 
@@ -63,13 +63,6 @@ impl PageRange {
 }
 
 #[derive(Serialize)]
-struct PdfOutput {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: PdfFile,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PdfFile {
     file_path: String,
@@ -101,7 +94,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
         first_page: range.first,
         last_page: last,
     };
-    Ok(ToolOutput::text(&text).with_structured(&PdfOutput { kind: "pdf", file }))
+    Ok(ToolOutput::text(&text).with_structured(&ReadOutput { kind: "pdf", file }))
 }
 
 fn reason(error: LoadPdfError) -> &'static str {

@@ -10,7 +10,7 @@ use windlass_protocol::{FileSeen, ToolOutput};
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{Job, bytes, unchanged};
+use super::{Job, ReadOutput, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
@@ -18,13 +18,6 @@ use crate::text_encoding::TextEncoding;
 
 /// Once the page is complete, this much is read to count lines and to know the content; then it stops.
 const SCAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-
-#[derive(Serialize)]
-struct TextOutput<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: TextFile<'a>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -233,7 +226,7 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
         total_lines: total,
         truncated_by_token_cap: shown.overflow,
     };
-    let outcome = ToolOutput::text(&text).with_structured(&TextOutput { kind: "text", file });
+    let outcome = ToolOutput::text(&text).with_structured(&ReadOutput { kind: "text", file });
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,
