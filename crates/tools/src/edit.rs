@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
-use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
+use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
@@ -74,8 +74,8 @@ struct EditOutput<'a> {
     #[serde(skip_serializing_if = "is_large")]
     new_string: &'a str,
     /// Null for a file that was created; left out when it is large.
-    #[serde(skip_serializing_if = "Original::is_large")]
-    original_file: Original<'a>,
+    #[serde(skip_serializing_if = "OriginalText::is_large")]
+    original_file: OriginalText<'a>,
     structured_patch: Vec<Hunk>,
     user_modified: bool,
     replace_all: bool,
@@ -172,7 +172,7 @@ fn output<'a>(
         file_path: subject.file_path(),
         old_string: &input.old_string,
         new_string: &input.new_string,
-        original_file: Original::new(original),
+        original_file: OriginalText::new(original),
         structured_patch,
         user_modified: false,
         replace_all: input.replace_all,

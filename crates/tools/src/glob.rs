@@ -16,8 +16,8 @@ use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 use crate::paths::{absolute, decided, fact};
 use crate::plurals::counted_as;
 use crate::search::{
-    Newest, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
-    printable, threads_for,
+    NewestFiles, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control,
+    place, printable, threads_for,
 };
 
 /// Names returned at most.
@@ -190,7 +190,7 @@ struct GlobMatches {
 }
 
 fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatches {
-    let newest = Mutex::new(Newest::new(NAMES_MAX));
+    let newest = Mutex::new(NewestFiles::new(NAMES_MAX));
     let unreadable = AtomicU64::new(0);
     // What was decided on is what is searched; names stay as they were asked for.
     if let Some(root) = query.base.resolved.as_ref().filter(|_| query.base.is_directory) {

@@ -14,7 +14,7 @@ use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
 use crate::lenient;
 use crate::open::special_name;
 use crate::paths::{decided, fact};
-use crate::search::{Newest, SearchStop, in_background, place, printable};
+use crate::search::{NewestFiles, SearchStop, in_background, place, printable};
 use crate::search_files::{Enough, FileFilter, FileWalk};
 use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, SearchGoal, UnsearchedReason, matcher};
 
@@ -224,7 +224,7 @@ impl Query {
 
     fn list_files(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
         let wanted = self.offset.saturating_add(self.limit).saturating_add(1);
-        let mut newest = Newest::new(usize::try_from(wanted).unwrap_or(usize::MAX));
+        let mut newest = NewestFiles::new(usize::try_from(wanted).unwrap_or(usize::MAX));
         files.search(
             stop,
             || self.searcher(stop, SearchGoal::Any),

@@ -125,12 +125,12 @@ fn resolve_from(path: &Path, mut is_plain: impl FnMut(&Path) -> bool) -> Option<
 
 /// Looks paths up, each once: the words of a command line name the same few again and again.
 #[derive(Default)]
-pub(crate) struct Lookup {
+pub(crate) struct PathLookup {
     facts: HashMap<PathBuf, PathFact>,
     plain: HashMap<PathBuf, bool>,
 }
 
-impl Lookup {
+impl PathLookup {
     /// Both names of an absolute path whose `..` means what it means to the kernel.
     pub(crate) fn fact(&mut self, path: PathBuf) -> PathFact {
         if let Some(fact) = self.facts.get(&path) {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use windlass_ports::CancellationToken;
 use windlass_protocol::{Block, ToolOutput};
 
-use super::{Job, ReadOutput, bytes};
+use super::{ReadJob, ReadOutput, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
 use compress::{BYTES_MAX, CompressedPicture, compress};
 use decode::{DecodeRequest, alone, decode};
@@ -48,7 +48,7 @@ struct Dimensions {
     display_height: u32,
 }
 
-pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
+pub(super) fn read(mut job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
     let size = job.source.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
