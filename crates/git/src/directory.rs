@@ -1,6 +1,8 @@
 //! Where the directory of git is, and what it says of its work trees.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use windlass_text::paths::clean;
 
 use crate::files::{named_path, read_text};
 
@@ -60,25 +62,10 @@ pub fn linked_work_trees(common: &Path) -> Vec<PathBuf> {
     let main = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"));
     let linked = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let tops = linked.filter_map(|entry| {
-        let dot_git = cleaned(&named_path(&entry.path().join("gitdir"), "")?);
+        let dot_git = clean(named_path(&entry.path().join("gitdir"), "")?);
         dot_git.parent().map(Path::to_owned)
     });
     main.map(Path::to_owned).into_iter().chain(tops).collect()
-}
-
-/// A path without `.` and `..`, whether or not it exists.
-pub(crate) fn cleaned(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::CurDir => {}
-            other => clean.push(other),
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

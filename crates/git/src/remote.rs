@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::directory::cleaned;
+use windlass_text::paths::clean;
+
 use crate::files::read_text;
 use crate::settings::settings;
 
@@ -54,7 +55,7 @@ fn normalised(address: &str, root: &Path) -> Option<String> {
 /// A repository on this machine: where it lies.
 fn local(path: &str, root: &Path) -> Option<String> {
     let path = root.join(path);
-    let path = path.canonicalize().unwrap_or_else(|_| cleaned(&path));
+    let path = path.canonicalize().unwrap_or_else(|_| clean(&path));
     let path = path.to_str()?;
     Some(path.strip_suffix("/.git").unwrap_or(path).to_owned()).filter(|path| !path.is_empty())
 }

@@ -1,11 +1,12 @@
 //! The object that a hook reads.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_protocol::{
     BatchCall, Block, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey, ToolOutput,
 };
+use windlass_text::paths::clean;
 
 use crate::events;
 
@@ -176,23 +177,10 @@ fn absolute(input: &RawValue, cwd: &Path) -> String {
     let Ok(fields) = RawObject::parse(input.get()) else { return input.get().to_owned() };
     let named = FILE_FIELDS.into_iter().filter_map(|name| {
         let Ok(Value::String(path)) = serde_json::from_str(fields.get(name)?.get()) else { return None };
-        Some((name, quoted(&shown(&cleaned(&cwd.join(path))))))
+        Some((name, quoted(&shown(&clean(cwd.join(path))))))
     });
     let named: Vec<(&str, String)> = named.collect();
     if named.is_empty() { input.get().to_owned() } else { fields.with(&named) }
-}
-
-/// A path without `.` and `..`, by its name alone.
-fn cleaned(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => (),
-            Component::ParentDir => drop(cleaned.pop()),
-            part => cleaned.push(part),
-        }
-    }
-    cleaned
 }
 
 fn shown(path: &Path) -> String {

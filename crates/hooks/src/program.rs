@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use windlass_protocol::HookPrinted;
-use windlass_sandbox::{Bounds, CommandStatus, Launcher, ProgramInput, ProgramJob, Sandbox};
+use windlass_sandbox::{CommandStatus, Launcher, ProgramBounds, ProgramInput, ProgramJob, Sandbox};
 
 use crate::answers::HandlerFailure;
 use crate::observer::{RunObserver, printed};
@@ -75,7 +75,7 @@ pub(crate) async fn run_program(
     };
     let (cwd, environment) = (around.cwd, around.environment);
     let job = ProgramJob { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
-    let bounds = Bounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
+    let bounds = ProgramBounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
     let see = |output: &[u8], errors: &[u8]| observer.printed(output, errors);
     let outcome = around.launcher.run_seen(&job, &input, bounds, see).await;
     let outcome = outcome.map_err(|error| HandlerFailure::NotStarted(error.to_string()))?;

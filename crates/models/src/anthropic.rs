@@ -34,7 +34,7 @@ pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimit
 use settings::{Endpoint, without_credentials};
 use transport::{ClientCell, body_failure, build, send_failure};
 use watchdog::{Stall, Watchdog};
-use whole_answer::Unreadable;
+use whole_answer::MessageError;
 
 /// More of an error's body is not read.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -233,12 +233,12 @@ impl HttpExchange {
         let text = String::from_utf8_lossy(&body);
         match whole_answer::events(&text, Arc::clone(&self.model)) {
             Ok(events) => Ok(ExchangeStage::Whole(events)),
-            Err(Unreadable::Cut) => {
+            Err(MessageError::Cut) => {
                 let place = &self.shared.endpoint.place;
                 let message = format!("{place} broke off the response.");
                 Err(Failure::new(FailureClass::Cut, message).into())
             }
-            Err(Unreadable::Wrong(problem)) => {
+            Err(MessageError::Wrong(problem)) => {
                 let error = ErrorBody::parse(&text);
                 if !error.is_error() {
                     return Err(self.malformed(&format!("JSON that is not a message ({problem})")).into());

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{Block, RawObject, ToolInput, replace_lone_surrogates};
 
-use crate::piece::{Half, StringPiece};
+use crate::piece::{StringPiece, SurrogateHalf};
 
 /// A block between its start and its stop.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct OpenBlock {
     /// The JSON text of the input; parsed only when it is complete.
     input: String,
     /// What the last delta ended in, if that was half a character.
-    half: Option<Half>,
+    half: Option<SurrogateHalf>,
     signature: Option<String>,
     /// JSON values with a comma in front of each.
     citations: String,

@@ -115,7 +115,7 @@ fn advice(failure: &Failure, body: &ErrorBody) -> String {
             " Check the permissions of the API key and the billing of its account."
         }
         (FailureClass::Quota, Some(moment)) => {
-            return format!(" The limit resets at {}.", moments::told(moment));
+            return format!(" The limit resets at {}.", moments::in_utc(moment));
         }
         (FailureClass::Quota, None) => " Raise the limit at the provider, or wait until it resets.",
         (FailureClass::Overflow, _) => " Start a new session, or give it less to read.",
@@ -137,7 +137,5 @@ fn capitalised(place: &str) -> String {
     }
 }
 
-#[cfg(test)]
-mod fixture_tests;
 #[cfg(test)]
 mod tests;

@@ -20,10 +20,10 @@ mod usage;
 pub use anthropic::{AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 pub use assemble::ResponseAssembler;
 pub use script::{
-    AfterLast, ClearedSpec, CutAfter, DroppedSpec, Expect, FailureSpec, NotesSpec, Play, Playback,
-    PlaybackEnd, PlaybackStart, RefusalSpec, RequestView, Script, ScriptBlock, ScriptClass, ScriptContent,
-    ScriptError, ScriptFault, ScriptMismatch, ScriptModel, ScriptPlayer, ScriptResponse, StatusError,
-    TimedEvent, UsageSpec, newest_user_text,
+    AfterLast, ClearedSpec, CutAfter, DroppedSpec, FailureSpec, NotesSpec, Playback, PlaybackEnd,
+    PlaybackStart, RefusalSpec, RequestCondition, RequestView, Script, ScriptBlock, ScriptClass,
+    ScriptContent, ScriptError, ScriptFault, ScriptMismatch, ScriptModel, ScriptPlayer, ScriptResponse,
+    ScriptTurn, StatusError, TimedEvent, UsageSpec, newest_user_text,
 };
 pub use sse::{SseDecoder, SseError, SseEvent};
 pub use table::{FAMILIES, model_card, resolve_family};

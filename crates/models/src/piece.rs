@@ -14,12 +14,12 @@ use serde::de::{Deserializer, Error, Visitor};
 pub(crate) struct StringPiece<'a>(Cow<'a, [u8]>);
 
 /// The first half of a surrogate pair, on its way to the second.
-pub(crate) type Half = [u8; 3];
+pub(crate) type SurrogateHalf = [u8; 3];
 
 impl StringPiece<'_> {
     /// The text after `half`, which is kept for the next piece if this one ends in one again. Halves without a
     /// partner become the replacement character.
-    pub(crate) fn join(self, half: &mut Option<Half>) -> String {
+    pub(crate) fn join(self, half: &mut Option<SurrogateHalf>) -> String {
         if self.0.is_empty() {
             return String::new();
         }
@@ -44,7 +44,7 @@ impl StringPiece<'_> {
     }
 }
 
-fn join_halves(mut bytes: &[u8], half: &mut Option<Half>) -> String {
+fn join_halves(mut bytes: &[u8], half: &mut Option<SurrogateHalf>) -> String {
     let mut text = String::with_capacity(bytes.len());
     while let Some(chunk) = bytes.utf8_chunks().next() {
         text.push_str(chunk.valid());
@@ -66,16 +66,16 @@ fn join_halves(mut bytes: &[u8], half: &mut Option<Half>) -> String {
     text
 }
 
-fn pair(first: Half, second: Half) -> Option<char> {
+fn pair(first: SurrogateHalf, second: SurrogateHalf) -> Option<char> {
     char::decode_utf16([surrogate(first)?, surrogate(second)?]).next()?.ok()
 }
 
-fn is_first_half(half: Half) -> bool {
+fn is_first_half(half: SurrogateHalf) -> bool {
     surrogate(half).is_some_and(|number| number < 0xdc00)
 }
 
 /// The number of a surrogate, if the bytes stand for one.
-fn surrogate(bytes: Half) -> Option<u16> {
+fn surrogate(bytes: SurrogateHalf) -> Option<u16> {
     match bytes {
         [0xed, second @ 0xa0..=0xbf, third] => {
             Some(0xd000 | u16::from(second & 0x3f) << 6 | u16::from(third & 0x3f))

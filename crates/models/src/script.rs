@@ -17,8 +17,8 @@ pub use expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
 pub use failure::{FailureSpec, ScriptClass};
 pub use fault::{CutAfter, ScriptFault};
 pub use format::{
-    AfterLast, ClearedSpec, DroppedSpec, Expect, NotesSpec, RefusalSpec, Script, ScriptBlock, ScriptContent,
-    ScriptError, ScriptResponse, UsageSpec,
+    AfterLast, ClearedSpec, DroppedSpec, NotesSpec, RefusalSpec, RequestCondition, Script, ScriptBlock,
+    ScriptContent, ScriptError, ScriptResponse, UsageSpec,
 };
 pub use model::ScriptModel;
-pub use player::{Play, RequestView, ScriptMismatch, ScriptPlayer, newest_user_text};
+pub use player::{RequestView, ScriptMismatch, ScriptPlayer, ScriptTurn, newest_user_text};

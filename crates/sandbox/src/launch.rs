@@ -22,14 +22,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::children::{self, ChildRole};
 use crate::environment::without_loader;
 use crate::job::{self, ChildSurroundings, ProgramInput, ProgramJob, ShellJob};
-use crate::messages::{self, MessageBuffer};
+use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::network::RefusedConnections;
 use crate::plan::ConfinedRun;
 use crate::process::{
     CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess, TERMINATE_TIME,
 };
 use crate::proxy::Proxy;
-use crate::report::CommandReport;
 use crate::request::{self, CommandToRun, ShellScript, SupervisorRequest};
 use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;

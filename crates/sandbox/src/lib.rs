@@ -31,7 +31,6 @@ mod policy;
 mod process;
 mod proxy;
 mod raw_text;
-mod report;
 mod request;
 mod run;
 mod sandbox;
@@ -51,11 +50,11 @@ pub use job::{ProgramInput, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
 pub use network::{Arbiter, Host, Network, NetworkDestination, NetworkVerdict, RefusedConnection};
 pub use policy::{
-    Choice, Exceptions, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores,
+    BackendChoice, Exceptions, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores,
 };
 pub use process::{CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess};
-pub use run::{Bounds, CapturedOutput, ProgramOutcome};
-pub use sandbox::{ActiveBarrier, Barrier, Sandbox, Unavailable};
+pub use run::{CapturedOutput, ProgramBounds, ProgramOutcome};
+pub use sandbox::{ActiveBarrier, Barrier, Sandbox, SandboxUnavailable};
 pub use secrecy::close_to_others;
 pub use supervisor::run_if_supervisor;
 pub use terminal::{run_command, tried_sandbox};

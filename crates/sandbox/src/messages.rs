@@ -8,13 +8,27 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::process::Exit;
 
 /// No message is longer. The environment of a program alone may have a few megabytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 32 << 20;
 /// So much is received at once.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// What is told upwards about a command: by the process that confines it to the supervisor, and by that to the engine.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CommandReport {
+    /// The sandbox stands. Told to the supervisor only.
+    Confined,
+    /// Here is the socket on which the command will look for its proxy; it comes as a descriptor.
+    Listening,
+    /// The sandbox does not stand, so nothing was run. Told to the supervisor only.
+    Failed(String),
+    Ended(Exit),
+}
 
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
@@ -112,11 +126,12 @@ mod tests {
     use std::io::Write;
     use std::os::unix::ffi::OsStringExt;
     use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
 
     use proptest::prelude::*;
-    use serde::Deserialize;
 
     use super::*;
+    use crate::process::CommandStatus;
     use crate::raw_text;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -155,7 +170,7 @@ mod tests {
             let bytes = [&bytes[..], b"\n"].concat();
             let _ = buffer(&bytes).take::<Shape>();
             let _ = buffer(&bytes).take::<crate::request::SupervisorRequest>();
-            let _ = buffer(&bytes).take::<crate::report::CommandReport>();
+            let _ = buffer(&bytes).take::<CommandReport>();
         }
     }
 
@@ -166,5 +181,26 @@ mod tests {
         check(b"\"Line\"\n");
         check(b"{\"Path\":[[1,null]]}\n");
         check(&vec![b' '; MESSAGE_BYTES_MAX + 1]);
+    }
+
+    #[test]
+    fn a_report_arrives_in_pieces() {
+        let check = |status: CommandStatus, cwd: Option<&str>, reason: Option<&str>| {
+            let (cwd, reason) = (cwd.map(PathBuf::from), reason.map(str::to_owned));
+            let report = CommandReport::Ended(Exit { cwd, reason, ..Exit::new(status) });
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let mut buffer = MessageBuffer::default();
+            for byte in encode(&report).unwrap() {
+                assert_eq!(buffer.take::<CommandReport>().unwrap(), None);
+                send_bytes(&ours, &[byte], None).unwrap();
+                buffer.receive(&theirs, RecvFlags::empty()).unwrap();
+            }
+            assert_eq!(buffer.take().unwrap(), Some(report));
+        };
+        check(CommandStatus::Code(0), Some("/a b/ü\n"), None);
+        check(CommandStatus::Code(255), None, None);
+        check(CommandStatus::Signal(9), None, None);
+        check(CommandStatus::NotStarted(2), None, Some("no namespaces"));
+        check(CommandStatus::Lost, None, None);
     }
 }

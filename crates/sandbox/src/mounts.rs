@@ -13,6 +13,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
+use windlass_text::paths::clean;
+
 use crate::plan::{Bubblewrap, FileAccess, NetworkReach};
 use crate::policy::StandIn;
 use crate::stubs::{self, Stubs};
@@ -348,7 +350,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
         if let Ok(target) = fs::read_link(&rest) {
             // It leads to something missing.
             rest.pop();
-            rest = lexical(&rest.join(target));
+            rest = clean(rest.join(target));
             links += 1;
             if links > LINKS_MAX {
                 return Err(io::Error::from_raw_os_error(libc::ELOOP));
@@ -361,21 +363,6 @@ pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
         missing.push(name);
         rest.pop();
     }
-}
-
-/// The path without `.` and `..`.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 /// Whether a failure to make something means that the command will fail too: the directory is not ours, so its

@@ -32,7 +32,7 @@ pub struct SandboxPolicy {
     /// How much a command may use.
     pub limits: ResourceLimits,
     /// Which way to confine is taken.
-    pub backend: Choice,
+    pub backend: BackendChoice,
     /// Where `bwrap` is, if not in one of the usual places.
     pub bwrap: Option<PathBuf>,
     /// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
@@ -53,7 +53,7 @@ impl SandboxPolicy {
             unix_sockets: false,
             temp: None,
             limits: ResourceLimits::default(),
-            backend: Choice::Best,
+            backend: BackendChoice::Best,
             bwrap: None,
             exceptions: Exceptions::Enforced,
         }
@@ -110,7 +110,7 @@ impl Default for ResourceLimits {
 
 /// Which way to confine is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum BackendChoice {
     /// The stronger one that works here.
     Best,
     /// Namespaces made by `bwrap`, or none at all.

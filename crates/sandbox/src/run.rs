@@ -18,7 +18,7 @@ const SEEN_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a program may run and how much of what it prints is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ProgramBounds {
     /// Until it is ended with everything it started.
     pub time: Duration,
     /// Bytes of its standard output; the rest is read and dropped.
@@ -56,7 +56,7 @@ impl Launcher {
         &self,
         job: &ProgramJob,
         input: &[u8],
-        bounds: Bounds,
+        bounds: ProgramBounds,
     ) -> Result<ProgramOutcome, LaunchError> {
         self.run_seen(job, input, bounds, |_, _| ()).await
     }
@@ -66,7 +66,7 @@ impl Launcher {
         &self,
         job: &ProgramJob,
         input: &[u8],
-        bounds: Bounds,
+        bounds: ProgramBounds,
         see: impl Fn(&[u8], &[u8]) + Send,
     ) -> Result<ProgramOutcome, LaunchError> {
         let ProgramProcess { input: pipe, output: out, errors: err, mut exit, tree } =

@@ -17,7 +17,7 @@ use crate::limits;
 use crate::mounts::{self, Devices};
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
-use crate::policy::{Choice, Exceptions, SandboxPolicy};
+use crate::policy::{BackendChoice, Exceptions, SandboxPolicy};
 use crate::sockets;
 
 /// The only places where `bwrap` is looked for. A work tree must not provide it.
@@ -51,7 +51,7 @@ struct SandboxState {
     arbiter: Option<Arbiter>,
     barriers: Vec<ActiveBarrier>,
     /// Why a better backend was passed over.
-    passed_over: Option<Unavailable>,
+    passed_over: Option<SandboxUnavailable>,
     /// Removed when the last clone is gone, and no command in it is left.
     _temp: Option<TempDir>,
 }
@@ -95,7 +95,7 @@ pub struct ActiveBarrier {
 /// Why there is no sandbox. Nothing that needs one may run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no sandbox: {missing} is missing ({why}). {advice}")]
-pub struct Unavailable {
+pub struct SandboxUnavailable {
     /// What there is not.
     pub missing: String,
     /// How that was found out.
@@ -124,15 +124,19 @@ impl Barrier {
 
 impl Sandbox {
     /// Finds out how a policy can be enforced here. Takes a few milliseconds the first time.
-    pub fn prepare(policy: &SandboxPolicy) -> Result<Self, Unavailable> {
+    pub fn prepare(policy: &SandboxPolicy) -> Result<Self, SandboxUnavailable> {
         if rustix::thread::secure_computing_mode().is_err() {
             let advice = "Use a kernel with CONFIG_SECCOMP_FILTER.";
-            return Err(Unavailable::new("the system call filter", "the kernel has no seccomp", advice));
+            return Err(SandboxUnavailable::new(
+                "the system call filter",
+                "the kernel has no seccomp",
+                advice,
+            ));
         }
         let (backend, passed_over) = match policy.backend {
-            Choice::Bubblewrap => (bubblewrap(policy)?, None),
-            Choice::Landlock => (landlock(policy)?, None),
-            Choice::Best => match bubblewrap(policy) {
+            BackendChoice::Bubblewrap => (bubblewrap(policy)?, None),
+            BackendChoice::Landlock => (landlock(policy)?, None),
+            BackendChoice::Best => match bubblewrap(policy) {
                 Ok(backend) => (backend, None),
                 Err(first) => match landlock(policy) {
                     Ok(backend) => (backend, Some(first)),
@@ -216,7 +220,7 @@ impl Sandbox {
         if let (true, Backend::Landlock(_)) = (self.is_reduced(), &self.0.plan.backend) {
             text.push_str("  for a complete sandbox, install bubblewrap and allow user namespaces\n");
         }
-        if let Some(Unavailable { missing, why, .. }) = &self.0.passed_over {
+        if let Some(SandboxUnavailable { missing, why, .. }) = &self.0.passed_over {
             let _ = writeln!(text, "  bubblewrap cannot be used here: {missing} is missing ({why})");
         }
         text
@@ -256,7 +260,7 @@ impl Sandbox {
     }
 }
 
-impl Unavailable {
+impl SandboxUnavailable {
     fn new(missing: &str, why: impl Into<String>, advice: &str) -> Self {
         Self { missing: missing.to_owned(), why: why.into(), advice: advice.to_owned() }
     }
@@ -271,7 +275,7 @@ impl Unavailable {
     }
 }
 
-fn temporary(policy: &SandboxPolicy) -> Result<(PathBuf, Option<TempDir>), Unavailable> {
+fn temporary(policy: &SandboxPolicy) -> Result<(PathBuf, Option<TempDir>), SandboxUnavailable> {
     if let Some(temp) = &policy.temp {
         return Ok((temp.clone(), None));
     }
@@ -281,7 +285,7 @@ fn temporary(policy: &SandboxPolicy) -> Result<(PathBuf, Option<TempDir>), Unava
     });
     made.map_err(|error| {
         let advice = "Set TMPDIR to a writable directory.";
-        Unavailable::new("a temporary directory", error.to_string(), advice)
+        SandboxUnavailable::new("a temporary directory", error.to_string(), advice)
     })
 }
 
@@ -294,10 +298,10 @@ fn reach(policy: &SandboxPolicy, backend: &Backend) -> NetworkReach {
     }
 }
 
-fn landlock(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
+fn landlock(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
     let missing = |why: String| {
         let advice = "Use Linux 6.2 or later with Landlock enabled, or install bubblewrap.";
-        Unavailable::new("Landlock", why, advice)
+        SandboxUnavailable::new("Landlock", why, advice)
     };
     let version =
         landlock_rules::version().ok_or_else(|| missing("the kernel does not offer it".to_owned()))?;
@@ -307,12 +311,12 @@ fn landlock(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
     if policy.unix_sockets {
         let why = "Unix sockets are allowed, and Landlock cannot close those of other programs";
         let advice = "Install bubblewrap, or do not allow Unix sockets.";
-        return Err(Unavailable::new("a way to hide sockets", why, advice));
+        return Err(SandboxUnavailable::new("a way to hide sockets", why, advice));
     }
     Ok(Backend::Landlock(Landlock { version, exceptions: policy.exceptions == Exceptions::Enforced }))
 }
 
-fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
+fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
     let program = find_bwrap(policy)?;
     let isolates_network = !matches!(policy.network, Network::Open);
     if !isolates_network
@@ -321,22 +325,22 @@ fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, Unavailable> {
     {
         let why = "the network is open, Unix sockets are allowed, and the kernel's Landlock is too old";
         let advice = "Use Linux 6.12 or later, close the network, or do not allow Unix sockets.";
-        return Err(Unavailable::new("a way to close abstract sockets", why, advice));
+        return Err(SandboxUnavailable::new("a way to close abstract sockets", why, advice));
     }
     let user_namespace = probe(&program, isolates_network).map_err(|why| {
         let advice = "Allow unprivileged user namespaces (sysctl user.max_user_namespaces and, where they exist, \
                       kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0).";
-        Unavailable::new("the right to create namespaces", why, advice)
+        SandboxUnavailable::new("the right to create namespaces", why, advice)
     })?;
     Ok(Backend::Bubblewrap(Bubblewrap { program, user_namespace }))
 }
 
-fn find_bwrap(policy: &SandboxPolicy) -> Result<PathBuf, Unavailable> {
+fn find_bwrap(policy: &SandboxPolicy) -> Result<PathBuf, SandboxUnavailable> {
     let Some(named) = &policy.bwrap else {
         let found = BWRAP.iter().map(PathBuf::from).find(|path| is_safe_program(path, policy));
         return found.ok_or_else(|| {
             let why = format!("it is not in {}", BWRAP.join(", "));
-            Unavailable::new("bubblewrap", why, "Install the package bubblewrap.")
+            SandboxUnavailable::new("bubblewrap", why, "Install the package bubblewrap.")
         });
     };
     if named.is_absolute() && is_safe_program(named, policy) {
@@ -348,7 +352,7 @@ fn find_bwrap(policy: &SandboxPolicy) -> Result<PathBuf, Unavailable> {
     };
     let why = format!("sandbox.bwrapPath is {}{problem}", named.display());
     let advice = "Correct sandbox.bwrapPath, or remove it to use the installed one.";
-    Err(Unavailable::new("bubblewrap", why, advice))
+    Err(SandboxUnavailable::new("bubblewrap", why, advice))
 }
 
 /// Whether a program is one that no confined command could have put there.

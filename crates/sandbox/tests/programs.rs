@@ -10,8 +10,8 @@ use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_sandbox::{
-    Bounds, CommandStatus, LaunchError, Launcher, ProgramInput, ProgramJob, ProgramOutcome, ProgramProcess,
-    ShellJob,
+    CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramInput, ProgramJob, ProgramOutcome,
+    ProgramProcess, ShellJob,
 };
 
 fn main() {
@@ -30,7 +30,8 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
 
-const BOUNDS: Bounds = Bounds { time: Duration::from_secs(20), output_bytes: 1000, error_bytes: 1000 };
+const BOUNDS: ProgramBounds =
+    ProgramBounds { time: Duration::from_secs(20), output_bytes: 1000, error_bytes: 1000 };
 
 fn job(argv: &[&str]) -> ProgramJob {
     let ShellJob { cwd, environment, sandbox, .. } = harness::job("");
@@ -48,7 +49,7 @@ fn sh(script: &str) -> ProgramJob {
 }
 
 /// The outcome is the same with and without a supervisor.
-fn run(job: &ProgramJob, input: &[u8], bounds: Bounds) -> ProgramOutcome {
+fn run(job: &ProgramJob, input: &[u8], bounds: ProgramBounds) -> ProgramOutcome {
     let run = |launcher: Launcher| block_on(async { launcher.run(job, input, bounds).await.unwrap() });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised);
@@ -93,7 +94,7 @@ fn output_is_bounded() {
 
 fn time_is_bounded() {
     let script = "sleep 300 & echo $!; setsid sleep 300 & echo $!; echo $$; trap '' TERM; wait; sleep 300";
-    let bounds = Bounds { time: Duration::from_millis(300), ..BOUNDS };
+    let bounds = ProgramBounds { time: Duration::from_millis(300), ..BOUNDS };
     let start = Instant::now();
     let finished = block_on(async { supervised().run(&sh(script), b"", bounds).await.unwrap() });
     assert_eq!(finished.exit, None);

@@ -9,10 +9,10 @@ use crate::words::{WORD_BYTES_MIN, token_start};
 /// More parts behind dots has no token.
 const DOTTED_MAX: usize = 3;
 
-/// One kind of token.
-struct Prefix {
-    text: &'static str,
-    kind: &'static str,
+/// One kind of token, and what it may begin with; all of that has the same first byte.
+struct TokenKind {
+    prefixes: &'static [&'static str],
+    name: &'static str,
     body: Body,
 }
 
@@ -34,93 +34,68 @@ enum Body {
     Dotted(usize),
 }
 
-const fn row(text: &'static str, kind: &'static str, body: Body) -> Prefix {
-    Prefix { text, kind, body }
+const fn row(prefixes: &'static [&'static str], name: &'static str, body: Body) -> TokenKind {
+    TokenKind { prefixes, name, body }
 }
 
-/// Sorted by the first byte; of two that fit, the upper one counts.
-static PREFIXES: &[Prefix] = &[
-    row("ABIA", "AWS key id", Body::Capitals(16)),
-    row("ACCA", "AWS key id", Body::Capitals(16)),
-    row("AGE-SECRET-KEY-1", "age key", Body::Capitals(58)),
-    row("AIza", "Google API key", Body::ExactlyWide(35)),
-    row("AKIA", "AWS key id", Body::Capitals(16)),
-    row("ASIA", "AWS key id", Body::Capitals(16)),
-    row("ATATT3", "Atlassian token", Body::Wide(80)),
-    row("ATCTT3", "Atlassian token", Body::Wide(80)),
-    row("EAAA", "Square token", Body::ExactlyWide(60)),
-    row("GOCSPX-", "Google client secret", Body::Wide(24)),
-    row("HRKU-", "Heroku key", Body::Wide(36)),
-    row("NRAK-", "New Relic key", Body::Capitals(27)),
-    row("PMAK-", "Postman key", Body::Wide(48)),
-    row("SK", "Twilio key", Body::Hex(32)),
-    row("dapi", "Databricks token", Body::Hex(32)),
-    row("dckr_pat_", "Docker token", Body::Wide(20)),
-    row("dckr_oat_", "Docker token", Body::Wide(20)),
-    row("doo_v1_", "DigitalOcean token", Body::Hex(64)),
-    row("dop_v1_", "DigitalOcean token", Body::Hex(64)),
-    row("dor_v1_", "DigitalOcean token", Body::Hex(64)),
-    row("figd_", "Figma token", Body::Wide(32)),
-    row("ghp_", "GitHub token", Body::Plain(36)),
-    row("gho_", "GitHub token", Body::Plain(36)),
-    row("ghu_", "GitHub token", Body::Plain(36)),
-    row("ghs_", "GitHub token", Body::Dotted(36)),
-    row("ghr_", "GitHub token", Body::Plain(36)),
-    row("github_pat_", "GitHub token", Body::Wide(36)),
-    row("glagent-", "GitLab token", Body::Dotted(20)),
-    row("glc_", "Grafana token", Body::Wide(32)),
-    row("glcbt-", "GitLab token", Body::Dotted(20)),
-    row("gldt-", "GitLab token", Body::Dotted(20)),
-    row("glffct-", "GitLab token", Body::Dotted(20)),
-    row("glft-", "GitLab token", Body::Dotted(20)),
-    row("glimt-", "GitLab token", Body::Dotted(20)),
-    row("gloas-", "GitLab token", Body::Dotted(20)),
-    row("glpat-", "GitLab token", Body::Dotted(20)),
-    row("glptt-", "GitLab token", Body::Dotted(20)),
-    row("glrt-", "GitLab token", Body::Dotted(20)),
-    row("glsa_", "Grafana token", Body::Wide(32)),
-    row("glsoat-", "GitLab token", Body::Dotted(20)),
-    row("gsk_", "Groq key", Body::Plain(40)),
-    row("hf_", "Hugging Face token", Body::Exactly(34)),
-    row("lin_api_", "Linear key", Body::Plain(32)),
-    row("nfp_", "Netlify token", Body::Plain(36)),
-    row("npm_", "npm token", Body::Exactly(36)),
-    row("nvapi-", "NVIDIA key", Body::Wide(60)),
-    row("pplx-", "Perplexity key", Body::Plain(40)),
-    row("pypi-AgE", "PyPI token", Body::Wide(50)),
-    row("r8_", "Replicate token", Body::Exactly(37)),
-    row("rk_live_", "Stripe key", Body::Plain(16)),
-    row("rk_prod_", "Stripe key", Body::Plain(16)),
-    row("rubygems_", "RubyGems key", Body::Hex(48)),
-    row("sbp_", "Supabase token", Body::Hex(40)),
-    row("shpat_", "Shopify token", Body::Hex(32)),
-    row("shpca_", "Shopify token", Body::Hex(32)),
-    row("shppa_", "Shopify token", Body::Hex(32)),
-    row("shpss_", "Shopify token", Body::Hex(32)),
-    row("sk-ant-", "Anthropic key", Body::Wide(20)),
-    row("sk-proj-", "OpenAI key", Body::Wide(20)),
-    row("sk-svcacct-", "OpenAI key", Body::Wide(20)),
-    row("sk-admin-", "OpenAI key", Body::Wide(20)),
-    row("sk-or-v1-", "OpenRouter key", Body::Hex(64)),
-    row("sk-", "API key", Body::Plain(20)),
-    row("sk_live_", "Stripe key", Body::Plain(16)),
-    row("sk_prod_", "Stripe key", Body::Plain(16)),
-    row("sntrys_", "Sentry token", Body::Wide(40)),
-    row("sntryu_", "Sentry token", Body::Hex(64)),
-    row("tskey-", "Tailscale key", Body::Wide(20)),
-    row("vcp_", "Vercel token", Body::Plain(40)),
-    row("whsec_", "webhook secret", Body::Plain(24)),
-    row("xai-", "xAI key", Body::Plain(60)),
-    row("xapp-", "Slack token", Body::Wide(20)),
-    row("xoxa-", "Slack token", Body::Wide(16)),
-    row("xoxb-", "Slack token", Body::Wide(16)),
-    row("xoxc-", "Slack token", Body::Wide(16)),
-    row("xoxd-", "Slack token", Body::Wide(16)),
-    row("xoxe-", "Slack token", Body::Wide(16)),
-    row("xoxo-", "Slack token", Body::Wide(16)),
-    row("xoxp-", "Slack token", Body::Wide(16)),
-    row("xoxr-", "Slack token", Body::Wide(16)),
-    row("xoxs-", "Slack token", Body::Wide(16)),
+/// Sorted by the first byte; of two that fit, the one that comes first counts.
+static KINDS: &[TokenKind] = &[
+    row(&["ABIA", "ACCA", "AKIA", "ASIA"], "AWS key id", Body::Capitals(16)),
+    row(&["AGE-SECRET-KEY-1"], "age key", Body::Capitals(58)),
+    row(&["AIza"], "Google API key", Body::ExactlyWide(35)),
+    row(&["ATATT3", "ATCTT3"], "Atlassian token", Body::Wide(80)),
+    row(&["EAAA"], "Square token", Body::ExactlyWide(60)),
+    row(&["GOCSPX-"], "Google client secret", Body::Wide(24)),
+    row(&["HRKU-"], "Heroku key", Body::Wide(36)),
+    row(&["NRAK-"], "New Relic key", Body::Capitals(27)),
+    row(&["PMAK-"], "Postman key", Body::Wide(48)),
+    row(&["SK"], "Twilio key", Body::Hex(32)),
+    row(&["dapi"], "Databricks token", Body::Hex(32)),
+    row(&["dckr_pat_", "dckr_oat_"], "Docker token", Body::Wide(20)),
+    row(&["doo_v1_", "dop_v1_", "dor_v1_"], "DigitalOcean token", Body::Hex(64)),
+    row(&["figd_"], "Figma token", Body::Wide(32)),
+    row(&["ghp_", "gho_", "ghu_", "ghr_"], "GitHub token", Body::Plain(36)),
+    row(&["ghs_"], "GitHub token", Body::Dotted(36)),
+    row(&["github_pat_"], "GitHub token", Body::Wide(36)),
+    row(
+        &[
+            "glagent-", "glcbt-", "gldt-", "glffct-", "glft-", "glimt-", "gloas-", "glpat-", "glptt-",
+            "glrt-", "glsoat-",
+        ],
+        "GitLab token",
+        Body::Dotted(20),
+    ),
+    row(&["glc_", "glsa_"], "Grafana token", Body::Wide(32)),
+    row(&["gsk_"], "Groq key", Body::Plain(40)),
+    row(&["hf_"], "Hugging Face token", Body::Exactly(34)),
+    row(&["lin_api_"], "Linear key", Body::Plain(32)),
+    row(&["nfp_"], "Netlify token", Body::Plain(36)),
+    row(&["npm_"], "npm token", Body::Exactly(36)),
+    row(&["nvapi-"], "NVIDIA key", Body::Wide(60)),
+    row(&["pplx-"], "Perplexity key", Body::Plain(40)),
+    row(&["pypi-AgE"], "PyPI token", Body::Wide(50)),
+    row(&["r8_"], "Replicate token", Body::Exactly(37)),
+    row(&["rk_live_", "rk_prod_"], "Stripe key", Body::Plain(16)),
+    row(&["rubygems_"], "RubyGems key", Body::Hex(48)),
+    row(&["sbp_"], "Supabase token", Body::Hex(40)),
+    row(&["shpat_", "shpca_", "shppa_", "shpss_"], "Shopify token", Body::Hex(32)),
+    row(&["sk-ant-"], "Anthropic key", Body::Wide(20)),
+    row(&["sk-proj-", "sk-svcacct-", "sk-admin-"], "OpenAI key", Body::Wide(20)),
+    row(&["sk-or-v1-"], "OpenRouter key", Body::Hex(64)),
+    row(&["sk-"], "API key", Body::Plain(20)),
+    row(&["sk_live_", "sk_prod_"], "Stripe key", Body::Plain(16)),
+    row(&["sntrys_"], "Sentry token", Body::Wide(40)),
+    row(&["sntryu_"], "Sentry token", Body::Hex(64)),
+    row(&["tskey-"], "Tailscale key", Body::Wide(20)),
+    row(&["vcp_"], "Vercel token", Body::Plain(40)),
+    row(&["whsec_"], "webhook secret", Body::Plain(24)),
+    row(&["xai-"], "xAI key", Body::Plain(60)),
+    row(&["xapp-"], "Slack token", Body::Wide(20)),
+    row(
+        &["xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+        "Slack token",
+        Body::Wide(16),
+    ),
 ];
 
 /// The rows that begin with a byte, as a range.
@@ -130,8 +105,8 @@ static ROWS: [(u8, u8); 256] = rows();
 const fn rows() -> [(u8, u8); 256] {
     let mut index = [(0, 0); 256];
     let mut row = 0;
-    while row < PREFIXES.len() {
-        let first = PREFIXES[row].text.as_bytes()[0] as usize;
+    while row < KINDS.len() {
+        let first = KINDS[row].prefixes[0].as_bytes()[0] as usize;
         if index[first].1 == 0 {
             index[first].0 = row as u8;
         }
@@ -141,9 +116,11 @@ const fn rows() -> [(u8, u8); 256] {
     index
 }
 
-fn candidates(first: u8) -> &'static [Prefix] {
+/// The kinds that may begin with a byte, each with one of its prefixes.
+fn candidates(first: u8) -> impl Iterator<Item = (&'static str, &'static TokenKind)> {
     let (from, to) = ROWS[usize::from(first)];
-    &PREFIXES[usize::from(from)..usize::from(to)]
+    let kinds = KINDS[usize::from(from)..usize::from(to)].iter();
+    kinds.flat_map(|kind| kind.prefixes.iter().map(move |prefix| (*prefix, kind)))
 }
 
 /// The tokens in a run. One may begin at the front, and behind each `-` and `_`.
@@ -166,13 +143,13 @@ pub(crate) fn find(text: &[u8], run: &Range<usize>, spans: &mut Vec<Span>) {
 
 fn token(text: &[u8], at: usize, run_end: usize) -> Option<Span> {
     let rest = &text[at..run_end];
-    let prefix = candidates(rest[0]).iter().find(|prefix| rest.starts_with(prefix.text.as_bytes()))?;
-    let body = &rest[prefix.text.len()..];
-    let taken = body_length(&prefix.body, body)?;
+    let (prefix, kind) = candidates(rest[0]).find(|(prefix, _)| rest.starts_with(prefix.as_bytes()))?;
+    let body = &rest[prefix.len()..];
+    let taken = body_length(&kind.body, body)?;
     is_varied(&body[..taken.min(256)]).then_some(())?;
-    let end = at + prefix.text.len() + taken;
-    let end = if matches!(prefix.body, Body::Dotted(_)) { end + dotted(&text[end..]) } else { end };
-    Some(Span { start: at, end, kind: SecretKind::Token(prefix.kind) })
+    let end = at + prefix.len() + taken;
+    let end = if matches!(kind.body, Body::Dotted(_)) { end + dotted(&text[end..]) } else { end };
+    Some(Span { start: at, end, kind: SecretKind::Token(kind.name) })
 }
 
 fn body_length(body: &Body, bytes: &[u8]) -> Option<usize> {
@@ -215,9 +192,9 @@ pub(crate) fn unfinished(text: &[u8]) -> Option<usize> {
     let begins = |at: usize| {
         let rest = &text[at..];
         // Two letters could be anything.
-        let telling = |prefix: &&Prefix| prefix.text.len() > 3 && rest.len() >= prefix.text.len() + 4;
-        let mut fitting = candidates(rest[0]).iter().filter(telling);
-        fitting.any(|prefix| rest.starts_with(prefix.text.as_bytes()) && rest.len() < 80)
+        let telling = |prefix: &str| prefix.len() > 3 && rest.len() >= prefix.len() + 4;
+        let mut prefixes = candidates(rest[0]).map(|(prefix, _)| prefix);
+        rest.len() < 80 && prefixes.any(|prefix| telling(prefix) && rest.starts_with(prefix.as_bytes()))
     };
     let first = token_start(text, &run).min(text.len() - 1);
     let inner = (run.start + 1..run.end).filter(|at| matches!(text[at - 1], b'-' | b'_'));
@@ -230,12 +207,13 @@ mod tests {
 
     #[test]
     fn the_table_can_be_looked_up() {
-        assert!(PREFIXES.len() < 256);
-        for prefix in PREFIXES {
-            let found = candidates(prefix.text.as_bytes()[0]);
-            assert!(found.iter().any(|row| row.text == prefix.text), "{}", prefix.text);
+        assert!(KINDS.len() < 256);
+        let prefixes = || KINDS.iter().flat_map(|kind| kind.prefixes).copied();
+        for prefix in prefixes() {
+            let mut found = candidates(prefix.as_bytes()[0]);
+            assert!(found.any(|(row, _)| row == prefix), "{prefix}");
         }
-        let firsts: Vec<u8> = PREFIXES.iter().map(|prefix| prefix.text.as_bytes()[0]).collect();
+        let firsts: Vec<u8> = prefixes().map(|prefix| prefix.as_bytes()[0]).collect();
         assert!(firsts.is_sorted());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_models::{
-    DroppedSpec, Play, RequestView, ScriptPlayer, ScriptResponse, StatusError, newest_user_text,
+    DroppedSpec, RequestView, ScriptPlayer, ScriptResponse, ScriptTurn, StatusError, newest_user_text,
 };
 use windlass_protocol::Delivery;
 
@@ -95,7 +95,7 @@ fn answer(
 fn prepared(
     shared: &ServerState,
     player: &ScriptPlayer,
-    play: &Play<'_>,
+    play: &ScriptTurn<'_>,
     delivery: Delivery,
 ) -> Option<Arc<RenderedResponse>> {
     let usual = std::ptr::eq(player, &raw const shared.player)

@@ -3,5 +3,6 @@
 pub mod folders;
 pub mod invisible;
 pub mod nearest;
+pub mod paths;
 pub mod shorten;
 pub mod time;

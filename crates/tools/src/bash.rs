@@ -222,7 +222,7 @@ mod tests {
     use windlass_protocol::CallKind;
 
     use super::*;
-    use crate::paths::clean;
+    use windlass_text::paths::clean;
 
     fn bash() -> Bash {
         Bash::new(BashSettings::new(Launcher::direct()), Tasks::new(None))

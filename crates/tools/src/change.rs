@@ -10,7 +10,7 @@ use crate::content::{FileContent, LineEnd, uniform_line_end, with_lf};
 use crate::file::TargetFile;
 use crate::fingerprint::{SeenBuilder, content_hash, describe_change};
 use crate::save::save;
-use crate::text_encoding::Unencodable;
+use crate::text_encoding::UnencodableChar;
 
 /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
 pub(crate) fn check_seen(
@@ -113,7 +113,7 @@ pub(crate) fn seen_parts(
 }
 
 /// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(lacking: &Unencodable, subject: &TargetFile, content: &FileContent) -> String {
+pub(crate) fn lacking(lacking: &UnencodableChar, subject: &TargetFile, content: &FileContent) -> String {
     let encoding = content.encoding.name();
     format!(
         "Not changed: {} is encoded as {encoding}, which has no {:?} (U+{:04X}). Use only characters of \
@@ -127,7 +127,7 @@ pub(crate) fn lacking(lacking: &Unencodable, subject: &TargetFile, content: &Fil
 /// The former content in structured output.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Original<'a> {
+pub(crate) enum OriginalText<'a> {
     /// There was no file.
     Missing(Option<()>),
     /// This was it.
@@ -137,7 +137,7 @@ pub(crate) enum Original<'a> {
     Large,
 }
 
-impl<'a> Original<'a> {
+impl<'a> OriginalText<'a> {
     pub(crate) fn new(content: Option<&'a FileContent>) -> Self {
         match content.map(FileContent::text_if_small) {
             None => Self::Missing(None),

@@ -11,7 +11,7 @@ use std::path::Path;
 use memchr::{memchr, memmem};
 
 use crate::open::{OpenError, OpenFile, open_regular};
-use crate::save::Version;
+use crate::save::FileVersion;
 use crate::text_encoding::TextEncoding;
 
 /// Larger files are not changed: their content is held in memory while that happens.
@@ -24,7 +24,7 @@ pub(crate) const STRUCTURED_BYTES_MAX: usize = 128 * 1024;
 #[derive(Debug)]
 pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) version: Version,
+    pub(crate) version: FileVersion,
     pub(crate) encoding: TextEncoding,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, 
         return Err(too_large());
     }
     let unreadable = |error| format!("Cannot read {shown}: {error}.");
-    let version = Version::from(&file.metadata().map_err(unreadable)?);
+    let version = FileVersion::from(&file.metadata().map_err(unreadable)?);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
     (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CHANGE_BYTES_MAX {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
-use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
+use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
@@ -74,8 +74,8 @@ struct EditOutput<'a> {
     #[serde(skip_serializing_if = "is_large")]
     new_string: &'a str,
     /// Null for a file that was created; left out when it is large.
-    #[serde(skip_serializing_if = "Original::is_large")]
-    original_file: Original<'a>,
+    #[serde(skip_serializing_if = "OriginalText::is_large")]
+    original_file: OriginalText<'a>,
     structured_patch: Vec<Hunk>,
     user_modified: bool,
     replace_all: bool,
@@ -103,13 +103,7 @@ fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
         return Err(subject.missing(&cx.cwd));
     };
     let whole = check_seen(&subject, &content, cx)?;
-    replace_text(input, &subject, &content, &Known { whole, cx })
-}
-
-/// What the conversation knows, and what the call was given.
-struct Known<'a> {
-    whole: bool,
-    cx: &'a ToolContext,
+    replace_text(input, &subject, &content, whole, cx)
 }
 
 fn create(
@@ -135,23 +129,17 @@ fn create(
     let seen = seen_parts(subject, &parts, true, stamp);
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
-    let output = EditOutput {
-        file_path: subject.file_path(),
-        old_string: &input.old_string,
-        new_string: &input.new_string,
-        original_file: Original::new(content),
-        structured_patch: hunks("", &input.new_string),
-        user_modified: false,
-        replace_all: input.replace_all,
-    };
+    let output = output(input, subject, content, hunks("", &input.new_string));
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
+/// `whole` says that all of the content was seen.
 fn replace_text(
     input: &EditInput,
     subject: &TargetFile,
     content: &FileContent,
-    known: &Known<'_>,
+    whole: bool,
+    cx: &ToolContext,
 ) -> Result<ToolOutput, String> {
     let view = EditableText::new(content, &subject.shown)?;
     let old = view.as_shown(&with_lf(&input.old_string)).into_owned();
@@ -162,30 +150,39 @@ fn replace_text(
         );
     }
     let places = find(&view, &old, input.replace_all, subject)?;
-    check_known(&places, subject, known)?;
+    check_known(&places, subject, whole)?;
     check_no_loss(&new, Some(content))?;
     let changes = replace::plan(&view, &places, &old, &new);
     let change = replace::encode(&view, &changes, subject, content)?;
     let parts = change.parts(content);
-    let stamp = save_parts(subject, Some(content), &parts, known.cx)?;
-    let seen = seen_parts(subject, &parts, known.whole, stamp);
-    let output = EditOutput {
-        file_path: subject.file_path(),
-        old_string: &input.old_string,
-        new_string: &input.new_string,
-        original_file: Original::new(Some(content)),
-        structured_patch: replace::patch(&view, &changes),
-        user_modified: false,
-        replace_all: input.replace_all,
-    };
+    let stamp = save_parts(subject, Some(content), &parts, cx)?;
+    let seen = seen_parts(subject, &parts, whole, stamp);
+    let output = output(input, subject, Some(content), replace::patch(&view, &changes));
     let text = replace::report(&view, &changes, &subject.shown);
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
+fn output<'a>(
+    input: &'a EditInput,
+    subject: &TargetFile,
+    original: Option<&'a FileContent>,
+    structured_patch: Vec<Hunk>,
+) -> EditOutput<'a> {
+    EditOutput {
+        file_path: subject.file_path(),
+        old_string: &input.old_string,
+        new_string: &input.new_string,
+        original_file: OriginalText::new(original),
+        structured_patch,
+        user_modified: false,
+        replace_all: input.replace_all,
+    }
+}
+
 /// Of a file that was seen in part only, one place can be changed: the one the model has in front of it. Others might lie
 /// in what it has never seen.
-fn check_known(places: &[Range<usize>], subject: &TargetFile, known: &Known<'_>) -> Result<(), String> {
-    if known.whole || places.len() == 1 {
+fn check_known(places: &[Range<usize>], subject: &TargetFile, whole: bool) -> Result<(), String> {
+    if whole || places.len() == 1 {
         return Ok(());
     }
     Err(format!(

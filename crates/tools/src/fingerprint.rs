@@ -33,6 +33,7 @@ const DIFF_TIME_MAX: Duration = Duration::from_millis(100);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Computes a [`FileSeen`] from content that comes in pieces.
+#[derive(Default)]
 pub(crate) struct SeenBuilder {
     whole: Xxh3Default,
     lines: Vec<u32>,
@@ -46,6 +47,7 @@ pub(crate) struct SeenBuilder {
 }
 
 /// The hash of a line so far. A carriage return waits until it is known not to be part of the line's end.
+#[derive(Default)]
 struct LongLine {
     hash: Xxh3Default,
     held_cr: bool,
@@ -61,19 +63,6 @@ impl LongLine {
         }
         self.hash.update(without_cr(part));
         self.held_cr = part.ends_with(b"\r");
-    }
-}
-
-impl Default for SeenBuilder {
-    fn default() -> Self {
-        Self {
-            whole: Xxh3Default::new(),
-            lines: Vec::new(),
-            open: Vec::new(),
-            long: None,
-            overflow: false,
-            started: false,
-        }
     }
 }
 
@@ -107,7 +96,7 @@ impl SeenBuilder {
         } else if self.open.len() + part.len() <= CHUNK_BYTES {
             self.open.extend_from_slice(part);
         } else {
-            let mut long = LongLine { hash: Xxh3Default::new(), held_cr: false };
+            let mut long = LongLine::default();
             long.update(&self.open);
             long.update(part);
             self.open.clear();

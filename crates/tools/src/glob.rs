@@ -2,6 +2,7 @@
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,8 +16,8 @@ use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 use crate::paths::{absolute, decided, fact};
 use crate::plurals::counted_as;
 use crate::search::{
-    Newest, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
-    printable, threads_for,
+    NewestFiles, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control,
+    place, printable, threads_for,
 };
 
 /// Names returned at most.
@@ -160,7 +161,6 @@ fn directory(path: &str, cwd: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Splits off the directories that a pattern names without any choice.
 /// Whether a pattern leads out of the directory it begins with.
 pub(crate) fn goes_up(pattern: &str) -> bool {
     split_literal(pattern.trim()).1.split(['/', '{', '}', ',']).any(|part| part == "..")
@@ -171,6 +171,7 @@ pub(crate) fn literal_part(pattern: &str) -> &str {
     split_literal(pattern.trim()).0
 }
 
+/// Splits off the directories that a pattern names without any choice.
 fn split_literal(pattern: &str) -> (&str, &str) {
     let special = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
     match pattern[..special].rfind('/') {
@@ -188,15 +189,9 @@ struct GlobMatches {
     late: bool,
 }
 
-/// What the threads of a search add to.
-struct Tally {
-    newest: Newest,
-    unreadable: u64,
-}
-
 fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatches {
-    let tally = Mutex::new(Tally { newest: Newest::new(NAMES_MAX), unreadable: 0 });
-    let lock = || tally.lock().unwrap_or_else(PoisonError::into_inner);
+    let newest = Mutex::new(NewestFiles::new(NAMES_MAX));
+    let unreadable = AtomicU64::new(0);
     // What was decided on is what is searched; names stay as they were asked for.
     if let Some(root) = query.base.resolved.as_ref().filter(|_| query.base.is_directory) {
         let visit = |entry: Result<DirEntry, ignore::Error>| {
@@ -206,16 +201,18 @@ fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatc
             match entry {
                 Ok(entry) => {
                     if let Some((name, modified)) = matched(query, root, &entry) {
-                        lock().newest.add(query.base.lexical.join(name), modified);
+                        let path = query.base.lexical.join(name);
+                        newest.lock().unwrap_or_else(PoisonError::into_inner).add(path, modified);
                     }
                 }
-                Err(_) => lock().unreadable += 1,
+                Err(_) => drop(unreadable.fetch_add(1, Ordering::Relaxed)),
             }
             WalkState::Continue
         };
         walker(query, settings, root).build_parallel().run(|| Box::new(visit));
     }
-    let Tally { newest, unreadable } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let unreadable = unreadable.into_inner();
     GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
 }
 

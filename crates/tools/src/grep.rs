@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 
-use self::answer::{GrepMatches, ResultPage};
+use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
 use crate::lenient;
 use crate::open::special_name;
 use crate::paths::{decided, fact};
-use crate::search::{Newest, SearchStop, in_background, place, printable};
+use crate::search::{NewestFiles, SearchStop, in_background, place, printable};
 use crate::search_files::{Enough, FileFilter, FileWalk};
 use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, SearchGoal, UnsearchedReason, matcher};
 
@@ -24,7 +24,6 @@ const ENTRIES_DEFAULT: u64 = 250;
 const ENTRIES_MAX: u64 = 10_000;
 /// Text of one file that is held until its turn comes.
 const FILE_BYTES_MAX: usize = 32 * 1024;
-const PAGE_BYTES_MAX: usize = answer::PAGE_BYTES_MAX;
 
 /// Searches the content of files for a regular expression, in the syntax of ripgrep.
 ///
@@ -100,30 +99,16 @@ pub enum OutputMode {
     Count,
 }
 
-/// How Grep searches.
+/// The tool Grep.
 #[derive(Clone, Debug)]
-pub struct GrepSettings {
+pub struct Grep {
     /// After this long, what was found is returned.
-    pub timeout: Duration,
+    timeout: Duration,
 }
 
-impl Default for GrepSettings {
+impl Default for Grep {
     fn default() -> Self {
         Self { timeout: Duration::from_mins(1) }
-    }
-}
-
-/// The tool Grep.
-#[derive(Clone, Debug, Default)]
-pub struct Grep {
-    settings: GrepSettings,
-}
-
-impl Grep {
-    /// Searches with these settings.
-    #[must_use]
-    pub fn new(settings: GrepSettings) -> Self {
-        Self { settings }
     }
 }
 
@@ -143,7 +128,7 @@ impl Tool for Grep {
             Ok(query) => query,
             Err(error) => return ToolOutput::error(&error),
         };
-        let timeout = self.settings.timeout;
+        let timeout = self.timeout;
         match in_background(&cx, timeout, move |stop| query.search(stop)).await {
             None => ToolOutput::error("The search was cancelled."),
             Some(found) => found.answer(timeout),
@@ -213,7 +198,8 @@ impl Query {
     }
 
     fn search(&self, stop: &SearchStop) -> GrepMatches {
-        let mut found = GrepMatches::new(self.mode, ResultPage::new(self.limit, self.offset));
+        let page = ResultPage::new(self.limit, self.offset);
+        let mut found = GrepMatches { mode: self.mode, page, ..GrepMatches::default() };
         let Some(root) = &self.place.resolved else {
             found.unreadable += 1;
             return found;
@@ -238,7 +224,7 @@ impl Query {
 
     fn list_files(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
         let wanted = self.offset.saturating_add(self.limit).saturating_add(1);
-        let mut newest = Newest::new(usize::try_from(wanted).unwrap_or(usize::MAX));
+        let mut newest = NewestFiles::new(usize::try_from(wanted).unwrap_or(usize::MAX));
         files.search(
             stop,
             || self.searcher(stop, SearchGoal::Any),

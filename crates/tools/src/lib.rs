@@ -12,6 +12,7 @@ mod edit;
 mod file;
 mod fingerprint;
 #[cfg(test)]
+#[path = "tests/fixture.rs"]
 mod fixture;
 mod git_directory;
 mod glob;
@@ -40,7 +41,7 @@ pub use describe::{describe, main_field};
 pub use edit::{Edit, EditInput};
 pub use fingerprint::content_hash;
 pub use glob::{Glob, GlobInput, GlobSettings};
-pub use grep::{Grep, GrepInput, GrepSettings, OutputMode};
+pub use grep::{Grep, GrepInput, OutputMode};
 pub use lookout::Lookout;
 pub use read::{Read, ReadInput, ReadLimits};
 pub use task_stop::{TaskStop, TaskStopInput};

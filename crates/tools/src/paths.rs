@@ -14,6 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use windlass_ports::ToolContext;
 use windlass_protocol::PathFact;
+use windlass_text::paths::clean;
 
 /// As many links as Linux follows in one path.
 const LINKS_MAX: u32 = 40;
@@ -100,28 +101,6 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
     })
 }
 
-/// Removes `.`, `..` and doubled separators by name alone. `..` at the root stays at the root.
-#[must_use]
-pub(crate) fn clean(path: PathBuf) -> PathBuf {
-    let untidy = |part| matches!(part, Component::ParentDir | Component::CurDir);
-    // `components` already hides inner `.` and doubled separators, so length is what tells a clean path.
-    let tidy: PathBuf = path.components().collect();
-    if tidy.as_os_str().len() == path.as_os_str().len() && !path.components().any(untidy) {
-        return path;
-    }
-    let mut cleaned = PathBuf::new();
-    for part in tidy.components() {
-        match part {
-            Component::ParentDir => {
-                cleaned.pop();
-            }
-            Component::CurDir => {}
-            part => cleaned.push(part),
-        }
-    }
-    cleaned
-}
-
 /// Follows every link of an absolute path. For a path that does not exist, its deepest existing ancestor is
 /// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
 /// not be searched. `..` means the parent of what was reached, as it does for the kernel.
@@ -146,12 +125,12 @@ fn resolve_from(path: &Path, mut is_plain: impl FnMut(&Path) -> bool) -> Option<
 
 /// Looks paths up, each once: the words of a command line name the same few again and again.
 #[derive(Default)]
-pub(crate) struct Lookup {
+pub(crate) struct PathLookup {
     facts: HashMap<PathBuf, PathFact>,
     plain: HashMap<PathBuf, bool>,
 }
 
-impl Lookup {
+impl PathLookup {
     /// Both names of an absolute path whose `..` means what it means to the kernel.
     pub(crate) fn fact(&mut self, path: PathBuf) -> PathFact {
         if let Some(fact) = self.facts.get(&path) {
@@ -212,7 +191,7 @@ fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
                 if links > LINKS_MAX {
                     return None;
                 }
-                let target = PathBuf::from(os_string(target.into_bytes()));
+                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 if target.is_absolute() {
                     reached = PathBuf::from("/");
                 } else {
@@ -263,10 +242,6 @@ fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<Pending>) -> Option<boo
         }
     }
     Some(false)
-}
-
-fn os_string(bytes: Vec<u8>) -> OsString {
-    std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
 /// Whether a path leads through a part of the process file system that stands for another object (a descriptor,
@@ -436,7 +411,7 @@ mod tests {
     fn bytes_that_are_not_text_are_shown_lossily_and_still_resolve() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let odd = root.join(os_string(b"caf\xe9".to_vec()));
+        let odd = root.join(OsString::from_vec(b"caf\xe9".to_vec()));
         fs::write(&odd, "x").unwrap();
         assert_eq!(fact(odd.clone()).resolved, Some(odd.clone()));
         assert_eq!(shown(&odd, &root), "caf\u{fffd}");

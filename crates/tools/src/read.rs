@@ -98,7 +98,7 @@ impl Tool for Read {
 }
 
 /// The part of a file that is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct ReadRange {
     /// The first line or cell, from 1.
     start: usize,
@@ -129,15 +129,15 @@ impl ReadRange {
 }
 
 /// One read of one file.
-struct Job<'a> {
+struct ReadJob<'a> {
     subject: TargetFile,
-    source: Source,
+    source: FileSource,
     wanted: ReadRange,
     limits: ReadLimits,
     cx: &'a ToolContext,
 }
 
-impl Job<'_> {
+impl ReadJob<'_> {
     fn fail(&self, what: impl std::fmt::Display) -> String {
         format!("{} {what}", self.subject.shown)
     }
@@ -156,9 +156,9 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         Err(error) => return Err(format!("{shown} {error}.")),
     };
     let source =
-        Source::new(open, cx.cancel.clone()).map_err(|error| format!("Cannot read {shown}: {error}."))?;
+        FileSource::new(open, cx.cancel.clone()).map_err(|error| format!("Cannot read {shown}: {error}."))?;
     let kind = FileKind::of(source.start(), source.is_complete(), &subject.lexical);
-    let job = Job { subject, source, wanted, limits, cx };
+    let job = ReadJob { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
     match kind {
         FileKind::Text => text::read(job),
@@ -172,11 +172,12 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
     }
 }
 
+/// The structured form of every answer: what the file is, and what that kind of file has to say.
 #[derive(Serialize)]
-struct UnchangedOutput {
+struct ReadOutput<F> {
     #[serde(rename = "type")]
     kind: &'static str,
-    file: UnchangedFile,
+    file: F,
 }
 
 #[derive(Serialize)]
@@ -202,12 +203,12 @@ fn unchanged(
         subject.shown
     );
     let output =
-        UnchangedOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
+        ReadOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
     Some(ToolOutput::text(&text).with_structured(&output))
 }
 
 /// Options that mean nothing for this kind of file are errors, not silence.
-fn check_fit(job: &Job<'_>, kind: FileKind) -> Result<(), String> {
+fn check_fit(job: &ReadJob<'_>, kind: FileKind) -> Result<(), String> {
     if job.wanted.pages.is_some() && kind != FileKind::Pdf {
         return Err(job.fail("is not a PDF. Leave out `pages`."));
     }
@@ -219,7 +220,7 @@ fn check_fit(job: &Job<'_>, kind: FileKind) -> Result<(), String> {
 }
 
 /// A file's bytes in pieces: the first piece is there before anything is decided.
-struct Source {
+struct FileSource {
     file: File,
     size: u64,
     /// What the file looked like before anything of it was read.
@@ -234,7 +235,7 @@ struct Source {
 
 const PIECE_BYTES: usize = 64 * 1024;
 
-impl Source {
+impl FileSource {
     fn new(open: OpenFile, cancel: CancellationToken) -> io::Result<Self> {
         let OpenFile { file, size, stamp } = open;
         let room = usize::try_from(size).map_or(PIECE_BYTES, |size| (size + 1).clamp(512, PIECE_BYTES));

@@ -22,32 +22,19 @@ use rustix::io::Errno;
 use windlass_ports::CancellationToken;
 use windlass_protocol::FileStamp;
 
-use crate::open::open_without_links;
+use crate::open::{open_without_links, stamp};
 use draft::{NewFile, ReplacedFile};
 
 /// The file that is to be replaced, as it was when its content was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct FileVersion {
     device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
+    pub(crate) stamp: FileStamp,
 }
 
-impl From<&Metadata> for Version {
+impl From<&Metadata> for FileVersion {
     fn from(meta: &Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-        }
-    }
-}
-
-impl From<Version> for FileStamp {
-    fn from(version: Version) -> Self {
-        Self { inode: version.inode, size: version.size, modified: version.modified }
+        Self { device: meta.dev(), stamp: stamp(meta) }
     }
 }
 
@@ -97,7 +84,7 @@ fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
 /// replace; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
 pub(crate) fn save(
     resolved: &Path,
-    expected: Option<Version>,
+    expected: Option<FileVersion>,
     parts: &[&[u8]],
     cancel: &CancellationToken,
 ) -> Result<Option<FileStamp>, SaveError> {
@@ -131,7 +118,7 @@ pub(crate) fn save(
 }
 
 /// The file that is to be replaced, if it may be.
-fn replaceable(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<ReplacedFile, SaveError> {
+fn replaceable(directory: &OwnedFd, name: &OsStr, expected: FileVersion) -> Result<ReplacedFile, SaveError> {
     let stat = current(directory, name, expected)?;
     check_writable(directory, name, &stat)?;
     #[expect(clippy::unnecessary_cast, reason = "the width of this field differs between systems")]
@@ -153,7 +140,7 @@ fn check_writable(directory: &OwnedFd, name: &OsStr, stat: &Stat) -> Result<(), 
 }
 
 /// The file as it is now, if it is still the one that was checked.
-fn current(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<Stat, SaveError> {
+fn current(directory: &OwnedFd, name: &OsStr, expected: FileVersion) -> Result<Stat, SaveError> {
     let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Err(SaveError::Raced),
@@ -168,13 +155,10 @@ fn current(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<Stat,
     clippy::cast_possible_wrap,
     reason = "the widths and signs of these fields differ between systems; both sides convert alike"
 )]
-fn version(stat: &Stat) -> Version {
-    Version {
-        device: stat.st_dev as u64,
-        inode: stat.st_ino as u64,
-        size: stat.st_size as u64,
-        modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
-    }
+fn version(stat: &Stat) -> FileVersion {
+    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
+    let stamp = FileStamp { inode: stat.st_ino as u64, size: stat.st_size as u64, modified };
+    FileVersion { device: stat.st_dev as u64, stamp }
 }
 
 fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -223,12 +207,16 @@ mod tests {
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    fn put(path: &Path, expected: Option<Version>, content: &str) -> Result<Option<FileStamp>, SaveError> {
+    fn put(
+        path: &Path,
+        expected: Option<FileVersion>,
+        content: &str,
+    ) -> Result<Option<FileStamp>, SaveError> {
         save(path, expected, &[content.as_bytes()], &CancellationToken::new())
     }
 
-    fn version_of(path: &Path) -> Option<Version> {
-        fs::metadata(path).ok().as_ref().map(Version::from)
+    fn version_of(path: &Path) -> Option<FileVersion> {
+        fs::metadata(path).ok().as_ref().map(FileVersion::from)
     }
 
     #[test]

@@ -129,14 +129,14 @@ pub(crate) fn place(path: &str, cwd: &Path) -> Result<PathFact, String> {
 }
 
 /// The newest of many files, of which only so many are held.
-pub(crate) struct Newest {
+pub(crate) struct NewestFiles {
     kept: BinaryHeap<Reverse<(SystemTime, Reverse<PathBuf>)>>,
     kept_max: usize,
     /// All that were seen.
     pub(crate) count: u64,
 }
 
-impl Newest {
+impl NewestFiles {
     pub(crate) fn new(kept_max: usize) -> Self {
         Self { kept: BinaryHeap::new(), kept_max, count: 0 }
     }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn only_the_newest_are_held() {
-        let mut newest = Newest::new(3);
+        let mut newest = NewestFiles::new(3);
         for n in [5, 1, 4, 4, 2, 3] {
             let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(n);
             newest.add(PathBuf::from(format!("{}-{n}", newest.count)), modified);

@@ -1,5 +1,6 @@
 //! Searching many files: which ones, in which order, and several at a time.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -103,15 +104,15 @@ impl FileWalk {
         let mut batch = self.batch(FIRST_BATCH, stop);
         while !batch.is_empty() {
             let next = AtomicUsize::new(0);
-            let (found, following) = thread::scope(|scope| {
+            let (mut found, following) = thread::scope(|scope| {
                 let worker = || search_some(&batch, &next, stop, new_search());
                 let workers: Vec<_> = (0..threads_for(batch.len())).map(|_| scope.spawn(worker)).collect();
                 let following = self.batch(BATCH, stop);
                 let found = workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default());
-                (in_order(found.collect(), batch.len()), following)
+                (found.collect::<BTreeMap<usize, R>>(), following)
             });
-            for (path, found) in batch.into_iter().zip(found) {
-                let Some(found) = found else { return };
+            for (index, path) in batch.into_iter().enumerate() {
+                let Some(found) = found.remove(&index) else { return };
                 if take(path, found) == Enough::Yes {
                     return;
                 }
@@ -142,14 +143,6 @@ fn search_some<R>(
             _ => return found,
         }
     }
-}
-
-fn in_order<R>(found: Vec<(usize, R)>, count: usize) -> Vec<Option<R>> {
-    let mut slots: Vec<Option<R>> = std::iter::repeat_with(|| None).take(count).collect();
-    for (index, found) in found {
-        slots[index] = Some(found);
-    }
-    slots
 }
 
 /// Ignore files may hold nonsense; that is nobody's business here.

@@ -58,6 +58,12 @@ enum TaskState {
     Ended(String),
 }
 
+impl Task {
+    fn is_running(&self) -> bool {
+        matches!(self.state, TaskState::Running { .. })
+    }
+}
+
 /// A background task that is running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
@@ -117,7 +123,7 @@ impl Tasks {
     #[must_use]
     pub fn running(&self) -> Vec<TaskInfo> {
         let table = self.table();
-        let running = table.tasks.iter().filter(|(_, task)| matches!(task.state, TaskState::Running { .. }));
+        let running = table.tasks.iter().filter(|(_, task)| task.is_running());
         running
             .map(|(&number, task)| TaskInfo {
                 id: task_id(number),
@@ -149,8 +155,7 @@ impl Tasks {
     /// Enters a command whose output goes to this file as a running task. `None` when too many are running.
     pub(crate) fn begin(&self, number: u64, command: String, output_file: PathBuf) -> Option<TaskSignals> {
         let mut table = self.table();
-        let is_running = |task: &&Task| matches!(task.state, TaskState::Running { .. });
-        if table.tasks.values().filter(is_running).count() >= RUNNING_MAX {
+        if table.tasks.values().filter(|task| task.is_running()).count() >= RUNNING_MAX {
             return None;
         }
         task_notes::note(&output_file, &command);
@@ -171,11 +176,9 @@ impl Tasks {
             }
         }
         let watcher = table.watcher.take();
-        let is_ended = |task: &Task| matches!(task.state, TaskState::Ended(_));
-        let ended = table.tasks.values().filter(|task| is_ended(task)).count();
-        if ended > ENDED_MAX {
+        let ended = table.tasks.iter().filter(|(_, task)| !task.is_running());
+        if ended.clone().count() > ENDED_MAX {
             // One that nobody was told about yet goes last.
-            let ended = table.tasks.iter().filter(|(_, task)| is_ended(task));
             let oldest = ended.min_by_key(|(number, task)| (!task.told, **number)).map(|(&number, _)| number);
             oldest.map(|number| table.tasks.remove(&number));
         }

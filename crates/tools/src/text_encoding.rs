@@ -39,7 +39,7 @@ pub(crate) enum TextEncoding {
 
 /// A character that the file's encoding does not have.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unencodable(pub(crate) char);
+pub(crate) struct UnencodableChar(pub(crate) char);
 
 impl TextEncoding {
     /// The encoding of content that begins like this.
@@ -155,7 +155,7 @@ impl TextEncoding {
     }
 
     /// The bytes of a text in this encoding, without byte order mark.
-    pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, Unencodable> {
+    pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, UnencodableChar> {
         match self {
             Self::Utf8 { .. } => Ok(Cow::Borrowed(text.as_bytes())),
             Self::Utf16 { big_endian } => {
@@ -171,7 +171,7 @@ fn utf16(big_endian: bool) -> &'static Encoding {
     if big_endian { encoding_rs::UTF_16BE } else { encoding_rs::UTF_16LE }
 }
 
-fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, Unencodable> {
+fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, UnencodableChar> {
     if text.is_ascii() && encoding.is_ascii_compatible() {
         return Ok(Cow::Borrowed(text.as_bytes()));
     }
@@ -185,7 +185,7 @@ fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'
         match result {
             EncoderResult::InputEmpty => return Ok(Cow::Owned(bytes)),
             EncoderResult::OutputFull => bytes.reserve(rest.len() * 2 + 16),
-            EncoderResult::Unmappable(character) => return Err(Unencodable(character)),
+            EncoderResult::Unmappable(character) => return Err(UnencodableChar(character)),
         }
     }
 }
@@ -236,7 +236,7 @@ mod tests {
     fn what_an_encoding_lacks_is_refused_not_replaced() {
         let latin = TextEncoding::detect(b"caf\xe9");
         assert_eq!(latin.encode("naïve"), Ok(Cow::Borrowed(&b"na\xefve"[..])));
-        assert_eq!(latin.encode("日本"), Err(Unencodable('日')));
+        assert_eq!(latin.encode("日本"), Err(UnencodableChar('日')));
         assert_eq!(latin.decode_exact(b"\x81"), Some("\u{81}".into()));
         let utf16 = TextEncoding::detect(b"\xff\xfe");
         assert_eq!(utf16.decode_exact(b"\x00\xd8"), None, "a lone surrogate");

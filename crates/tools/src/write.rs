@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput};
 
-use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
+use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::patch::{Hunk, hunks};
@@ -57,8 +57,8 @@ struct WriteOutput<'a> {
     content: Option<&'a str>,
     structured_patch: Vec<Hunk>,
     /// Null for a new file; left out when it is large.
-    #[serde(skip_serializing_if = "Original::is_large")]
-    original_file: Original<'a>,
+    #[serde(skip_serializing_if = "OriginalText::is_large")]
+    original_file: OriginalText<'a>,
 }
 
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
@@ -75,7 +75,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let parts = new.parts();
     let same = old.as_ref().filter(|old| old.bytes == parts.concat());
     let stamp = match same {
-        Some(old) => Some(old.version.into()),
+        Some(old) => Some(old.version.stamp),
         None => save_parts(&subject, old.as_ref(), &parts, cx)?,
     };
     let what = match &old {
@@ -96,7 +96,7 @@ fn output<'a>(input: &'a WriteInput, subject: &TargetFile, old: Option<&'a FileC
         file_path: subject.file_path(),
         content: (input.content.len() <= STRUCTURED_BYTES_MAX).then_some(&input.content),
         structured_patch: patch,
-        original_file: Original::new(old),
+        original_file: OriginalText::new(old),
     }
 }
 

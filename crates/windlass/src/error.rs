@@ -5,7 +5,7 @@ use windlass_config::{ConfigError, SettingsProblem, SharedFileError};
 use windlass_engine::{EngineError, SchemaError};
 use windlass_models::{ClientError, ScriptError};
 use windlass_ports::LogError;
-use windlass_sandbox::Unavailable;
+use windlass_sandbox::SandboxUnavailable;
 use windlass_session::{FindError, LeaseError, LoadError};
 
 /// Who can do something about an error.
@@ -69,7 +69,7 @@ pub enum Error {
         "{0} The settings require the sandbox, so no commands run; set sandbox.failIfUnavailable to false to run \
          them without it."
     )]
-    Sandbox(Unavailable),
+    Sandbox(SandboxUnavailable),
     /// The session cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionError),

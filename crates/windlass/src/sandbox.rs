@@ -9,7 +9,7 @@ use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
 use windlass_hooks::Confinement;
 use windlass_sandbox::{
     Arbiter, Host, Network, NetworkDestination, NetworkVerdict, ProtectedPath, Sandbox, SandboxPolicy,
-    Unavailable, guard_repositories,
+    SandboxUnavailable, guard_repositories,
 };
 
 use crate::error::Error;
@@ -29,7 +29,7 @@ pub fn must_be_there(config: &RunConfig) -> bool {
 }
 
 /// The sandbox that can be had here, whether the settings ask for it or not.
-pub fn available(config: &RunConfig) -> Result<Sandbox, Unavailable> {
+pub fn available(config: &RunConfig) -> Result<Sandbox, SandboxUnavailable> {
     check_for_sandbox()?;
     Sandbox::prepare(&policy(config))
 }

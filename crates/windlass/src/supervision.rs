@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_sandbox::{Launcher, Unavailable};
+use windlass_sandbox::{Launcher, SandboxUnavailable};
 
 /// This very program, even when its file has been replaced since.
 const SELF: &str = "/proc/self/exe";
@@ -25,11 +25,11 @@ pub(crate) fn launcher() -> Launcher {
 }
 
 /// Confined commands are started by this program inside the sandbox.
-pub(crate) fn check_for_sandbox() -> Result<(), Unavailable> {
+pub(crate) fn check_for_sandbox() -> Result<(), SandboxUnavailable> {
     if IS_READY.load(Ordering::Relaxed) {
         return Ok(());
     }
-    Err(Unavailable {
+    Err(SandboxUnavailable {
         missing: "the supervisor".into(),
         why: "this program does not supervise its commands".into(),
         advice: "Call windlass::supervise_commands first in its main function.".into(),

@@ -5,7 +5,7 @@ use super::Member;
 /// What each crate may depend on. Dependencies of tests are free: they do not ship.
 const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
-    ("git", &[]),
+    ("git", &["text"]),
     ("protocol", &[]),
     ("shell", &["text"]),
     ("sandbox", &["git", "text"]),

@@ -11,7 +11,7 @@ use windlass_protocol::{ModelEvent, replace_lone_surrogates};
 use crate::ResponseAssembler;
 
 #[derive(Deserialize)]
-struct Whole<'a> {
+struct WholeMessage<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     id: Option<&'a RawValue>,
@@ -26,7 +26,7 @@ struct Whole<'a> {
 
 /// Why an answer is not a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
+pub(crate) enum MessageError {
     /// It ends in the middle.
     Cut,
     /// It is something else.
@@ -34,14 +34,14 @@ pub(crate) enum Unreadable {
 }
 
 /// The events of a whole message, or what is wrong with it. `model` is the one that was asked.
-pub(crate) fn events(json: &str, model: Arc<str>) -> Result<VecDeque<ModelEvent>, Unreadable> {
+pub(crate) fn events(json: &str, model: Arc<str>) -> Result<VecDeque<ModelEvent>, MessageError> {
     let json = replace_lone_surrogates(json);
     let unreadable = |error: serde_json::Error| {
-        if error.is_eof() { Unreadable::Cut } else { Unreadable::Wrong(error.to_string()) }
+        if error.is_eof() { MessageError::Cut } else { MessageError::Wrong(error.to_string()) }
     };
-    let whole: Whole<'_> = serde_json::from_str(&json).map_err(unreadable)?;
+    let whole: WholeMessage<'_> = serde_json::from_str(&json).map_err(unreadable)?;
     if whole.kind != "message" {
-        return Err(Unreadable::Wrong(format!("its type is `{}`", whole.kind)));
+        return Err(MessageError::Wrong(format!("its type is `{}`", whole.kind)));
     }
     let or_null = |field: Option<&RawValue>| field.map_or("null", RawValue::get).to_owned();
     let usage = or_null(whole.usage);

@@ -114,7 +114,7 @@ fn date(text: &str) -> Option<u64> {
 }
 
 /// A moment for people: `2026-11-15 18:00 UTC`.
-pub(super) fn told(seconds: u64) -> String {
+pub(super) fn in_utc(seconds: u64) -> String {
     let (year, month, day) = time::date(seconds / DAY_S);
     let minutes = seconds % DAY_S / 60;
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
@@ -167,11 +167,11 @@ mod tests {
 
     #[test]
     fn a_moment_reads_back() {
-        assert_eq!(told(1_763_200_000), "2025-11-15 09:46 UTC");
-        assert_eq!(told(1_709_164_800), "2024-02-29 00:00 UTC");
-        assert_eq!(told(0), "1970-01-01 00:00 UTC");
+        assert_eq!(in_utc(1_763_200_000), "2025-11-15 09:46 UTC");
+        assert_eq!(in_utc(1_709_164_800), "2024-02-29 00:00 UTC");
+        assert_eq!(in_utc(0), "1970-01-01 00:00 UTC");
         for days in (0..40_000).step_by(13) {
-            let text = told(days * DAY_S + 3_600);
+            let text = in_utc(days * DAY_S + 3_600);
             assert_eq!(moment(&text), Some(days * DAY_S + 3_600), "{text}");
         }
     }

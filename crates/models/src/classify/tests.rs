@@ -1,3 +1,5 @@
+mod fixtures;
+
 use std::time::{Duration, SystemTime};
 
 use windlass_protocol::FailureClass::{self, *};

@@ -447,5 +447,4 @@ fn usual_kind(code: u16) -> &'static str {
 }
 
 #[cfg(test)]
-#[path = "expand_tests.rs"]
 mod tests;

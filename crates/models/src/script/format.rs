@@ -73,9 +73,9 @@ pub struct ScriptResponse {
     #[serde(default = "once")]
     pub repeat: u32,
     /// What the request must hold.
-    pub expect: Option<Expect>,
+    pub expect: Option<RequestCondition>,
     /// Which requests it answers; without this, those for which its turn has come.
-    pub when: Option<Expect>,
+    pub when: Option<RequestCondition>,
     /// The name of the model that answers, if it is not that of the script.
     pub model: Option<String>,
     /// What the provider says about the request.
@@ -101,8 +101,8 @@ pub struct UsageSpec {
 
 /// What a request must hold for its response to be played.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "ExpectFields")]
-pub struct Expect {
+#[serde(try_from = "ConditionFields")]
+pub struct RequestCondition {
     /// A text that the newest user message contains: in its own words or in a tool result.
     pub contains: Option<String>,
     /// A part of the name of the model that is asked.
@@ -279,15 +279,15 @@ fn default_model() -> String {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ExpectFields {
+struct ConditionFields {
     contains: Option<String>,
     model: Option<String>,
 }
 
-impl TryFrom<ExpectFields> for Expect {
+impl TryFrom<ConditionFields> for RequestCondition {
     type Error = String;
 
-    fn try_from(fields: ExpectFields) -> Result<Self, String> {
+    fn try_from(fields: ConditionFields) -> Result<Self, String> {
         if fields.contains.is_none() && fields.model.is_none() {
             return Err("expected `contains`, `model` or both".to_owned());
         }
@@ -420,5 +420,4 @@ fn raw_block(block: Value) -> Result<Value, String> {
 }
 
 #[cfg(test)]
-#[path = "format_tests.rs"]
 mod tests;

@@ -13,7 +13,7 @@ use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
 use super::expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
 use super::format::Script;
 use super::player::{RequestView, ScriptMismatch, ScriptPlayer, newest_user_text};
-use crate::anthropic::whole_answer::{self, Unreadable};
+use crate::anthropic::whole_answer::{self, MessageError};
 use crate::anthropic::{AnthropicSettings, WatchdogLimits};
 use crate::assemble::ResponseAssembler;
 use crate::classify::{ErrorBody, answer_failure, read_headers};
@@ -140,8 +140,8 @@ impl ScriptedAnswer {
         }
         let events = whole_answer::events(message, Arc::clone(&self.request.model)).map_err(|problem| {
             let (class, told) = match problem {
-                Unreadable::Cut => (FailureClass::Cut, "it broke off".to_owned()),
-                Unreadable::Wrong(told) => (FailureClass::Malformed, told),
+                MessageError::Cut => (FailureClass::Cut, "it broke off".to_owned()),
+                MessageError::Wrong(told) => (FailureClass::Malformed, told),
             };
             Failure::new(class, format!("The scripted response is not a message: {told}."))
         })?;
@@ -188,5 +188,4 @@ fn status_failure(status: &StatusError) -> Failure {
 }
 
 #[cfg(test)]
-#[path = "model_tests.rs"]
 mod tests;

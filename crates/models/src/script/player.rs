@@ -7,7 +7,7 @@ use windlass_protocol::Delivery;
 use windlass_text::shorten::shorten;
 
 use super::expand::Playback;
-use super::format::{AfterLast, Expect, Script, ScriptResponse};
+use super::format::{AfterLast, RequestCondition, Script, ScriptResponse};
 
 /// How much of a message a mismatch shows.
 const EXCERPT_CHARS_MAX: usize = 400;
@@ -39,7 +39,7 @@ pub struct RequestView {
 
 /// The turn of one request.
 #[derive(Clone, Debug)]
-pub struct Play<'a> {
+pub struct ScriptTurn<'a> {
     script: &'a Script,
     /// The place of the response in the order, counted from 0; `None` for a response with a condition.
     pub number: Option<usize>,
@@ -119,7 +119,7 @@ impl ScriptPlayer {
     }
 
     /// The turn of the next request. `asked` is called only if the script looks at requests.
-    pub fn next(&self, asked: impl FnOnce() -> RequestView) -> Result<Play<'_>, ScriptMismatch> {
+    pub fn next(&self, asked: impl FnOnce() -> RequestView) -> Result<ScriptTurn<'_>, ScriptMismatch> {
         let asked = self.script.looks_at_requests().then(asked).unwrap_or_default();
         let mut position = self.lock();
         if let Some(play) = self.conditional(&mut position, &asked) {
@@ -133,11 +133,11 @@ impl ScriptPlayer {
             check(expect, &asked, number)?;
         }
         let label = (number + 1).to_string();
-        Ok(Play { script: &self.script, number: Some(number), response, label, before: number })
+        Ok(ScriptTurn { script: &self.script, number: Some(number), response, label, before: number })
     }
 
     /// The first response whose condition fits and that is not used up.
-    fn conditional(&self, position: &mut Position, asked: &RequestView) -> Option<Play<'_>> {
+    fn conditional(&self, position: &mut Position, asked: &RequestView) -> Option<ScriptTurn<'_>> {
         for (place, response) in self.script.responses.iter().enumerate() {
             let Some(when) = &response.when else { continue };
             let given = position.conditional.get_mut(place)?;
@@ -146,7 +146,7 @@ impl ScriptPlayer {
                 *given += 1;
                 let label = format!("w{}_{given}", place + 1);
                 let before = position.in_order;
-                return Some(Play { script: &self.script, number: None, response, label, before });
+                return Some(ScriptTurn { script: &self.script, number: None, response, label, before });
             }
         }
         None
@@ -157,7 +157,7 @@ impl ScriptPlayer {
     }
 }
 
-impl Play<'_> {
+impl ScriptTurn<'_> {
     /// What is to be played.
     #[must_use]
     pub fn playback(&self, delivery: Delivery) -> Playback {
@@ -172,7 +172,7 @@ impl Play<'_> {
 }
 
 /// Checks a request against what the script says about it.
-fn check(expect: &Expect, asked: &RequestView, number: usize) -> Result<(), ScriptMismatch> {
+fn check(expect: &RequestCondition, asked: &RequestView, number: usize) -> Result<(), ScriptMismatch> {
     if let Some(expected) = expect.model.as_ref().filter(|part| !asked.model.contains(*part)) {
         let (expected, found) = (expected.clone(), asked.model.clone());
         return Err(ScriptMismatch::UnexpectedModel { expected, found, number });

@@ -3,7 +3,9 @@
 use std::fs;
 use std::net::TcpListener;
 
-use windlass_sandbox::{Arbiter, Choice, CommandStatus, Exceptions, Network, NetworkVerdict, ProtectedPath};
+use windlass_sandbox::{
+    Arbiter, BackendChoice, CommandStatus, Exceptions, Network, NetworkVerdict, ProtectedPath,
+};
 
 use crate::world::World;
 use crate::{BOTH, Case, case};
@@ -25,7 +27,7 @@ fn check(world: &World, script: &str, sentence: &str) {
     assert_eq!(limits.contains(sentence), is_refused, "{script}: {output}\n{limits}");
 }
 
-fn writing(backend: Choice) {
+fn writing(backend: BackendChoice) {
     let world = World::new(backend);
     let limits = world.sandbox().limits();
     let project = world.path("project");
@@ -35,7 +37,7 @@ fn writing(backend: Choice) {
     world.check("echo a > new && echo b > \"$TMPDIR/new\" && cat new \"$TMPDIR/new\"", "a\nb\n");
 }
 
-fn protected(backend: Choice) {
+fn protected(backend: BackendChoice) {
     let mut world = World::new(backend);
     let project = world.path("project");
     fs::create_dir_all(project.join(".git/refs")).unwrap();
@@ -53,14 +55,14 @@ fn protected(backend: Choice) {
     check(&world, "mv Makefile other", &closed);
     check(&world, "touch .git/index.lock2", "Git can read and not commit.");
     world.check("echo x >> README && echo y > src/new && mv src/new src/newer && cat src/newer", "y\n");
-    if backend == Choice::Landlock {
+    if backend == BackendChoice::Landlock {
         world.policy.exceptions = Exceptions::Reported;
         check(&world, "echo x > .envrc", "Protected files in there cannot be changed");
         check(&world, "touch new3", &closed);
     }
 }
 
-fn hidden(backend: Choice) {
+fn hidden(backend: BackendChoice) {
     let mut world = World::new(backend);
     check(&world, "cat $HOME/.ssh/key", "Credentials and other hidden files cannot be read.");
     // A secret inside a writable directory closes that directory where only grants can be given.
@@ -72,7 +74,7 @@ fn hidden(backend: Choice) {
     world.check_refused(&["cat secret"]);
 }
 
-fn network(backend: Choice) {
+fn network(backend: BackendChoice) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
@@ -90,7 +92,7 @@ fn network(backend: Choice) {
     }
 }
 
-fn failure(backend: Choice) {
+fn failure(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&[ProtectedPath::new(".envrc")]);
     world.policy.network = Network::Proxied(Arbiter::new(|_| async { NetworkVerdict::Allow }));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use windlass_sandbox::{Choice, CommandStatus, ProtectedPath, ShellJob};
+use windlass_sandbox::{BackendChoice, CommandStatus, ProtectedPath, ShellJob};
 
 use crate::world::{World, run};
 use crate::{BOTH, Case, NAMESPACES, case};
@@ -22,7 +22,7 @@ pub(crate) const CASES: &[Case] = &[
     case("the_environment_names_nothing_outside", BOTH, environment),
 ];
 
-fn only_the_project(backend: Choice) {
+fn only_the_project(backend: BackendChoice) {
     let world = World::new(backend);
     world.check(
         "echo a > new && mkdir -p d/e && echo b >> src/file && mv src/file d/e/ && rm -r src && cat d/e/file new \
@@ -59,7 +59,7 @@ fn only_the_project(backend: Choice) {
 }
 
 /// Landlock knows nothing of these.
-fn metadata_outside_stays(backend: Choice) {
+fn metadata_outside_stays(backend: BackendChoice) {
     let world = World::new(backend);
     world.check_refused(&[
         "chmod 777 $OUT/file",
@@ -70,7 +70,7 @@ fn metadata_outside_stays(backend: Choice) {
     ]);
 }
 
-fn links_do_not_lead_out(backend: Choice) {
+fn links_do_not_lead_out(backend: BackendChoice) {
     let world = World::new(backend);
     symlink("../outside", world.path("project/out")).unwrap();
     symlink("../outside/file", world.path("project/file")).unwrap();
@@ -88,7 +88,7 @@ fn links_do_not_lead_out(backend: Choice) {
     ]);
 }
 
-fn place_inside_another(backend: Choice) {
+fn place_inside_another(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/deep/cache")).unwrap();
     fs::create_dir_all(world.path("project/deeper")).unwrap();
@@ -99,7 +99,7 @@ fn place_inside_another(backend: Choice) {
     }
     world.check("echo x > deep/cache/new; cat deep/cache/new", "x\n");
     world.check_refused(&["echo x > deeper/cache/new", "echo x > $OUT/below/file"]);
-    if backend == Choice::Bubblewrap {
+    if backend == BackendChoice::Bubblewrap {
         world.check_refused(&["mv deep away", "rm -r deep", "mv deep/cache away"]);
     }
 }
@@ -109,7 +109,7 @@ fn any_opens(list: &str) -> String {
     format!("{list} | perl -ne 'chomp; open(F, \">>\", $_) and $found = 1; END {{ exit !$found }}'")
 }
 
-fn process_file_system(backend: Choice) {
+fn process_file_system(backend: BackendChoice) {
     let world = World::new(backend);
     world.check_refused(&[
         "echo x > /proc/self/root$OUT/new",
@@ -142,7 +142,7 @@ fn process_file_system(backend: Choice) {
 }
 
 /// Root owns these, and needs no capability to read what it owns.
-fn system_passwords(backend: Choice) {
+fn system_passwords(backend: BackendChoice) {
     let world = World::new(backend);
     assert!(fs::metadata("/etc/shadow").is_ok(), "there is a file to be read");
     world.check("[ -n \"$(cat /etc/passwd)\" ] && echo read", "read\n");
@@ -157,7 +157,7 @@ fn system_passwords(backend: Choice) {
     ]);
 }
 
-fn credentials(backend: Choice) {
+fn credentials(backend: BackendChoice) {
     let mut world = World::new(backend);
     symlink("home/.ssh", world.path("alias")).unwrap();
     fs::create_dir_all(world.path("vault/aws")).unwrap();
@@ -190,7 +190,7 @@ fn credentials(backend: Choice) {
     ]);
 }
 
-fn open_inside_hidden(backend: Choice) {
+fn open_inside_hidden(backend: BackendChoice) {
     let mut world = World::new(backend);
     for name in ["home/.ssh/public", "home/.ssh/work"] {
         fs::create_dir_all(world.path(name)).unwrap();
@@ -208,7 +208,7 @@ fn open_inside_hidden(backend: Choice) {
     ]);
 }
 
-fn devices(backend: Choice) {
+fn devices(backend: BackendChoice) {
     let world = World::new(backend);
     world.check(
         "echo x > /dev/null && head -c 3 /dev/zero | wc -c && [ -n \"$(head -c 8 /dev/urandom | od)\" ]",
@@ -225,7 +225,7 @@ fn devices(backend: Choice) {
     ]);
 }
 
-fn tracked_and_sourced(backend: Choice) {
+fn tracked_and_sourced(backend: BackendChoice) {
     let world = World::new(backend);
     fs::write(world.path("outside/env"), "export FROM_FILE=yes\n").unwrap();
     let job = ShellJob {
@@ -245,7 +245,7 @@ fn tracked_and_sourced(backend: Choice) {
     }
 }
 
-fn environment(backend: Choice) {
+fn environment(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&[ProtectedPath::new(".mcp.json")]);
     let mut job =

@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use libtest_mimic::{Arguments, Trial};
-use windlass_sandbox::{Choice, Sandbox};
+use windlass_sandbox::{BackendChoice, Sandbox};
 use world::World;
 
 /// A user without any rights, and its group.
@@ -27,15 +27,15 @@ const NOBODY: u32 = 65534;
 /// Something that must hold, and where.
 struct Case {
     name: &'static str,
-    on: &'static [Choice],
-    run: fn(Choice),
+    on: &'static [BackendChoice],
+    run: fn(BackendChoice),
 }
 
-const BOTH: &[Choice] = &[Choice::Bubblewrap, Choice::Landlock];
-const NAMESPACES: &[Choice] = &[Choice::Bubblewrap];
-const LANDLOCK: &[Choice] = &[Choice::Landlock];
+const BOTH: &[BackendChoice] = &[BackendChoice::Bubblewrap, BackendChoice::Landlock];
+const NAMESPACES: &[BackendChoice] = &[BackendChoice::Bubblewrap];
+const LANDLOCK: &[BackendChoice] = &[BackendChoice::Landlock];
 
-const fn case(name: &'static str, on: &'static [Choice], run: fn(Choice)) -> Case {
+const fn case(name: &'static str, on: &'static [BackendChoice], run: fn(BackendChoice)) -> Case {
     Case { name, on, run }
 }
 
@@ -82,16 +82,16 @@ fn trials() -> Vec<Trial> {
     trials
 }
 
-fn word(backend: Choice) -> &'static str {
-    if backend == Choice::Landlock { "landlock" } else { "bubblewrap" }
+fn word(backend: BackendChoice) -> &'static str {
+    if backend == BackendChoice::Landlock { "landlock" } else { "bubblewrap" }
 }
 
-fn choice(word: &str) -> Choice {
-    if word == "landlock" { Choice::Landlock } else { Choice::Bubblewrap }
+fn choice(word: &str) -> BackendChoice {
+    if word == "landlock" { BackendChoice::Landlock } else { BackendChoice::Bubblewrap }
 }
 
 /// Runs a case in a process of its own, as the user.
-fn start_case(backend: Choice, user: &str, name: &str) {
+fn start_case(backend: BackendChoice, user: &str, name: &str) {
     let mut command = Command::new("/proc/self/exe");
     command.args(["case", word(backend), name]).current_dir("/");
     if user == "nobody" {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use windlass_sandbox::{
-    Arbiter, Choice, CommandStatus, Host, Network, NetworkDestination, NetworkVerdict, Sandbox,
+    Arbiter, BackendChoice, CommandStatus, Host, Network, NetworkDestination, NetworkVerdict, Sandbox,
 };
 
 use crate::world::World;
@@ -43,7 +43,7 @@ fn listening() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-fn nobody_is_reached(backend: Choice) {
+fn nobody_is_reached(backend: BackendChoice) {
     let world = World::new(backend);
     let (port, count) = listening();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -75,7 +75,7 @@ fn perl(expression: &str) -> String {
     format!("perl -MSocket -e 'exit(({expression}) ? 0 : 1)'")
 }
 
-fn sockets_of_others(backend: Choice) {
+fn sockets_of_others(backend: BackendChoice) {
     let mut world = World::new(backend);
     let path = world.path("project/socket");
     let _by_path = UnixListener::bind(&path).unwrap();
@@ -103,7 +103,7 @@ fn sockets_of_others(backend: Choice) {
     // With an open network, names are shared unless something else closes them.
     world.policy.network = Network::Open;
     world.check_refused(&[&to_name]);
-    if backend == Choice::Bubblewrap {
+    if backend == BackendChoice::Bubblewrap {
         world.policy.unix_sockets = true;
         match Sandbox::prepare(&world.policy) {
             Ok(_) => world.check_refused(&[&to_name]),
@@ -112,7 +112,7 @@ fn sockets_of_others(backend: Choice) {
     }
 }
 
-fn open_network(backend: Choice) {
+fn open_network(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.network = Network::Open;
     let (port, count) = listening();
@@ -121,7 +121,7 @@ fn open_network(backend: Choice) {
     world.check_refused(&[&perl("socket(S, 40, SOCK_STREAM, 0)"), &perl("socket(S, 16, SOCK_RAW, 9)")]);
 }
 
-fn unix_sockets_inside(backend: Choice) {
+fn unix_sockets_inside(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.unix_sockets = true;
     let script = perl(
@@ -131,14 +131,14 @@ fn unix_sockets_inside(backend: Choice) {
     world.check(&script, "");
 }
 
-fn no_unix_sockets(backend: Choice) {
+fn no_unix_sockets(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.unix_sockets = true;
     let unavailable = Sandbox::prepare(&world.policy).unwrap_err();
     assert!(unavailable.to_string().contains("Unix sockets"), "{unavailable}");
 }
 
-fn proxied_is_off(backend: Choice) {
+fn proxied_is_off(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.proxied(Arbiter::new(|_| async { NetworkVerdict::AllowLiterally }));
     let (port, count) = listening();
@@ -188,7 +188,7 @@ fn has_curl() -> bool {
     found
 }
 
-fn proxy_lets_through(backend: Choice) {
+fn proxy_lets_through(backend: BackendChoice) {
     if !has_curl() {
         return;
     }
@@ -217,7 +217,7 @@ fn proxy_lets_through(backend: Choice) {
     assert_eq!(refused, expected);
 }
 
-fn proxy_looks_at_addresses(backend: Choice) {
+fn proxy_looks_at_addresses(backend: BackendChoice) {
     if !has_curl() {
         return;
     }
@@ -240,7 +240,7 @@ fn proxy_looks_at_addresses(backend: Choice) {
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
-fn proxy_is_the_only_way(backend: Choice) {
+fn proxy_is_the_only_way(backend: BackendChoice) {
     let mut world = World::new(backend);
     let (port, count) = listening();
     world.proxied(only("localhost"));
@@ -263,7 +263,7 @@ fn proxy_is_the_only_way(backend: Choice) {
 const ELSEWHERE: &str = "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/latest/meta-data/\r\n\
                              Content-Length: 0\r\nConnection: close\r\n\r\n";
 
-fn redirect(backend: Choice) {
+fn redirect(backend: BackendChoice) {
     if !has_curl() {
         return;
     }

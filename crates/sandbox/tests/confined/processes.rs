@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Choice, CommandStatus, ShellProcess};
+use windlass_sandbox::{BackendChoice, CommandStatus, ShellProcess};
 
 use crate::world::{World, block_on, supervised};
 use crate::{BOTH, Case, NAMESPACES, case, word};
@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
     case("other_processes_cannot_be_seen", NAMESPACES, not_seen),
 ];
 
-fn no_privileges(backend: Choice) {
+fn no_privileges(backend: BackendChoice) {
     let world = World::new(backend);
     world.check(
         "grep -E '^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'; ulimit -c",
@@ -52,7 +52,7 @@ fn no_privileges(backend: Choice) {
     ]);
 }
 
-fn no_descriptor(backend: Choice) {
+fn no_descriptor(backend: BackendChoice) {
     let leak = fs::File::open("/").unwrap();
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let world = World::new(backend);
@@ -85,7 +85,7 @@ const REFUSED: [libc::c_long; 16] = [
     libc::SYS_pidfd_getfd,
 ];
 
-fn system_calls(backend: Choice) {
+fn system_calls(backend: BackendChoice) {
     let world = World::new(backend);
     let refused = format!("-1 {}\n", libc::EPERM);
     let missing = format!("-1 {}\n", libc::ENOSYS);
@@ -113,7 +113,7 @@ fn system_calls(backend: Choice) {
     }
 }
 
-fn other_processes(backend: Choice) {
+fn other_processes(backend: BackendChoice) {
     let world = World::new(backend);
     let mut victim = Command::new("sleep").arg("60").spawn().unwrap();
     let pid = victim.id();
@@ -136,7 +136,7 @@ fn other_processes(backend: Choice) {
     victim.wait().unwrap();
 }
 
-fn siblings(backend: Choice) {
+fn siblings(backend: BackendChoice) {
     let world = World::new(backend);
     let trace = call(libc::SYS_ptrace, "16, $ENV{P}, 0, 0");
     world.check(&format!("sleep 30 & export P=$!; {trace}; kill $P"), &format!("-1 {}\n", libc::EPERM));
@@ -177,7 +177,7 @@ fn daemons_script(time: &str) -> String {
     )
 }
 
-fn daemons(backend: Choice) {
+fn daemons(backend: BackendChoice) {
     let world = World::new(backend);
     let time = own_time();
     block_on(async {
@@ -185,7 +185,7 @@ fn daemons(backend: Choice) {
         let ShellProcess { mut output, mut exit, tree } = process;
         assert_eq!(exit.recv().await.status, CommandStatus::Code(0));
         assert_eq!(output.read_u8().await.unwrap(), b'u');
-        if backend == Choice::Landlock {
+        if backend == BackendChoice::Landlock {
             wait_for(&time, 4);
         }
         tree.stop().await;
@@ -202,7 +202,7 @@ fn daemons(backend: Choice) {
     });
 }
 
-fn deaf_and_polite(backend: Choice) {
+fn deaf_and_polite(backend: BackendChoice) {
     let world = World::new(backend);
     let end = |script: &str| {
         block_on(async {
@@ -226,7 +226,7 @@ fn deaf_and_polite(backend: Choice) {
 }
 
 /// Starts a command in a sandbox, says that it runs, and waits to be killed.
-pub(crate) fn engine(backend: Choice, time: &str) {
+pub(crate) fn engine(backend: BackendChoice, time: &str) {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let world = World::new(backend);
     block_on(async {
@@ -238,7 +238,7 @@ pub(crate) fn engine(backend: Choice, time: &str) {
     });
 }
 
-fn engine_is_killed(backend: Choice) {
+fn engine_is_killed(backend: BackendChoice) {
     let time = own_time();
     let mut command = Command::new("/proc/self/exe");
     let mut engine = command.args(["engine", word(backend), &time]).stdout(Stdio::piped()).spawn().unwrap();
@@ -252,7 +252,7 @@ fn engine_is_killed(backend: Choice) {
     fs::remove_dir_all(Path::new(line.trim())).unwrap();
 }
 
-fn flood(backend: Choice) {
+fn flood(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.limits.processes = 40;
     if world.sandbox().report().contains("process limit: none") {
@@ -280,7 +280,7 @@ fn flood(backend: Choice) {
     world.check("echo still works", "still works\n");
 }
 
-fn not_seen(backend: Choice) {
+fn not_seen(backend: BackendChoice) {
     let world = World::new(backend);
     let (output, _) = world.run("ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm; echo $$");
     let lines: Vec<&str> = output.lines().collect();

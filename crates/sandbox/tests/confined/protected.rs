@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Choice, CommandStatus, Exceptions, ProtectedPath, ShellProcess};
+use windlass_sandbox::{BackendChoice, CommandStatus, Exceptions, ProtectedPath, ShellProcess};
 
 use crate::world::{World, block_on, finish, supervised};
 use crate::{BOTH, Case, LANDLOCK, NAMESPACES, case};
@@ -87,7 +87,7 @@ fn check_attacks(world: &World) {
     world.check_refused(&attacks.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-fn what_is_there_stays(backend: Choice) {
+fn what_is_there_stays(backend: BackendChoice) {
     let mut world = World::new(backend);
     for &(name, is_directory) in NAMES {
         let path = world.path("project").join(name);
@@ -106,7 +106,7 @@ fn what_is_there_stays(backend: Choice) {
         "cat .git/config .vscode/inner; echo a >> src/file; echo b > src/new; cat src/new",
         "before\nbefore\nb\n",
     );
-    if backend == Choice::Bubblewrap {
+    if backend == BackendChoice::Bubblewrap {
         world.check(
             "echo a > .git/index; echo b > .claude/notes; echo c > new; mv new .claude/; ls .claude",
             "agents\nnew\nnotes\nsettings.json\n",
@@ -114,7 +114,7 @@ fn what_is_there_stays(backend: Choice) {
     }
 }
 
-fn what_is_missing(backend: Choice) {
+fn what_is_missing(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&names());
     check_attacks(&world);
@@ -124,7 +124,7 @@ fn what_is_missing(backend: Choice) {
     world.check("echo a > src/new; cat src/new", "a\n");
 }
 
-fn nothing_is_left(backend: Choice) {
+fn nothing_is_left(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&names());
     world.git("project", &["init", "-q", "src"]);
@@ -140,7 +140,7 @@ fn nothing_is_left(backend: Choice) {
     world.check("cat src/.mcp.json 2>&1 | sed 's/.*: //'", "Is a directory\n");
 }
 
-fn directory_above(backend: Choice) {
+fn directory_above(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/.git/hooks")).unwrap();
     fs::create_dir_all(world.path("project/a/b/c")).unwrap();
@@ -165,7 +165,7 @@ fn directory_above(backend: Choice) {
     assert!(world.path("project/.git/hooks").is_dir() && world.path("project/a/b/c").is_dir());
 }
 
-fn links(backend: Choice) {
+fn links(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/config/hooks")).unwrap();
     fs::write(world.path("project/config/settings.json"), "{}").unwrap();
@@ -204,7 +204,7 @@ fn links(backend: Choice) {
 }
 
 /// What stands in for a missing path must stay as long as anybody needs it.
-fn two_commands(backend: Choice) {
+fn two_commands(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&[ProtectedPath::new(".vscode"), ProtectedPath::new(".mcp.json")]);
     block_on(async {
@@ -228,7 +228,7 @@ fn two_commands(backend: Choice) {
 }
 
 /// They start and end all the time, and each needs what the others make and remove.
-fn many_commands(backend: Choice) {
+fn many_commands(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&[
         ProtectedPath::new(".vscode"),
@@ -256,7 +256,7 @@ fn many_commands(backend: Choice) {
     }
 }
 
-fn reported_exceptions(backend: Choice) {
+fn reported_exceptions(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.protect(&[ProtectedPath::new(".vscode")]);
     world.policy.exceptions = Exceptions::Reported;
@@ -265,18 +265,18 @@ fn reported_exceptions(backend: Choice) {
     world.check("echo new > new && cat new", "new\n");
 }
 
-fn readable_inside(backend: Choice) {
+fn readable_inside(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/vendor/lib")).unwrap();
     world.policy.readable.push(world.path("project/vendor"));
     world.policy.readable.push(world.path("project/not-there"));
     world.check_refused(&["echo x > vendor/new", "mkdir vendor/lib/new", "mv vendor away", "rm -r vendor"]);
-    if backend == Choice::Bubblewrap {
+    if backend == BackendChoice::Bubblewrap {
         world.check("mkdir not-there; ls", "not-there\nsrc\nvendor\n");
     }
 }
 
-fn secret_inside(backend: Choice) {
+fn secret_inside(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::write(world.path("project/.env"), "secret").unwrap();
     world.policy.hidden.push(world.path("project/.env"));

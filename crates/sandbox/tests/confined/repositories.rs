@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use windlass_sandbox::{Choice, CommandStatus, guard_repositories};
+use windlass_sandbox::{BackendChoice, CommandStatus, guard_repositories};
 
 use crate::world::World;
 use crate::{Case, NAMESPACES, case};
@@ -57,7 +57,7 @@ fn work_in(world: &World, directory: &str) {
     world.check_refused(&tricks.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-fn repository(backend: Choice) {
+fn repository(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::remove_dir_all(world.path("project/src")).unwrap();
     world.git("project", &["init", "-q"]);
@@ -66,7 +66,7 @@ fn repository(backend: Choice) {
     assert!(!world.path("project/.git/commondir").exists());
 }
 
-fn linked(backend: Choice) {
+fn linked(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.git("", &["init", "-q", "main"]);
     world.git("main", &["commit", "-q", "--allow-empty", "-m", "one"]);
@@ -77,7 +77,7 @@ fn linked(backend: Choice) {
     world.check_refused(&["echo x > $ROOT/main/file", "rm -rf $ROOT/main/.git/hooks"]);
 }
 
-fn several(backend: Choice) {
+fn several(backend: BackendChoice) {
     let mut world = World::new(backend);
     for name in ["project/one", "project/group/two"] {
         world.git("", &["init", "-q", name]);
@@ -90,7 +90,7 @@ fn several(backend: Choice) {
 }
 
 /// It lies deeper than repositories are looked for.
-fn pointed_to(backend: Choice) {
+fn pointed_to(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/a/b/c/d/e/f")).unwrap();
     world.git("project", &["init", "-q", "--separate-git-dir", "a/b/c/d/e/f/real", "."]);
@@ -109,7 +109,7 @@ fn pointed_to(backend: Choice) {
     ]);
 }
 
-fn plain(backend: Choice) {
+fn plain(backend: BackendChoice) {
     let mut world = World::new(backend);
     guard(&mut world, "project");
     world.check_refused(&["git init", "mkdir .git", "echo x > HEAD", "echo x > .git/config"]);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_sandbox::{
-    Barrier, Bounds, Choice, CommandStatus, LaunchError, Launcher, ProgramInput, ProgramJob, Sandbox,
-    SandboxPolicy, run_command,
+    BackendChoice, Barrier, CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramInput, ProgramJob,
+    Sandbox, SandboxPolicy, run_command,
 };
 
 use crate::world::{World, block_on, run, supervised};
@@ -34,7 +34,7 @@ fn script(world: &World, name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn without_program(backend: Choice) {
+fn without_program(backend: BackendChoice) {
     let mut world = World::new(backend);
     let refused = |world: &World| Sandbox::prepare(&world.policy).unwrap_err();
     world.policy.bwrap = Some("/nowhere/bwrap".into());
@@ -56,7 +56,7 @@ fn without_program(backend: Choice) {
         ("the right to create namespaces", "no namespaces")
     );
     // The weaker way is taken only when that is allowed, and the report says why it was.
-    world.policy.backend = Choice::Best;
+    world.policy.backend = BackendChoice::Best;
     match Sandbox::prepare(&world.policy) {
         Ok(sandbox) => {
             assert!(sandbox.backend() == "landlock" && sandbox.is_reduced());
@@ -73,8 +73,8 @@ fn without_program(backend: Choice) {
 }
 
 /// A program that succeeds whatever it is given makes no namespaces.
-fn other_program(_: Choice) {
-    let mut world = World::new(Choice::Bubblewrap);
+fn other_program(_: BackendChoice) {
+    let mut world = World::new(BackendChoice::Bubblewrap);
     let truth = ["/bin/true", "/usr/bin/true"].into_iter().find(|path| Path::new(path).exists()).unwrap();
     world.policy.bwrap = Some(truth.into());
     let unavailable = Sandbox::prepare(&world.policy).unwrap_err();
@@ -84,7 +84,7 @@ fn other_program(_: Choice) {
 /// Runs what it is given after the double dash, and confines nothing.
 const FALSE_PROGRAM: &str = "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap 1 && exit\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n";
 
-fn false_program(backend: Choice) {
+fn false_program(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.bwrap = Some(script(&world, "outside/bwrap", FALSE_PROGRAM));
     let (output, exit) = world.run("echo ran; touch $OUT/new");
@@ -93,7 +93,7 @@ fn false_program(backend: Choice) {
     assert!(!world.path("outside/new").exists());
 }
 
-fn failures_are_told(backend: Choice) {
+fn failures_are_told(backend: BackendChoice) {
     let world = World::new(backend);
     let check = |job: &windlass_sandbox::ShellJob, expected: &str| {
         let (output, exit) = run(job);
@@ -104,7 +104,7 @@ fn failures_are_told(backend: Choice) {
             "{reason}"
         );
     };
-    if backend == Choice::Bubblewrap {
+    if backend == BackendChoice::Bubblewrap {
         let mut world = World::new(backend);
         world.policy.bwrap = Some(world.path("outside/bwrap"));
         fs::copy("/usr/bin/bwrap", world.path("outside/bwrap")).unwrap();
@@ -137,7 +137,7 @@ fn world_with_hidden(world: &World) -> Sandbox {
     Sandbox::prepare(&policy).unwrap()
 }
 
-fn every_barrier(backend: Choice) {
+fn every_barrier(backend: BackendChoice) {
     let sandbox = World::new(backend).sandbox();
     let barriers: Vec<Barrier> = sandbox.active_barriers().iter().map(|barrier| barrier.barrier).collect();
     assert_eq!(
@@ -158,12 +158,12 @@ fn every_barrier(backend: Choice) {
     assert_eq!(report.lines().next().unwrap().contains("(reduced)"), sandbox.is_reduced());
     let is_reported = |barrier: &Barrier| report.contains(&format!("\n  {}: ", barrier.name()));
     assert!(barriers.iter().all(is_reported), "{report}");
-    if backend == Choice::Landlock {
+    if backend == BackendChoice::Landlock {
         assert!(sandbox.is_reduced(), "{report}");
     }
 }
 
-fn programs(backend: Choice) {
+fn programs(backend: BackendChoice) {
     let world = World::new(backend);
     let job = ProgramJob {
         argv: ["sh", "-c", "cat; echo err >&2; echo x > \"$OUT/new\"; exit 4"].map(OsString::from).to_vec(),
@@ -175,7 +175,8 @@ fn programs(backend: Choice) {
         input: ProgramInput::Pipe,
         sandbox: Some(world.sandbox()),
     };
-    let bounds = Bounds { time: std::time::Duration::from_secs(20), output_bytes: 100, error_bytes: 1000 };
+    let bounds =
+        ProgramBounds { time: std::time::Duration::from_secs(20), output_bytes: 100, error_bytes: 1000 };
     let finished = block_on(supervised().run(&job, b"input\n", bounds)).unwrap();
     assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(4));
     assert_eq!(finished.output.bytes, b"input\n");
@@ -186,7 +187,7 @@ fn programs(backend: Choice) {
     assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::ENOENT));
 }
 
-fn own_temp(backend: Choice) {
+fn own_temp(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.temp = None;
     let sandbox = world.sandbox();
@@ -205,13 +206,13 @@ pub(crate) fn terminal(project: &str, script: &str) {
     let mut policy = SandboxPolicy::new(vec![project.into()], "/nonexistent".as_ref());
     if let Some(bwrap) = std::env::var_os("TEST_BWRAP") {
         policy.bwrap = Some(bwrap.into());
-        policy.backend = Choice::Bubblewrap;
+        policy.backend = BackendChoice::Bubblewrap;
     }
     let argv = ["sh", "-c", script].map(OsString::from).to_vec();
     std::process::exit(run_command(&policy, argv, std::env::vars_os().collect()));
 }
 
-fn at_a_terminal(backend: Choice) {
+fn at_a_terminal(backend: BackendChoice) {
     let world = World::new(backend);
     let check = |script: &str, code: i32, output: &str, errors: &str| {
         let mut command = Command::new("/proc/self/exe");
@@ -233,7 +234,7 @@ fn at_a_terminal(backend: Choice) {
     assert!(world.path("project/new").exists() && !world.path("outside/new").exists());
 }
 
-fn limits(backend: Choice) {
+fn limits(backend: BackendChoice) {
     let mut world = World::new(backend);
     world.policy.limits.open_files = 64;
     world.policy.limits.file_bytes = Some(8192);
@@ -243,7 +244,7 @@ fn limits(backend: Choice) {
     );
 }
 
-fn without_supervisor(backend: Choice) {
+fn without_supervisor(backend: BackendChoice) {
     let job = World::new(backend).job("echo ran");
     match block_on(async { Launcher::direct().start(&job).map(drop) }) {
         Err(LaunchError::NeedsSupervisor) => {}

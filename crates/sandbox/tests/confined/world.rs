@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tokio::io::AsyncReadExt;
 use windlass_sandbox::{
-    Choice, CommandStatus, Exit, Launcher, Network, ProtectedPath, Sandbox, SandboxPolicy, ShellJob,
+    BackendChoice, CommandStatus, Exit, Launcher, Network, ProtectedPath, Sandbox, SandboxPolicy, ShellJob,
     ShellProcess,
 };
 
@@ -19,7 +19,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(backend: Choice) -> Self {
+    pub(crate) fn new(backend: BackendChoice) -> Self {
         let dir = tempfile::Builder::new().prefix("world-").tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         for name in ["project/src", "outside/below", "home/.ssh", "temp"] {

@@ -12,11 +12,12 @@ use windlass_protocol::{
     PlainCommand, UNKNOWN_TEXT, WrittenPath,
 };
 use windlass_shell::{Analysis, Effect, Handed, Listed, NameEnd, Only, Place, Word, analyse};
+use windlass_text::paths::clean;
 
 use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
 use super::{changes, piped_names, relinked_paths};
 use crate::git_directory::{git_directories, is_guide_of_git};
-use crate::paths::{clean, resolve};
+use crate::paths::resolve;
 
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];

@@ -4,8 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use windlass_protocol::{PathFact, PathNaming, WrittenPath};
+use windlass_text::paths::clean;
 
-use crate::paths::{Lookup, clean};
+use crate::paths::PathLookup;
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
 pub(super) const NAMES_MAX: usize = 256;
@@ -18,12 +19,12 @@ pub(super) struct DiskNames {
     pub(super) entries: usize,
     /// Whether a pattern may stand for other names than those it was found to stand for.
     is_unsure: bool,
-    lookup: Lookup,
+    lookup: PathLookup,
 }
 
 impl DiskNames {
     pub(super) fn new() -> Self {
-        Self { entries: ENTRIES_MAX, is_unsure: false, lookup: Lookup::default() }
+        Self { entries: ENTRIES_MAX, is_unsure: false, lookup: PathLookup::default() }
     }
 
     /// What a path is, or may be.

@@ -67,7 +67,7 @@ pub(crate) fn encode(
     let ranges: Vec<_> = changes.iter().map(|change| change.range.clone()).collect();
     let Some(ranges) = view.body_ranges(&ranges) else {
         return Err(format!(
-            "Not changed: {} is {}, and the position in bytes is not certain. TextChange it with a command \
+            "Not changed: {} is {}, and the position in bytes is not certain. Change it with a command \
              through Bash.",
             subject.shown,
             content.encoding.name()

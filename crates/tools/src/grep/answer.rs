@@ -13,6 +13,7 @@ use crate::search_files::Enough;
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 
 /// The entries that are returned, out of all there are.
+#[derive(Default)]
 pub(super) struct ResultPage {
     pub(super) lines: Vec<String>,
     /// Whether entries follow.
@@ -26,7 +27,7 @@ pub(super) struct ResultPage {
 
 impl ResultPage {
     pub(super) fn new(limit: u64, offset: u64) -> Self {
-        Self { lines: Vec::new(), more: false, limit, offset, before: offset, bytes: 0 }
+        Self { limit, offset, before: offset, ..Self::default() }
     }
 
     /// Passes over entries that come before the page; tells how many of these did.
@@ -66,6 +67,7 @@ impl ResultPage {
 }
 
 /// Everything a search came to.
+#[derive(Default)]
 pub(super) struct GrepMatches {
     pub(super) mode: OutputMode,
     pub(super) page: ResultPage,
@@ -100,19 +102,6 @@ struct GrepOutput<'a> {
 }
 
 impl GrepMatches {
-    pub(super) fn new(mode: OutputMode, page: ResultPage) -> Self {
-        Self {
-            mode,
-            page,
-            files: 0,
-            matches: 0,
-            unreadable: 0,
-            too_large: 0,
-            named_binary: false,
-            late: false,
-        }
-    }
-
     pub(super) fn answer(self, timeout: Duration) -> ToolOutput {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();

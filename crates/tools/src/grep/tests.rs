@@ -276,7 +276,7 @@ async fn a_search_can_be_cancelled_and_has_a_time_limit() {
     cancel.cancel();
     let outcome = Grep::default().run(serde_json::from_value(input).unwrap(), cx).await;
     assert!(outcome.is_error && started.elapsed() < Duration::from_millis(500));
-    let grep = Grep::new(GrepSettings { timeout: Duration::ZERO });
+    let grep = Grep { timeout: Duration::ZERO };
     let input = serde_json::from_value(json!({ "pattern": "x" })).unwrap();
     let outcome = grep.run(input, ToolContext::detached(tree.root())).await;
     assert!(text(&outcome).contains("Stopped after 0 s, so results may be missing"), "{}", text(&outcome));

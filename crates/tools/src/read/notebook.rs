@@ -11,24 +11,17 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
-use super::{Job, ReadLimits, ReadRange, Source, bytes, unchanged};
+use super::{FileSource, ReadJob, ReadLimits, ReadOutput, ReadRange, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
-use cell::{Cell, CellPart, CellSeed, Images};
+use cell::{Cell, CellPart, CellSeed, ImageBudget};
 use short_strings::ShortStrings;
 
 const FILE_BYTES_MAX: u64 = 100_000_000;
 const SOURCE_BYTES_MAX: usize = 20_000;
 /// As long as the headings around a cell are.
 const HEADING: &str = "--- cell 100 (markdown, id 01234567, run 100) ---\n--- output ---\n";
-
-#[derive(Serialize)]
-struct NotebookOutput {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: NotebookFile,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +41,7 @@ struct CellOutput {
     execution_count: Option<u64>,
 }
 
-pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
+pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     if job.source.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
@@ -57,9 +50,9 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
             bytes(FILE_BYTES_MAX)
         )));
     }
-    let Job { subject, source, wanted, limits, cx } = job;
-    let mut rendering = Rendering::new(wanted, limits);
-    let mut images = Images::new(limits.image_edge_px_max, &cx.cancel);
+    let ReadJob { subject, source, wanted, limits, cx } = job;
+    let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
+    let mut images = ImageBudget::new(limits.image_edge_px_max, &cx.cancel);
     let mut tap = Tap { source, seen: SeenBuilder::default() };
     let short = BufReader::with_capacity(16 * 1024, ShortStrings::new(&mut tap));
     let mut json = serde_json::Deserializer::from_reader(short);
@@ -92,7 +85,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
     };
     let file = NotebookFile { file_path: subject.file_path(), cells };
     let outcome = ToolOutput::blocks(rendering.finish(&subject.shown));
-    let outcome = outcome.with_structured(&NotebookOutput { kind: "notebook", file });
+    let outcome = outcome.with_structured(&ReadOutput { kind: "notebook", file });
     Ok(if partial {
         outcome
     } else {
@@ -102,7 +95,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutput, String> {
 
 /// Reads the file and computes what is known of it on the way.
 struct Tap {
-    source: Source,
+    source: FileSource,
     seen: SeenBuilder,
 }
 
@@ -124,7 +117,7 @@ impl Tap {
 /// Walks through the notebook's object and hands its cells to the rendering.
 struct Notebook<'a, 'c> {
     rendering: &'a mut Rendering,
-    images: &'a mut Images<'c>,
+    images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for Notebook<'_, '_> {
@@ -157,7 +150,7 @@ impl<'de> Visitor<'de> for Notebook<'_, '_> {
 
 struct Cells<'a, 'c> {
     rendering: &'a mut Rendering,
-    images: &'a mut Images<'c>,
+    images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for Cells<'_, '_> {
@@ -191,6 +184,7 @@ impl<'de> Visitor<'de> for Cells<'_, '_> {
 }
 
 /// The cells as blocks: text, with images in between.
+#[derive(Default)]
 struct Rendering {
     wanted: ReadRange,
     limits: ReadLimits,
@@ -206,22 +200,6 @@ struct Rendering {
 }
 
 impl Rendering {
-    fn new(wanted: ReadRange, limits: ReadLimits) -> Self {
-        Self {
-            wanted,
-            limits,
-            total: 0,
-            shown: 0,
-            cost: TokenEstimate::default(),
-            overflow: false,
-            cut: false,
-            blocks: Vec::new(),
-            text: String::new(),
-            cells: Vec::new(),
-            cells_bytes: 0,
-        }
-    }
-
     fn wants_next(&self) -> bool {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);

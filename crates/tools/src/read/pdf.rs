@@ -20,7 +20,7 @@ use windlass_ports::CancellationToken;
 use windlass_protocol::ToolOutput;
 
 use super::tokens::TokenEstimate;
-use super::{Job, bytes};
+use super::{ReadJob, ReadOutput, bytes};
 use crate::file::CANCELLED;
 use crate::plurals::counted;
 
@@ -63,13 +63,6 @@ impl PageRange {
 }
 
 #[derive(Serialize)]
-struct PdfOutput {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: PdfFile,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PdfFile {
     file_path: String,
@@ -79,7 +72,7 @@ struct PdfFile {
     last_page: usize,
 }
 
-pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
+pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let size = job.source.size;
     let content = job.source.all(FILE_BYTES_MAX);
     let Some(content) = content.map_err(|error| job.fail(format_args!("cannot be read: {error}.")))? else {
@@ -101,7 +94,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
         first_page: range.first,
         last_page: last,
     };
-    Ok(ToolOutput::text(&text).with_structured(&PdfOutput { kind: "pdf", file }))
+    Ok(ToolOutput::text(&text).with_structured(&ReadOutput { kind: "pdf", file }))
 }
 
 fn reason(error: LoadPdfError) -> &'static str {
@@ -114,7 +107,7 @@ fn reason(error: LoadPdfError) -> &'static str {
     }
 }
 
-fn range(job: &Job<'_>, total: usize) -> Result<PageRange, String> {
+fn range(job: &ReadJob<'_>, total: usize) -> Result<PageRange, String> {
     match job.wanted.pages {
         None if total == 0 => Err(job.fail("is a PDF without pages.")),
         None if total > PAGES_UNASKED_MAX => Err(job.fail(format_args!(
@@ -130,7 +123,7 @@ fn range(job: &Job<'_>, total: usize) -> Result<PageRange, String> {
 }
 
 /// The text of the pages that fit, and the last of them.
-fn show(job: &Job<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), String> {
+fn show(job: &ReadJob<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), String> {
     let total = pdf.pages().len();
     let mut text = String::new();
     let mut cost = TokenEstimate::default();

@@ -19,20 +19,13 @@ use serde::Serialize;
 use windlass_ports::CancellationToken;
 use windlass_protocol::{Block, ToolOutput};
 
-use super::{Job, bytes};
+use super::{ReadJob, ReadOutput, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
 use compress::{BYTES_MAX, CompressedPicture, compress};
 use decode::{DecodeRequest, alone, decode};
 
 /// Larger files are not even tried.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
-
-#[derive(Serialize)]
-struct ImageOutput<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: ImageFile<'a>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,7 +48,7 @@ struct Dimensions {
     display_height: u32,
 }
 
-pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
+pub(super) fn read(mut job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
     let size = job.source.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
@@ -80,7 +73,7 @@ pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutput, 
         original_size: size,
         dimensions: picture.dimensions,
     };
-    Ok(ToolOutput::blocks(vec![block]).with_structured(&ImageOutput { kind: "image", file }))
+    Ok(ToolOutput::blocks(vec![block]).with_structured(&ReadOutput { kind: "image", file }))
 }
 
 /// What a picture is and what it is to become.

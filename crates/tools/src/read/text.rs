@@ -10,7 +10,7 @@ use windlass_protocol::{FileSeen, ToolOutput};
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{Job, bytes, unchanged};
+use super::{ReadJob, ReadOutput, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
@@ -18,13 +18,6 @@ use crate::text_encoding::TextEncoding;
 
 /// Once the page is complete, this much is read to count lines and to know the content; then it stops.
 const SCAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-
-#[derive(Serialize)]
-struct TextOutput<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: TextFile<'a>,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +40,7 @@ struct Scan {
     utf16: Option<TextEncoding>,
 }
 
-pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
+pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let scan = scan(&mut job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     if scan.page.bytes().contains(&0) {
         return Err(job.fail(format_args!(
@@ -68,7 +61,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutput, String> {
     Ok(outcome(&job, scan, &shown, encoding))
 }
 
-fn scan(job: &mut Job<'_>) -> io::Result<Scan> {
+fn scan(job: &mut ReadJob<'_>) -> io::Result<Scan> {
     let bytes_max = job.limits.tokens_max.saturating_mul(BYTES_PER_TOKEN_MAX);
     let mut page = TextPage::new(job.wanted.start, job.wanted.count, bytes_max);
     let bom = TextEncoding::from_bom(job.source.start());
@@ -126,7 +119,7 @@ fn decode(decoder: &mut Decoder, mut piece: &[u8], text: &mut String, last: bool
 }
 
 /// The encoding of the lines that were kept. UTF-16 has been turned into UTF-8 on the way.
-fn encoding(job: &Job<'_>, scan: &Scan) -> io::Result<TextEncoding> {
+fn encoding(job: &ReadJob<'_>, scan: &Scan) -> io::Result<TextEncoding> {
     if let Some(utf16) = scan.utf16 {
         return Ok(utf16);
     }
@@ -151,7 +144,7 @@ struct Shown {
     overflow: bool,
 }
 
-fn show(page: &TextPage, encoding: TextEncoding, job: &Job<'_>) -> Shown {
+fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
     let size = page.bytes().len();
     let mut shown = Shown {
         numbered: String::with_capacity(size + size / 4 + 256),
@@ -205,7 +198,7 @@ fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> 
     }
 }
 
-fn too_much(job: &Job<'_>, shown: &Shown) -> String {
+fn too_much(job: &ReadJob<'_>, shown: &Shown) -> String {
     job.fail(format_args!(
         "has more than {} tokens in these lines, the most shown at once. From line {}, ask for at most {} \
          (`limit`), or find the place with Grep.",
@@ -215,7 +208,7 @@ fn too_much(job: &Job<'_>, shown: &Shown) -> String {
     ))
 }
 
-fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> ToolOutput {
+fn outcome(job: &ReadJob<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> ToolOutput {
     let mut text = shown.numbered.clone();
     for notice in notices(job, &scan, shown, encoding) {
         if !text.is_empty() && !text.ends_with("\n\n") {
@@ -233,7 +226,7 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
         total_lines: total,
         truncated_by_token_cap: shown.overflow,
     };
-    let outcome = ToolOutput::text(&text).with_structured(&TextOutput { kind: "text", file });
+    let outcome = ToolOutput::text(&text).with_structured(&ReadOutput { kind: "text", file });
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,
@@ -246,7 +239,7 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
     }
 }
 
-fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) -> Vec<String> {
+fn notices(job: &ReadJob<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) -> Vec<String> {
     let (name, start) = (&job.subject.shown, job.wanted.start);
     let total = scan.page.lines_total();
     let exact = scan.seen.is_some();

@@ -16,7 +16,7 @@ fn check_in(fixture: &Fixture, line: &str, expected: &[&str]) {
     let home = std::env::home_dir().unwrap();
     let resolved = |path: &&str| match path.strip_prefix('~') {
         Some(rest) => home.join(rest.trim_start_matches('/')),
-        None => crate::paths::clean(fixture.root.join(path)),
+        None => windlass_text::paths::clean(fixture.root.join(path)),
     };
     let expected: Vec<PathBuf> = expected.iter().map(resolved).collect();
     let found = changes_of(fixture, line);

@@ -28,7 +28,7 @@ const IMAGES_BYTES_MAX: usize = 600_000;
 
 /// The start of a text, and how long all of it is.
 #[derive(Default)]
-pub(super) struct Clip {
+pub(super) struct ClippedText {
     pub(super) text: String,
     bytes_max: usize,
     total: usize,
@@ -36,7 +36,7 @@ pub(super) struct Clip {
     more: bool,
 }
 
-impl Clip {
+impl ClippedText {
     fn new(bytes_max: usize) -> Self {
         Self { bytes_max, ..Self::default() }
     }
@@ -77,7 +77,7 @@ impl Clip {
 
 /// One piece of an output.
 pub(super) enum CellPart {
-    Text(Clip),
+    Text(ClippedText),
     Image(Block),
     /// Said instead of something; whether that could have been shown.
     Note(String, bool),
@@ -97,21 +97,21 @@ impl CellPart {
 /// A cell as far as it can be shown.
 pub(super) struct Cell {
     pub(super) kind: String,
-    pub(super) source: Clip,
+    pub(super) source: ClippedText,
     pub(super) id: Option<String>,
     pub(super) execution_count: Option<u64>,
-    pub(super) outputs: Outputs,
+    pub(super) outputs: CellOutputs,
 }
 
 #[derive(Default)]
-pub(super) struct Outputs {
+pub(super) struct CellOutputs {
     pub(super) parts: Vec<CellPart>,
     /// Outputs for which there was no room.
     pub(super) left_out: usize,
 }
 
 /// Room for the images of a notebook.
-pub(super) struct Images<'a> {
+pub(super) struct ImageBudget<'a> {
     pub(super) edge_px_max: u32,
     pub(super) cancel: &'a CancellationToken,
     used: usize,
@@ -119,12 +119,12 @@ pub(super) struct Images<'a> {
     full: bool,
 }
 
-impl<'a> Images<'a> {
+impl<'a> ImageBudget<'a> {
     pub(super) fn new(edge_px_max: u32, cancel: &'a CancellationToken) -> Self {
         Self { edge_px_max, cancel, used: 0, full: false }
     }
 
-    fn part(&mut self, format: ImageFormat, mut base64: Clip) -> CellPart {
+    fn part(&mut self, format: ImageFormat, mut base64: ClippedText) -> CellPart {
         if !base64.is_whole() {
             return CellPart::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
         }
@@ -160,7 +160,7 @@ impl<'a> Images<'a> {
 
 /// Reads a text that is stored as one string or as a list of them. Returns whether there was one.
 struct TextInto<'a> {
-    clip: &'a mut Clip,
+    clip: &'a mut ClippedText,
     separator: &'static str,
 }
 
@@ -220,7 +220,7 @@ impl<'de> Visitor<'de> for TextInto<'_> {
 }
 
 /// The text that is the value of the key just read.
-fn text<'de, A: MapAccess<'de>>(map: &mut A, bytes_max: usize) -> Result<Option<Clip>, A::Error> {
+fn text<'de, A: MapAccess<'de>>(map: &mut A, bytes_max: usize) -> Result<Option<ClippedText>, A::Error> {
     joined(map, bytes_max, "")
 }
 
@@ -228,15 +228,15 @@ fn joined<'de, A: MapAccess<'de>>(
     map: &mut A,
     bytes_max: usize,
     separator: &'static str,
-) -> Result<Option<Clip>, A::Error> {
-    let mut clip = Clip::new(bytes_max);
+) -> Result<Option<ClippedText>, A::Error> {
+    let mut clip = ClippedText::new(bytes_max);
     let found = map.next_value_seed(TextInto { clip: &mut clip, separator })?;
     Ok(found.then_some(clip))
 }
 
 /// Reads one cell.
 pub(super) struct CellSeed<'a, 'c> {
-    pub(super) images: &'a mut Images<'c>,
+    pub(super) images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for CellSeed<'_, '_> {
@@ -255,7 +255,7 @@ impl<'de> Visitor<'de> for CellSeed<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
         let (mut kind, mut source, mut id, mut execution_count) = (None, None, None, None);
-        let mut outputs = Outputs::default();
+        let mut outputs = CellOutputs::default();
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
                 "cell_type" => kind = text(&mut map, NAME_BYTES_MAX)?,
@@ -279,25 +279,25 @@ impl<'de> Visitor<'de> for CellSeed<'_, '_> {
 }
 
 struct OutputsSeed<'a, 'c> {
-    images: &'a mut Images<'c>,
+    images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for OutputsSeed<'_, '_> {
-    type Value = Outputs;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Outputs, D::Error> {
+    type Value = CellOutputs;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CellOutputs, D::Error> {
         deserializer.deserialize_seq(self)
     }
 }
 
 impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
-    type Value = Outputs;
+    type Value = CellOutputs;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of outputs")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Outputs, A::Error> {
-        let mut outputs = Outputs::default();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CellOutputs, A::Error> {
+        let mut outputs = CellOutputs::default();
         let mut room = OUTPUTS_BYTES_MAX;
         while outputs.left_out == 0 {
             let Some(parts) = list.next_element_seed(OutputSeed { images: &mut *self.images })? else {
@@ -321,7 +321,7 @@ impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
 
 /// Reads one output: its image, the plainest of its texts, its error.
 struct OutputSeed<'a, 'c> {
-    images: &'a mut Images<'c>,
+    images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for OutputSeed<'_, '_> {
@@ -354,7 +354,7 @@ impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
             }
         }
         if let Some(name) = name {
-            let mut error = Clip::new(2 * RAW_OUTPUT_BYTES_MAX);
+            let mut error = ClippedText::new(2 * RAW_OUTPUT_BYTES_MAX);
             let value = value.unwrap_or_default().text;
             error.push(&format!("{}: {value}\n", name.text));
             if let Some(trace) = trace {
@@ -368,13 +368,13 @@ impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
     }
 }
 
-fn plain(clip: Clip) -> CellPart {
+fn plain(clip: ClippedText) -> CellPart {
     CellPart::Text(clip.without_escapes())
 }
 
 /// Reads the forms in which one thing is stored and picks the best.
 struct DataSeed<'a, 'c> {
-    images: &'a mut Images<'c>,
+    images: &'a mut ImageBudget<'c>,
 }
 
 impl<'de> DeserializeSeed<'de> for DataSeed<'_, '_> {
@@ -395,12 +395,13 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         const TEXTS: [&str; 4] = ["text/plain", "text/markdown", "text/latex", "text/html"];
         const IMAGES: [ImageFormat; 4] =
             [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
-        let mut best_text: Option<(usize, Clip)> = None;
-        let mut best_image: Option<(usize, Clip)> = None;
+        let mut best_text: Option<(usize, ClippedText)> = None;
+        let mut best_image: Option<(usize, ClippedText)> = None;
         let mut other = None;
         while let Some(key) = map.next_key::<String>()? {
-            let better =
-                |rank: &usize, best: &Option<(usize, Clip)>| best.as_ref().is_none_or(|best| *rank < best.0);
+            let better = |rank: &usize, best: &Option<(usize, ClippedText)>| {
+                best.as_ref().is_none_or(|best| *rank < best.0)
+            };
             let as_text = TEXTS.iter().position(|media_type| *media_type == key);
             let as_image = IMAGES.iter().position(|format| format.to_mime_type() == key);
             if let Some(rank) = as_text.filter(|rank| better(rank, &best_text)) {

@@ -16,109 +16,21 @@ const ACCENTS: &[(&str, &str, &str)] = &[
     ("dotaccent", "Zz", "Żż"),
 ];
 
-const NAMES: &[(&str, &str)] = &[
-    ("space", " "),
-    ("nbspace", " "),
-    ("exclam", "!"),
-    ("quotedbl", "\""),
-    ("numbersign", "#"),
-    ("dollar", "$"),
-    ("percent", "%"),
-    ("ampersand", "&"),
-    ("quotesingle", "'"),
-    ("parenleft", "("),
-    ("parenright", ")"),
-    ("asterisk", "*"),
-    ("plus", "+"),
-    ("comma", ","),
-    ("hyphen", "-"),
-    ("minus", "−"),
-    ("period", "."),
-    ("slash", "/"),
-    ("zero", "0"),
-    ("one", "1"),
-    ("two", "2"),
-    ("three", "3"),
-    ("four", "4"),
-    ("five", "5"),
-    ("six", "6"),
-    ("seven", "7"),
-    ("eight", "8"),
-    ("nine", "9"),
-    ("colon", ":"),
-    ("semicolon", ";"),
-    ("less", "<"),
-    ("equal", "="),
-    ("greater", ">"),
-    ("question", "?"),
-    ("at", "@"),
-    ("bracketleft", "["),
-    ("backslash", "\\"),
-    ("bracketright", "]"),
-    ("asciicircum", "^"),
-    ("underscore", "_"),
-    ("grave", "`"),
-    ("braceleft", "{"),
-    ("bar", "|"),
-    ("braceright", "}"),
-    ("asciitilde", "~"),
-    ("quoteleft", "\u{2018}"),
-    ("quoteright", "\u{2019}"),
-    ("quotesinglbase", "\u{201a}"),
-    ("quotedblleft", "\u{201c}"),
-    ("quotedblright", "\u{201d}"),
-    ("quotedblbase", "\u{201e}"),
-    ("guillemotleft", "«"),
-    ("guillemotright", "»"),
-    ("guilsinglleft", "‹"),
-    ("guilsinglright", "›"),
-    ("endash", "–"),
-    ("emdash", "—"),
-    ("bullet", "•"),
-    ("ellipsis", "…"),
-    ("periodcentered", "·"),
-    ("degree", "°"),
-    ("section", "§"),
-    ("paragraph", "¶"),
-    ("copyright", "©"),
-    ("registered", "®"),
-    ("trademark", "™"),
-    ("dagger", "†"),
-    ("daggerdbl", "‡"),
-    ("multiply", "×"),
-    ("divide", "÷"),
-    ("plusminus", "±"),
-    ("lessequal", "≤"),
-    ("greaterequal", "≥"),
-    ("notequal", "≠"),
-    ("mu", "µ"),
-    ("Euro", "€"),
-    ("sterling", "£"),
-    ("yen", "¥"),
-    ("cent", "¢"),
-    ("germandbls", "ß"),
-    ("ae", "æ"),
-    ("AE", "Æ"),
-    ("oe", "œ"),
-    ("OE", "Œ"),
-    ("eth", "ð"),
-    ("Eth", "Ð"),
-    ("thorn", "þ"),
-    ("Thorn", "Þ"),
-    ("lslash", "ł"),
-    ("Lslash", "Ł"),
-    ("dotlessi", "ı"),
-    ("exclamdown", "¡"),
-    ("questiondown", "¿"),
-    ("ff", "ff"),
-    ("fi", "fi"),
-    ("fl", "fl"),
-    ("ffi", "ffi"),
-    ("ffl", "ffl"),
-    ("arrowright", "→"),
-    ("arrowleft", "←"),
-    ("checkmark", "✓"),
-];
+/// Pairs of a name and what it shows, apart from the blanks.
+const NAMES: &str = r#"
+    exclam !  quotedbl "  numbersign #  dollar $  percent %  ampersand &  quotesingle '  parenleft (
+    parenright )  asterisk *  plus +  comma ,  hyphen -  minus −  period .  slash /  zero 0  one 1
+    two 2  three 3  four 4  five 5  six 6  seven 7  eight 8  nine 9  colon :  semicolon ;  less <
+    equal =  greater >  question ?  at @  bracketleft [  backslash \  bracketright ]  asciicircum ^
+    underscore _  grave `  braceleft {  bar |  braceright }  asciitilde ~  quoteleft ‘  quoteright ’
+    quotesinglbase ‚  quotedblleft “  quotedblright ”  quotedblbase „  guillemotleft «  guillemotright »
+    guilsinglleft ‹  guilsinglright ›  endash –  emdash —  bullet •  ellipsis …  periodcentered ·
+    degree °  section §  paragraph ¶  copyright ©  registered ®  trademark ™  dagger †  daggerdbl ‡
+    multiply ×  divide ÷  plusminus ±  lessequal ≤  greaterequal ≥  notequal ≠  mu µ  Euro €  sterling £
+    yen ¥  cent ¢  germandbls ß  ae æ  AE Æ  oe œ  OE Œ  eth ð  Eth Ð  thorn þ  Thorn Þ  lslash ł
+    Lslash Ł  dotlessi ı  exclamdown ¡  questiondown ¿  ff ff  fi fi  fl fl  ffi ffi  ffl ffl
+    arrowright →  arrowleft ←  checkmark ✓
+"#;
 
 /// The text of a glyph by its name, such as `eacute`, `uni20AC` or `f_i`.
 pub(super) fn text(name: &str) -> Option<String> {
@@ -131,8 +43,20 @@ pub(super) fn text(name: &str) -> Option<String> {
     if let (Some(letter), None) = (characters.next(), characters.next()) {
         return Some(letter.to_string());
     }
-    let listed = NAMES.iter().find(|(listed, _)| *listed == name).map(|(_, text)| (*text).to_owned());
-    listed.or_else(|| accented(name)).or_else(|| by_number(name))
+    listed(name).map(str::to_owned).or_else(|| accented(name)).or_else(|| by_number(name))
+}
+
+fn listed(name: &str) -> Option<&'static str> {
+    if matches!(name, "space" | "nbspace") {
+        return Some(" ");
+    }
+    let mut words = NAMES.split_whitespace();
+    while let (Some(listed), Some(text)) = (words.next(), words.next()) {
+        if listed == name {
+            return Some(text);
+        }
+    }
+    None
 }
 
 fn accented(name: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ExtendedColorType, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 
 use super::decode::Pixels;
-use super::scale::{Size, scale_in_place};
+use super::scale::{PictureSize, scale_in_place};
 
 /// Pictures above this size are compressed further.
 pub(super) const BYTES_MAX: usize = 500_000;
@@ -17,7 +17,7 @@ const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 pub(super) struct CompressedPicture {
     pub(super) bytes: Vec<u8>,
     pub(super) media_type: &'static str,
-    pub(super) size: Size,
+    pub(super) size: PictureSize,
 }
 
 /// The smallest loss that brings the picture below the limit: PNG if it was lossless, then JPEG of lower and lower
@@ -45,7 +45,7 @@ fn upright(mut pixels: Pixels) -> Result<Pixels, String> {
     if pixels.orientation == Orientation::NoTransforms {
         return Ok(pixels);
     }
-    let (Size { width, height }, bytes) = (pixels.size, std::mem::take(&mut pixels.bytes));
+    let (PictureSize { width, height }, bytes) = (pixels.size, std::mem::take(&mut pixels.bytes));
     let image = match pixels.channels {
         1 => GrayImage::from_raw(width, height, bytes).map(DynamicImage::from),
         2 => GrayAlphaImage::from_raw(width, height, bytes).map(DynamicImage::from),
@@ -54,7 +54,7 @@ fn upright(mut pixels: Pixels) -> Result<Pixels, String> {
     };
     let mut image = image.ok_or("it has fewer pixels than it says")?;
     image.apply_orientation(pixels.orientation);
-    let size = Size { width: image.width(), height: image.height() };
+    let size = PictureSize { width: image.width(), height: image.height() };
     Ok(Pixels { size, bytes: image.into_bytes(), orientation: Orientation::NoTransforms, ..pixels })
 }
 
@@ -117,7 +117,7 @@ fn write_png(pixels: &Pixels, to: &mut CappedWriter) -> Result<(), png::Encoding
 fn jpeg(pixels: &Pixels, quality: u8) -> Result<Option<Vec<u8>>, String> {
     let colour = if pixels.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
     let mut capped = CappedWriter::default();
-    let Size { width, height } = pixels.size;
+    let PictureSize { width, height } = pixels.size;
     let written =
         JpegEncoder::new_with_quality(&mut capped, quality).encode(&pixels.bytes, width, height, colour);
     capped.finish(written)
@@ -151,7 +151,7 @@ mod tests {
 
     fn pixels(channels: usize, bytes: &[u8], orientation: Orientation) -> Pixels {
         let width = u32::try_from(bytes.len() / channels).unwrap();
-        Pixels { size: Size { width, height: 1 }, channels, bytes: bytes.to_vec(), orientation }
+        Pixels { size: PictureSize { width, height: 1 }, channels, bytes: bytes.to_vec(), orientation }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use png::Transformations;
 use windlass_ports::CancellationToken;
 
 use super::jpeg_header::JpegHeader;
-use super::scale::{Scaler, Size, scale_in_place};
+use super::scale::{PictureSize, Scaler, scale_in_place};
 use crate::file::CANCELLED;
 
 /// Memory for decoding one picture: enough for the 12 megapixels of an ordinary photo.
@@ -44,14 +44,14 @@ pub(super) struct DecodeRequest<'a> {
 
 /// A picture whose data is sound.
 pub(super) struct DecodedPicture {
-    pub(super) original: Size,
+    pub(super) original: PictureSize,
     /// Scaled; missing if the file may stay as it is.
     pub(super) pixels: Option<Pixels>,
 }
 
 /// Rows of pixels with one byte per channel: grey, grey and alpha, RGB, or RGBA.
 pub(super) struct Pixels {
-    pub(super) size: Size,
+    pub(super) size: PictureSize,
     pub(super) channels: usize,
     pub(super) bytes: Vec<u8>,
     /// How it is to be turned.
@@ -72,8 +72,8 @@ fn damaged(error: impl std::fmt::Display) -> String {
     format!("it is damaged ({error})")
 }
 
-fn check_size(size: Size, memory: u64) -> Result<(), String> {
-    let Size { width, height } = size;
+fn check_size(size: PictureSize, memory: u64) -> Result<(), String> {
+    let PictureSize { width, height } = size;
     let advice = "scale it down through Bash first, for example with ImageMagick: `magick FILE -resize 2000x2000 SMALL`";
     if size.longer_edge() > EDGE_PX_MAX || size.pixels() > PIXELS_MAX {
         return Err(format!("its {width}×{height} pixels are too many; {advice}"));
@@ -94,7 +94,7 @@ fn decode_png(reader: impl BufRead + Seek, request: &DecodeRequest<'_>) -> Resul
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let header = decoder.read_header_info().map_err(damaged)?;
-    let original = Size { width: header.width, height: header.height };
+    let original = PictureSize { width: header.width, height: header.height };
     // Rows of such a file are spread over all of the picture.
     let interlaced = header.interlaced;
     check_size(original, if interlaced { original.pixels() * 4 } else { 0 })?;
@@ -151,7 +151,7 @@ fn decode_whole(
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(damaged)?;
     let (width, height) = decoder.dimensions();
-    let original = Size { width, height };
+    let original = PictureSize { width, height };
     check_size(original, original.pixels() * bytes_per_pixel)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(damaged)?;

@@ -2,17 +2,17 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-use super::scale::Size;
+use super::scale::PictureSize;
 
 pub(super) struct JpegHeader {
-    pub(super) size: Size,
+    pub(super) size: PictureSize,
     /// Bytes for its pixels, and for all of its coefficients if they have to be collected first.
     pub(super) memory: u64,
 }
 
 /// What the start of a frame says.
 struct Frame {
-    size: Size,
+    size: PictureSize,
     channels: u64,
     /// Coefficients for one pixel, in units of 1/`full`: planes of colour are often coarser.
     coefficients: u64,
@@ -57,7 +57,7 @@ impl Frame {
         let mut fixed = [0; 6];
         reader.read_exact(&mut fixed)?;
         let [_, h1, h0, w1, w0, channels] = fixed;
-        let size = Size {
+        let size = PictureSize {
             width: u32::from(u16::from_be_bytes([w1, w0])),
             height: u32::from(u16::from_be_bytes([h1, h0])),
         };
@@ -117,7 +117,7 @@ mod tests {
     fn the_memory_follows_from_the_kind() {
         let check = |bytes: &[u8], expected: u64| {
             let header = JpegHeader::read(&mut Cursor::new(bytes)).unwrap();
-            assert_eq!((header.size, header.memory), (Size { width: 100, height: 50 }, expected));
+            assert_eq!((header.size, header.memory), (PictureSize { width: 100, height: 50 }, expected));
         };
         check(&file(0xc0, &[0x11], 1), 5000);
         check(&file(0xc0, &[0x22, 0x11, 0x11], 3), 15_000);

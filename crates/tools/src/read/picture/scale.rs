@@ -4,12 +4,12 @@
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct PictureSize {
     pub(super) width: u32,
     pub(super) height: u32,
 }
 
-impl Size {
+impl PictureSize {
     pub(super) fn longer_edge(self) -> u32 {
         self.width.max(self.height)
     }
@@ -35,8 +35,8 @@ impl Size {
 
 /// Takes the rows of a picture and makes those of a smaller one.
 pub(super) struct Scaler {
-    from: Size,
-    to: Size,
+    from: PictureSize,
+    to: PictureSize,
     channels: usize,
     /// The last channel says how much the others count.
     alpha: bool,
@@ -49,7 +49,7 @@ pub(super) struct Scaler {
 
 impl Scaler {
     /// `to` is no larger than `from` in either direction. Pixels are bytes, one per channel.
-    pub(super) fn new(from: Size, to: Size, channels: usize) -> Self {
+    pub(super) fn new(from: PictureSize, to: PictureSize, channels: usize) -> Self {
         debug_assert!(to.width <= from.width && to.height <= from.height);
         let len = to.width as usize * channels;
         Self {
@@ -153,7 +153,7 @@ fn add(sums: &mut [u32], pixel: &[u8], weight: u32, alpha: bool) {
 }
 
 /// Scales a picture inside its own memory: a row of the result never reaches beyond the rows it was made of.
-pub(super) fn scale_in_place(pixels: &mut Vec<u8>, from: Size, to: Size, channels: usize) {
+pub(super) fn scale_in_place(pixels: &mut Vec<u8>, from: PictureSize, to: PictureSize, channels: usize) {
     if from == to {
         return;
     }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn scale(pixels: &[u8], from: (u32, u32), to: (u32, u32), channels: usize) -> Vec<u8> {
-        let size = |(width, height)| Size { width, height };
+        let size = |(width, height)| PictureSize { width, height };
         let mut pixels = pixels.to_vec();
         scale_in_place(&mut pixels, size(from), size(to), channels);
         pixels
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn sizes_keep_their_shape() {
         let check = |from: (u32, u32), edge, expected: (u32, u32)| {
-            let size = Size { width: from.0, height: from.1 }.within(edge);
+            let size = PictureSize { width: from.0, height: from.1 }.within(edge);
             assert_eq!((size.width, size.height), expected);
         };
         check((400, 100), 200, (200, 50));

@@ -7,9 +7,9 @@ use windlass_protocol::Failure;
 
 use crate::random::XorShift;
 
-use super::{ErrorBody, answer_failure, read_headers, stream_failure};
+use super::super::{ErrorBody, answer_failure, read_headers, stream_failure};
 
-const FIXTURES: &str = include_str!("fixtures.json");
+const FIXTURES: &str = include_str!("../fixtures.json");
 
 /// The moment at which all answers came.
 const NOW: u64 = 1_763_200_000;

@@ -165,7 +165,7 @@ fn a_file_is_named_in_its_errors() {
 /// Every block of the page that is marked as JSON is a whole script.
 #[test]
 fn the_examples_of_the_page_are_scripts() {
-    let page = include_str!("../../../../docs/script-format.md");
+    let page = include_str!("../../../../../docs/script-format.md");
     let mut examples = 0;
     for block in page.split("```json\n").skip(1) {
         let json = block.split("```").next().unwrap();
@@ -178,8 +178,9 @@ fn the_examples_of_the_page_are_scripts() {
 /// A field that the page does not name does not exist for its reader.
 #[test]
 fn the_page_names_every_field() {
-    let page = include_str!("../../../../docs/script-format.md");
-    let source = [include_str!("format.rs"), include_str!("fault.rs"), include_str!("failure.rs")].concat();
+    let page = include_str!("../../../../../docs/script-format.md");
+    let source =
+        [include_str!("../format.rs"), include_str!("../fault.rs"), include_str!("../failure.rs")].concat();
     let fields = source.lines().filter_map(|line| line.trim().strip_suffix(",")?.split_once(": "));
     let names = fields.map(|(name, _)| name.trim_start_matches("pub ").trim());
     let inner = ["kind", "content", "path", "place", "what", "source", "name", "overflow", "resets"];
