@@ -12,8 +12,10 @@ use crate::{ConfigError, Settings, VARIABLES};
 /// The environment of a run.
 type Environment = BTreeMap<OsString, OsString>;
 
-/// Settings that say the same as a variable: the key, the variable, and how it would say it.
-const STAND_INS: [(&str, &str, fn(&Value) -> Option<String>); 10] = [
+/// A setting that says the same as a variable: the key, the variable, and how it would say it.
+type StandIn = (&'static str, &'static str, fn(&Value) -> Option<String>);
+
+const STAND_INS: [StandIn; 10] = [
     ("model", "ANTHROPIC_MODEL", text),
     ("effortLevel", "CLAUDE_CODE_EFFORT_LEVEL", text),
     ("alwaysThinkingEnabled", "MAX_THINKING_TOKENS", |value| (*value == false).then(|| "0".to_owned())),
@@ -47,9 +49,7 @@ fn one_if_off(value: &Value) -> Option<String> {
 
 /// What settings say in place of variables.
 pub(super) fn stand_ins(tree: &SettingsTree) -> BTreeMap<&'static str, String> {
-    let stated = |&(key, variable, read): &(&str, &'static str, fn(&Value) -> Option<String>)| {
-        Some((variable, read(&tree.leaf(key)?.value)?))
-    };
+    let stated = |&(key, variable, read): &StandIn| Some((variable, read(&tree.leaf(key)?.value)?));
     STAND_INS.iter().filter_map(stated).collect()
 }
 

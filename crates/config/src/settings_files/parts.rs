@@ -108,7 +108,8 @@ impl From<PartContent> for String {
 
 impl From<String> for PartContent {
     fn from(sentence: String) -> Self {
-        const WORDS: [(&str, fn(String) -> PartContent); 6] = [
+        type ContentOf = fn(String) -> PartContent;
+        const WORDS: [(&str, ContentOf); 6] = [
             ("allow rule ", PartContent::AllowRule),
             ("ask rule ", PartContent::AskRule),
             ("deny rule ", PartContent::DenyRule),
