@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windlass_permission::Permissions;
 use windlass_protocol::{
     ContextEdits, Effort, HookEvent, MemoryNote, ModelCard, RawValue, RequestThinking, TaskBudget,
-    ThinkingDisplay, ToolSpec,
+    ThinkingDisplay, ToolProfile, ToolSpec,
 };
 
 /// Everything a rule may depend on besides the state.
@@ -77,6 +77,15 @@ pub struct Config {
     pub permissions: Permissions,
     /// When and how often a failed request is sent again.
     pub retry: RetryPolicy,
+}
+
+impl Config {
+    /// What a tool declares about itself; of one that is not on offer, what is known by its name.
+    #[must_use]
+    pub fn profile(&self, tool: &str) -> ToolProfile {
+        let is_meant = |spec: &&ToolSpec| &*spec.name == tool || spec.profile.aliases.contains(&tool);
+        self.tools.iter().find(is_meant).map_or_else(|| ToolProfile::named(tool), |spec| spec.profile)
+    }
 }
 
 impl Default for Config {

@@ -52,6 +52,7 @@ fn with_tasks(config: &mut Config) {
         description: "".into(),
         input_schema: schema,
         result_chars_max: None,
+        profile: windlass_protocol::ToolProfile::named("TaskCreate"),
     };
     config.tools = [spec].into();
 }

@@ -130,6 +130,7 @@ fn task_list() -> Arc<[ToolSpec]> {
         description: "".into(),
         input_schema: schema.into(),
         result_chars_max: None,
+        profile: windlass_protocol::ToolProfile::named("TodoWrite"),
     };
     [tool].into()
 }

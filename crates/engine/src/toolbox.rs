@@ -58,8 +58,8 @@ impl Toolbox {
         for tool in tools {
             let spec = tool.spec();
             check(&spec)?;
-            let names =
-                std::iter::once(spec.name.clone()).chain(tool.aliases().iter().map(|&alias| alias.into()));
+            let names = std::iter::once(spec.name.clone())
+                .chain(spec.profile.aliases.iter().map(|&alias| alias.into()));
             for name in names.collect::<Vec<Arc<str>>>() {
                 let entry = Entry { name: spec.name.clone(), tool: tool.clone() };
                 if toolbox.by_name.insert(name.clone(), entry).is_some() {
@@ -72,9 +72,9 @@ impl Toolbox {
     }
 
     /// The names all tools answer to.
-    pub(crate) fn names(&self) -> Vec<ToolNames<'_>> {
-        let aliases = |spec: &ToolSpec| self.find(&spec.name).map_or(&[][..], |tool| tool.aliases());
-        self.specs.iter().map(|spec| ToolNames { name: spec.name.clone(), aliases: aliases(spec) }).collect()
+    pub(crate) fn names(&self) -> Vec<ToolNames> {
+        let names = |spec: &ToolSpec| ToolNames { name: spec.name.clone(), aliases: spec.profile.aliases };
+        self.specs.iter().map(names).collect()
     }
 
     /// The tools the model sees: all but the disallowed ones.

@@ -16,7 +16,8 @@ use windlass_engine::{
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{AnyTool, BoxStream, ExamineContext, JsonSchema, ModelClient, Tool, ToolContext};
 use windlass_protocol::{
-    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutput, ToolProgress, ToolSpec,
+    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutput, ToolProfile, ToolProgress,
+    ToolSpec,
 };
 
 /// Waits, then answers. Leaves a trace of every start and every end, whichever way it ends.
@@ -53,7 +54,7 @@ impl Drop for Trace {
 impl Tool for Wait {
     type Input = WaitInput;
     const NAME: &'static str = "Wait";
-    const ALIASES: &'static [&'static str] = &["Pause"];
+    const PROFILE: ToolProfile = ToolProfile { aliases: &["Pause"], ..ToolProfile::DEFAULT };
 
     fn facts(&self, input: &WaitInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
@@ -300,11 +301,8 @@ impl AnyTool for Odd {
             description: "".into(),
             input_schema: input_schema.into(),
             result_chars_max: None,
+            profile: windlass_protocol::ToolProfile::named(self.0),
         }
-    }
-
-    fn aliases(&self) -> &[&'static str] {
-        &[]
     }
 
     fn examine(&self, _: &windlass_protocol::RawValue, _: &ExamineContext) -> Result<CallFacts, String> {

@@ -1,7 +1,7 @@
 //! Which calls of an event a group of handlers is for.
 
 use regex::Regex;
-use windlass_protocol::KNOWN_TOOLS;
+use windlass_protocol::{KNOWN_TOOLS, ToolProfile};
 use windlass_text::nearest::nearest;
 
 use crate::events::MatcherSubject;
@@ -14,9 +14,6 @@ pub(crate) enum Matcher {
     /// Whatever holds this somewhere.
     Pattern(Regex),
 }
-
-/// Names that tools had before.
-const FORMER: [(&str, &str); 3] = [("Task", "Agent"), ("KillShell", "TaskStop"), ("KillBash", "TaskStop")];
 
 impl Matcher {
     /// Reads a matcher. What is no list of names is a regular expression that need not match the whole word.
@@ -52,14 +49,12 @@ impl Matcher {
         let Some(word) = word else { return true };
         match self {
             Self::All => true,
-            Self::Names(names) => names.iter().any(|name| name == word || is_former(name, word)),
+            Self::Names(names) => {
+                names.iter().any(|name| name == word || ToolProfile::named(word).aliases.contains(&&**name))
+            }
             Self::Pattern(pattern) => pattern.is_match(word),
         }
     }
-}
-
-fn is_former(name: &str, word: &str) -> bool {
-    FORMER.iter().any(|(former, now)| *former == name && *now == word)
 }
 
 #[cfg(test)]

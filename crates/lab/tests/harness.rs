@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_lab::bench::{
-    Mode, Program, Scenario, Subject, cat_run, cat_script, delta_latencies, delta_script, early_script, gaps,
-    turn_script,
+    BenchProgram, Mode, Scenario, Subject, cat_run, cat_script, delta_latencies, delta_script, early_script,
+    gaps, turn_script,
 };
 use windlass_testkit::{Project, Script, Server};
 
@@ -16,7 +16,7 @@ const BODY: &[u8] =
     br#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
 
 fn bare() -> Subject {
-    Subject { program: Program::Bare, binary: PathBuf::from(env!("CARGO_BIN_EXE_windlass-bare")) }
+    Subject { program: BenchProgram::Bare, binary: PathBuf::from(env!("CARGO_BIN_EXE_windlass-bare")) }
 }
 
 fn scenario(script: &serde_json::Value, requests: usize, mode: Mode) -> Scenario {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use windlass_protocol::{
     CallFacts, CallKind, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling, RulingRule,
-    UNKNOWN_TEXT, Verdict,
+    ToolProfile, UNKNOWN_TEXT, Verdict,
 };
 
 use crate::rules::{Rule, RuleSubject, is_private};
@@ -35,6 +35,8 @@ use restrictions::Restrictions;
 pub struct PermissionCase<'a> {
     /// The tool's own name.
     pub tool: &'a str,
+    /// What the tool declares about itself.
+    pub profile: ToolProfile,
     /// What the call was given.
     pub input: &'a RawValue,
     /// What the tool says about it.
@@ -66,7 +68,8 @@ impl<'a> PermissionCase<'a> {
     ) -> Self {
         let cwd = roots.first().map_or(Path::new("/"), |root| root);
         let (input, readable) = (&**NULL, &NOTHING);
-        Self { tool, input, facts, hook: None, doubtful: false, readable, permissions, roots, cwd }
+        let profile = ToolProfile::named(tool);
+        Self { tool, profile, input, facts, hook: None, doubtful: false, readable, permissions, roots, cwd }
     }
 
     fn mode(&self) -> PermissionMode {
@@ -157,7 +160,7 @@ pub fn why_each_time(case: &PermissionCase<'_>) -> String {
     let changed = protected_path(case);
     let why = match case.hook {
         Some(HookPermission::Ask(_)) => "a hook requires it",
-        _ if PERSONAL.contains(&case.tool) => "only you can answer it",
+        _ if case.profile.needs_person => "only you can answer it",
         _ if case.doubtful => "whether it took effect before is unknown",
         _ if removes_much() => "it deletes more than one project's files",
         _ if changed.as_ref().is_some_and(|changed| changed.perhaps.is_some()) => {
@@ -248,11 +251,8 @@ fn asked_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
     }))
 }
 
-/// Tools whose whole purpose is an answer of the user. Nothing else can stand for it.
-const PERSONAL: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
-
 fn needs_person(case: &CaseReview<'_>) -> Option<Ruling> {
-    PERSONAL.contains(&case.tool).then(|| {
+    case.profile.needs_person.then(|| {
         let reason = format!("{} needs an answer from the user.", case.tool);
         ask_because(case, reason, || Remedy::one(advice::being_asked(case)))
     })

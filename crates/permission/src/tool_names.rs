@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::Behaviour;
-pub(crate) use windlass_protocol::KNOWN_TOOLS as KNOWN;
+use windlass_protocol::{Behaviour, KNOWN_TOOLS};
 
 use crate::rules::{Rule, fold};
 use crate::settings::Permissions;
 
 /// The names a tool answers to.
 #[derive(Clone, Debug)]
-pub struct ToolNames<'a> {
+pub struct ToolNames {
     /// Its own.
     pub name: Arc<str>,
     /// The others.
-    pub aliases: &'a [&'static str],
+    pub aliases: &'static [&'static str],
 }
 
 /// A rule whose tool is none of those there are.
@@ -33,7 +32,7 @@ impl Permissions {
     /// returns the rules that mean no tool.
     ///
     /// Names with `_` or `*` may mean tools that come later, and are left alone.
-    pub fn resolve_names(&mut self, known: &[ToolNames<'_>]) -> Vec<UnknownTool> {
+    pub fn resolve_names(&mut self, known: &[ToolNames]) -> Vec<UnknownTool> {
         let mut unknown = Vec::new();
         for behaviour in [Behaviour::Deny, Behaviour::Ask, Behaviour::Allow] {
             for rule in self.rules.list_mut(behaviour) {
@@ -47,7 +46,7 @@ impl Permissions {
                     .find(|tool| same(&tool.name) || tool.aliases.iter().any(|alias| same(alias)));
                 match meant {
                     Some(tool) => rule.rename(&tool.name),
-                    None if given.contains(['_', '*']) || KNOWN.iter().any(|name| same(name)) => (),
+                    None if given.contains(['_', '*']) || KNOWN_TOOLS.iter().any(|name| same(name)) => (),
                     None => unknown.push(UnknownTool { rule: rule.clone(), behaviour, name: given }),
                 }
             }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windlass_protocol::{
-    CallFacts, CallId, CallKind, FileSeen, PathFact, ToolOutput, ToolProgress, ToolSpec,
+    CallFacts, CallId, CallKind, FileSeen, PathFact, ToolOutput, ToolProfile, ToolProgress, ToolSpec,
 };
 
 /// A tool, written against the type of its input.
@@ -52,8 +52,8 @@ pub trait Tool: Send + Sync + 'static {
     type Input: DeserializeOwned + JsonSchema + Send;
     /// The name the model calls it by.
     const NAME: &'static str;
-    /// Former names that are still understood.
-    const ALIASES: &'static [&'static str] = &[];
+    /// What it declares about itself: former names, what its calls are about, whether its results may be cleared.
+    const PROFILE: ToolProfile = ToolProfile::DEFAULT;
     /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` for a tool
     /// that limits its results itself.
     const RESULT_CHARS_MAX: Option<usize> = Some(50_000);
@@ -215,8 +215,6 @@ impl ProgressReceiver {
 pub trait AnyTool: Send + Sync + 'static {
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
-    /// Former names that are still understood.
-    fn aliases(&self) -> &[&'static str];
     /// Parses the input and says what the call would do; an error is for the model and names the field.
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String>;
     /// Runs the call.
@@ -232,11 +230,8 @@ impl<T: Tool> AnyTool for T {
             description: description.into(),
             input_schema: input_schema.into(),
             result_chars_max: T::RESULT_CHARS_MAX,
+            profile: T::PROFILE,
         }
-    }
-
-    fn aliases(&self) -> &[&'static str] {
-        T::ALIASES
     }
 
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {

@@ -25,7 +25,7 @@ mod surroundings;
 mod tokens;
 mod tool;
 mod tool_input;
-mod tool_names;
+mod tool_profile;
 mod transcript;
 mod update;
 mod usage;
@@ -71,7 +71,7 @@ pub use tool::{
     ToolOutput, ToolProgress, WrittenPath,
 };
 pub use tool_input::ToolInput;
-pub use tool_names::KNOWN_TOOLS;
+pub use tool_profile::{KNOWN_TOOLS, ToolProfile, ToolSubject};
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};
 pub use usage::{CacheCreation, ServerToolUse, Usage};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::names::named_enum;
-use crate::{Block, Transcript, Usage};
+use crate::{Block, ToolProfile, Transcript, Usage};
 
 /// One request to a model. Cheap to clone: everything large is shared.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +125,8 @@ pub struct ToolSpec {
     /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` if the tool
     /// limits its results itself. Not for the model.
     pub result_chars_max: Option<usize>,
+    /// What it declares about itself. Not for the model.
+    pub profile: ToolProfile,
 }
 
 /// What a model client reports, in order. The last item is [`ModelEvent::Ended`] or [`ModelEvent::Failed`]:

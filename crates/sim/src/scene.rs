@@ -11,7 +11,7 @@ use windlass_core::{
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     Block, Effort, HookEvent, MemoryNote, Message, MessageId, ModelCard, Origin, Price, RawValue,
-    ThinkingSupport, ToolSpec, Transcript,
+    ThinkingSupport, ToolProfile, ToolSpec, Transcript,
 };
 
 use crate::rng::Rng;
@@ -213,6 +213,7 @@ fn tools(rng: &mut Rng) -> Arc<[ToolSpec]> {
         description: "simulated".into(),
         input_schema: raw("{\"type\":\"object\"}"),
         result_chars_max: (name == "Bash").then_some(2_000),
+        profile: ToolProfile::named(name),
     });
     specs.collect()
 }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, RawValue, ToolOutput, ToolSpec};
+use windlass_protocol::{CallFacts, RawValue, ToolOutput, ToolProfile, ToolSpec};
 use windlass_sandbox::{Launcher, Sandbox, VariableChanges};
 use windlass_text::shorten::shorten;
 
@@ -150,10 +150,6 @@ impl AnyTool for Bash {
         spec::follow_settings(self.shell.spec(), &self.shell.settings)
     }
 
-    fn aliases(&self) -> &[&'static str] {
-        self.shell.aliases()
-    }
-
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {
         self.shell.examine(input, cx)
     }
@@ -192,6 +188,7 @@ impl CommandTool {
 impl Tool for CommandTool {
     type Input = BashInput;
     const NAME: &'static str = "Bash";
+    const PROFILE: ToolProfile = ToolProfile::BASH;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Bash.json"));
 
     fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use windlass_ports::ExamineContext;
-use windlass_protocol::{CallFacts, CallKind};
+use windlass_protocol::{CallFacts, CallKind, ToolProfile, ToolSubject};
 
 use crate::address::url_fact;
 use crate::bash::commands::{self, LineContext, LineJudgement};
@@ -15,28 +15,27 @@ use crate::paths::{self, locate};
 /// says why such a call is never made.
 pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
     let text = |field: &str| input.get(field).and_then(Value::as_str);
-    match tool {
-        "Bash" | "Monitor" => {
-            let line = text("command").ok_or("`command` is missing")?;
+    let profile = ToolProfile::named(tool);
+    match profile.subject {
+        ToolSubject::Command(field) => {
+            let line = text(field).ok_or("`command` is missing")?;
             let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
             describe_line(line, if background { LineJudgement::ByRules } else { LineJudgement::ByWords }, cx)
         }
-        "Read" | "NotebookRead" | "LSP" => file::facts(CallKind::Read, path(&text)?, cx),
-        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => file::facts(CallKind::Edit, path(&text)?, cx),
-        "Glob" | "Grep" => describe_search(tool, input, cx),
-        "WebFetch" => {
-            let url = url_fact(text("url").ok_or("`url` is missing")?)?;
+        ToolSubject::File(_) => file::facts(profile.kind, path(&text)?, cx),
+        ToolSubject::FileNames(_) | ToolSubject::FileContents(_) => {
+            describe_search(profile.subject, input, cx)
+        }
+        ToolSubject::Url(field) => {
+            let url = url_fact(text(field).ok_or("`url` is missing")?)?;
             let target = url.text.clone();
-            Ok(CallFacts { shared: true, target, url: Some(url), ..CallFacts::new(CallKind::Fetch) })
+            Ok(CallFacts { shared: true, target, url: Some(url), ..CallFacts::new(profile.kind) })
         }
-        "WebSearch" => {
-            let target = text("query").unwrap_or_default().to_owned();
-            Ok(CallFacts { shared: true, target, ..CallFacts::new(CallKind::Fetch) })
+        ToolSubject::Query(field) => {
+            let target = text(field).unwrap_or_default().to_owned();
+            Ok(CallFacts { shared: true, target, ..CallFacts::new(profile.kind) })
         }
-        "Agent" | "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode" | "KillBash" | "KillShell"
-        | "Task" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskOutput" | "TaskStop" | "TaskUpdate"
-        | "TodoWrite" | "ToolSearch" => Ok(CallFacts::new(CallKind::Session)),
-        _ => Ok(CallFacts::new(CallKind::Execute)),
+        ToolSubject::Agent | ToolSubject::Skill | ToolSubject::Other => Ok(CallFacts::new(profile.kind)),
     }
 }
 
@@ -46,21 +45,6 @@ fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static
         .or_else(|| text("notebook_path"))
         .or_else(|| text("path"))
         .ok_or("`file_path` is missing")
-}
-
-/// The field of a tool's input that one text would most likely be meant for.
-#[must_use]
-pub fn main_field(tool: &str) -> Option<&'static str> {
-    match tool {
-        "Bash" | "Monitor" => Some("command"),
-        "Read" | "NotebookRead" | "LSP" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
-            Some("file_path")
-        }
-        "Glob" | "Grep" => Some("pattern"),
-        "WebFetch" => Some("url"),
-        "WebSearch" => Some("query"),
-        _ => None,
-    }
 }
 
 /// A command line as Bash would judge it.
@@ -80,20 +64,18 @@ pub(crate) fn describe_line(
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.
-fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
+fn describe_search(subject: ToolSubject, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
     let text = |field: &str| input.get(field).and_then(Value::as_str);
     let start = match text("path").filter(|path| !path.is_empty()) {
         Some(path) => locate("path", path, &cx.cwd)?,
         None => paths::fact(cx.cwd.clone()),
     };
     let pattern = text("pattern").unwrap_or_default();
-    if tool == "Glob" && crate::glob::goes_up(pattern) {
+    let is_glob = matches!(subject, ToolSubject::FileNames(_));
+    if is_glob && crate::glob::goes_up(pattern) {
         return Err("`pattern` has `..` after a wildcard".to_owned());
     }
-    let place = match tool {
-        "Glob" => crate::glob::literal_part(pattern),
-        _ => "",
-    };
+    let place = if is_glob { crate::glob::literal_part(pattern) } else { "" };
     let place = if place.is_empty() { start } else { locate("pattern", place, &start.lexical)? };
     let target = pattern.to_owned();
     Ok(CallFacts { shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })

@@ -9,7 +9,7 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
 use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
@@ -53,6 +53,7 @@ pub struct Edit;
 impl Tool for Edit {
     type Input = EditInput;
     const NAME: &'static str = "Edit";
+    const PROFILE: ToolProfile = ToolProfile::EDIT;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Edit.json"));
 
     fn facts(&self, input: &EditInput, cx: &ExamineContext) -> Result<CallFacts, String> {

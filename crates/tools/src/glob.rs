@@ -11,7 +11,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use crate::paths::{absolute, decided, fact};
 use crate::plurals::counted_as;
@@ -75,6 +75,7 @@ impl Glob {
 impl Tool for Glob {
     type Input = GlobInput;
     const NAME: &'static str = "Glob";
+    const PROFILE: ToolProfile = ToolProfile::GLOB;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Glob.json"));
 
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {

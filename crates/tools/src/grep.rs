@@ -8,7 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
 use crate::lenient;
@@ -115,6 +115,7 @@ impl Default for Grep {
 impl Tool for Grep {
     type Input = GrepInput;
     const NAME: &'static str = "Grep";
+    const PROFILE: ToolProfile = ToolProfile::GREP;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Grep.json"));
 
     fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {

@@ -37,7 +37,7 @@ mod write;
 
 pub use address::{redirected, url_fact};
 pub use bash::{Bash, BashInput, BashSettings};
-pub use describe::{describe, main_field};
+pub use describe::describe;
 pub use edit::{Edit, EditInput};
 pub use fingerprint::content_hash;
 pub use glob::{Glob, GlobInput, GlobSettings};

@@ -17,7 +17,7 @@ use std::io::{self, Read as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutput, ToolProfile};
 
 use crate::file::{CANCELLED, OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
@@ -84,6 +84,7 @@ impl Read {
 impl Tool for Read {
     type Input = ReadInput;
     const NAME: &'static str = "Read";
+    const PROFILE: ToolProfile = ToolProfile::READ;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Read.json"));
 
     fn facts(&self, input: &ReadInput, cx: &ExamineContext) -> Result<CallFacts, String> {

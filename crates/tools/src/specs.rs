@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use windlass_ports::{Tool, generated_spec};
-use windlass_protocol::KNOWN_TOOLS;
+use windlass_protocol::{KNOWN_TOOLS, ToolProfile};
 
 /// Set to have the files written.
 const UPDATE: &str = "WINDLASS_UPDATE_SPECS";
 
 fn check<T: Tool>() {
     assert!(KNOWN_TOOLS.contains(&T::NAME), "{} is a name that rules and explanations know", T::NAME);
-    for alias in T::ALIASES {
-        assert!(KNOWN_TOOLS.contains(alias), "{alias} is a name that rules and explanations know");
-    }
+    assert_eq!(T::PROFILE, ToolProfile::named(T::NAME), "what is known of {} by its name", T::NAME);
     let generated = generated_spec::<T>() + "\n";
     if std::env::var_os(UPDATE).is_some() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("specs/{}.json", T::NAME));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
 use crate::tasks::{StoppedTask, Tasks};
 
@@ -66,7 +66,7 @@ impl Tool for TaskStop {
     type Input = TaskStopInput;
     const NAME: &'static str = "TaskStop";
     const SPEC: Option<&'static str> = Some(include_str!("../specs/TaskStop.json"));
-    const ALIASES: &'static [&'static str] = &["KillShell", "KillBash"];
+    const PROFILE: ToolProfile = ToolProfile::TASK_STOP;
 
     fn facts(&self, input: &TaskStopInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let target = input.id()?.to_owned();

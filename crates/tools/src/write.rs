@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
 use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
@@ -35,6 +35,7 @@ pub struct Write;
 impl Tool for Write {
     type Input = WriteInput;
     const NAME: &'static str = "Write";
+    const PROFILE: ToolProfile = ToolProfile::EDIT;
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Write.json"));
 
     fn facts(&self, input: &WriteInput, cx: &ExamineContext) -> Result<CallFacts, String> {

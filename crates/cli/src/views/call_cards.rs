@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use windlass_engine::{Block, CallId, Update};
-use windlass_protocol::{BlockKind, RawValueEq, ToolUse};
+use windlass_protocol::{BlockKind, CallKind, RawValueEq, ToolProfile, ToolUse};
 
 use crate::display;
 use crate::views::Clock;
@@ -138,9 +138,10 @@ fn card(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, column
     let name = format!("  {:5} ", display::line(&open.tool_use.name));
     let room = columns.saturating_sub(layout::width(&name) + notes.len());
     let mut text = format!("\n{name}{}{notes}\n", layout::cut(&open.target, room));
-    let (lines, most) = match &*open.tool_use.name {
-        "Edit" | "Write" if !failed => (change(open, structured), DIFF_LINES_MAX),
-        "Read" | "Glob" | "Grep" if !failed => (Vec::new(), 0),
+    let profile = ToolProfile::named(&open.tool_use.name);
+    let (lines, most) = match profile.kind {
+        CallKind::Edit if !failed => (change(open, structured), DIFF_LINES_MAX),
+        CallKind::Read if !failed => (Vec::new(), 0),
         _ => (output(result, columns.saturating_sub(INDENT.len() + 1)), OUTPUT_LINES_MAX),
     };
     let more = lines.len().saturating_sub(most);
@@ -198,7 +199,7 @@ mod tests {
     use std::sync::Arc;
 
     use windlass_engine::MessageId;
-    use windlass_engine::protocol::{CallFacts, CallKind, RawValue};
+    use windlass_engine::protocol::{CallFacts, RawValue};
 
     use super::*;
 

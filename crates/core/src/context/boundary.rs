@@ -231,8 +231,10 @@ impl Parts<'_> {
         let calls =
             self.list[tail..].iter().flat_map(|message| &message.blocks).filter_map(Block::as_tool_use);
         let in_tail: BTreeSet<String> = calls
-            .filter(|call| &*call.name == "Read")
-            .filter_map(|call| text_field(call, "file_path"))
+            .filter_map(|call| {
+                let profile = self.cx.config.profile(&call.name);
+                text_field(call, profile.subject.field().filter(|_| profile.shows_file)?)
+            })
             .collect();
         let files = self.found.shown.iter().filter(|(path, _)| !in_tail.contains(&*path.to_string_lossy()));
         let text = |(path, text): &(std::path::PathBuf, Arc<str>)| {

@@ -11,9 +11,6 @@ use super::rounds::tool_uses;
 use crate::step::Cx;
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
-/// Tools whose old results can be cleared: what they say can be found out again.
-const COMPACTABLE: [&str; 10] =
-    ["Read", "Grep", "Glob", "Bash", "BashOutput", "WebFetch", "WebSearch", "Edit", "Write", "NotebookEdit"];
 /// Results from this size on are large and go first.
 const LARGE_TOKENS: u64 = 1_000;
 /// Less than this is not worth a placeholder; what was cleared before frees nothing.
@@ -79,13 +76,13 @@ struct Old<'a> {
 fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
     let messages = &cx.state.carry.messages;
     let uses = tool_uses(messages);
-    let is_compactable = |id: &str| uses.get(id).is_some_and(|call| COMPACTABLE.contains(&&*call.name));
+    let is_clearable = |id: &str| uses.get(id).is_some_and(|call| cx.config.profile(&call.name).is_clearable);
     let mut found: Vec<(usize, &Arc<str>, &Block)> = messages
         .iter()
         .enumerate()
         .flat_map(|(place, message)| message.blocks.iter().map(move |block| (place, block)))
         .filter_map(|(place, block)| answered(block).map(|(id, _)| (place, id, block)))
-        .filter(|(_, id, _)| is_compactable(id))
+        .filter(|(_, id, _)| is_clearable(id))
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));
     let old = found.into_iter().map(|(place, tool_use_id, result)| Old {

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Decision, Message, MessageId, Origin, RawObject, Role, ToolUse, Transition};
+use windlass_protocol::{
+    Block, Decision, Message, MessageId, Origin, RawObject, Role, ToolProfile, ToolUse, Transition,
+};
 
 use super::apply::bound_after;
 use super::results::answered;
@@ -142,12 +144,11 @@ impl Reads {
 
 /// The file that a call reads; nothing if it is another tool, or only a part is read where the whole is asked for.
 fn read_path(call: &ToolUse, in_full: bool) -> Option<String> {
-    if &*call.name != "Read" {
-        return None;
-    }
+    let profile = ToolProfile::named(&call.name);
+    let field = profile.subject.field().filter(|_| profile.shows_file)?;
     let input = RawObject::parse(call.input.get()).ok()?;
     let is_part = ["offset", "limit", "pages"].iter().any(|field| input.get(field).is_some());
-    let path = input.get("file_path").and_then(|path| serde_json::from_str(path.get()).ok());
+    let path = input.get(field).and_then(|path| serde_json::from_str(path.get()).ok());
     path.filter(|_| !(in_full && is_part))
 }
 

@@ -33,8 +33,6 @@ const FILES_MAX: usize = 50;
 const LOOKED_AT: usize = 20;
 /// After so many turns without a word about it, the model is reminded of its task list.
 const REMIND_AFTER: u32 = 10;
-/// The tools that keep a task list.
-const TASK_LIST_TOOLS: [&str; 2] = ["TaskCreate", "TodoWrite"];
 
 /// What goes behind the results: each piece is a message of its own, so that one that is superseded can be taken out.
 type AttachedMessages = Vec<Arc<Message>>;
@@ -146,7 +144,7 @@ impl Cx<'_> {
             return None;
         }
         let known = self.files_to_look_at();
-        let has_tasks = self.config.tools.iter().any(|tool| TASK_LIST_TOOLS.contains(&&*tool.name));
+        let has_tasks = self.config.tools.iter().any(|tool| tool.profile.keeps_tasks);
         if known.is_empty() && !has_tasks {
             return None;
         }

@@ -67,6 +67,7 @@ pub(crate) fn tool(name: &str, result_chars_max: Option<usize>) -> ToolSpec {
         description: "".into(),
         input_schema: RawValue::from_string("{}".into()).unwrap().into(),
         result_chars_max,
+        profile: windlass_protocol::ToolProfile::named(name),
     }
 }
 

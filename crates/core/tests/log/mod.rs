@@ -652,5 +652,6 @@ pub(crate) fn tool(name: &str) -> windlass_protocol::ToolSpec {
         description: "".into(),
         input_schema: raw("{}"),
         result_chars_max: None,
+        profile: windlass_protocol::ToolProfile::named(name),
     }
 }

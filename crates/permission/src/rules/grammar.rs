@@ -1,11 +1,12 @@
 //! From the text of a rule to the rule.
 
+use windlass_protocol::{CallKind, KNOWN_TOOLS, ToolProfile, ToolSubject};
+
 use super::command::CommandPattern;
 use super::host::HostPattern;
 use super::path::PathPattern;
 use super::tool::ToolPattern;
 use super::{Anchors, Behaviour, PathAccess, Rule, RuleScope, RuleSource};
-use crate::tool_names::KNOWN;
 
 /// Why a text is no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,24 +30,9 @@ impl std::fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// Tools that run command lines, and the parameters that a rule may name.
-const COMMAND_TOOLS: [&str; 2] = ["Bash", "Monitor"];
+/// The parameters of tools that run command lines, and of those that touch files, that a rule may name.
 const COMMAND_PARAMETERS: [&str; 4] =
     ["dangerouslyDisableSandbox", "description", "run_in_background", "timeout"];
-
-/// Tools that touch files, and how. A restriction on one of the narrower ones holds for all that do the same, so that it
-/// cannot be got round.
-const FILE_TOOLS: [(&str, PathAccess); 9] = [
-    ("Read", PathAccess::Read),
-    ("Grep", PathAccess::Read),
-    ("Glob", PathAccess::Read),
-    ("LSP", PathAccess::Read),
-    ("NotebookRead", PathAccess::Read),
-    ("Edit", PathAccess::Edit),
-    ("Write", PathAccess::Edit),
-    ("MultiEdit", PathAccess::Edit),
-    ("NotebookEdit", PathAccess::Edit),
-];
 const FILE_PARAMETERS: [&str; 11] = [
     "cell_type",
     "edit_mode",
@@ -92,7 +78,7 @@ fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPatt
 /// The name as the tool itself spells it. What follows is read by it, so a restriction must not miss it by its case. Alone, it may be
 /// a caller's own tool.
 fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
-    match KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name)) {
+    match KNOWN_TOOLS.into_iter().find(|known| known.eq_ignore_ascii_case(name)) {
         Some(known) if behaviour == Behaviour::Allow && known != name => {
             Err(format!("the tool is called {known}; write {known}"))
         }
@@ -142,35 +128,24 @@ fn check_name(name: &str, behaviour: Behaviour) -> Result<(), String> {
 }
 
 fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<RuleScope, String> {
-    if COMMAND_TOOLS.contains(&name) {
-        if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.contains(&key)) {
-            return restricted(parameter, behaviour);
+    let profile = ToolProfile::named(name);
+    match profile.subject {
+        ToolSubject::Command(_) => commands(inside, behaviour),
+        ToolSubject::File(_) | ToolSubject::FileNames(_) | ToolSubject::FileContents(_) => {
+            files(profile.kind, inside, behaviour, anchors)
         }
-        return CommandPattern::parse(inside)
-            .map(RuleScope::Commands)
-            .ok_or_else(|| "it names no command; write a pattern such as Bash(npm test)".into());
-    }
-    if let Some((_, access)) = FILE_TOOLS.iter().find(|(tool, _)| *tool == name) {
-        if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.contains(&key)) {
-            return restricted(parameter, behaviour);
-        }
-        let pattern = PathPattern::parse(inside, behaviour, anchors)?;
-        let pattern = if *access == PathAccess::Read { pattern.for_reading() } else { pattern };
-        return Ok(RuleScope::Paths(*access, pattern));
-    }
-    match name {
-        "WebFetch" => web_fetch(inside, behaviour),
-        "Agent" | "Task" => match parameter(inside, |key| key != "subagent_type") {
+        ToolSubject::Url(_) => web_fetch(inside, behaviour),
+        ToolSubject::Agent => match parameter(inside, |key| key != "subagent_type") {
             Some(parameter) if behaviour != Behaviour::Allow => Ok(parameter),
             _ => Ok(named(inside)),
         },
         // As they are typed, they begin with a slash.
-        "Skill" | "SlashCommand" => Ok(named(inside.trim_start_matches('/'))),
+        ToolSubject::Skill => Ok(named(inside.trim_start_matches('/'))),
         // It is about a command of the interactive session and touches no tool.
-        "Cd" => Ok(named(inside)),
-        _ => match parameter(inside, |_| true) {
+        ToolSubject::Other if name == "Cd" => Ok(named(inside)),
+        ToolSubject::Other | ToolSubject::Query(_) => match parameter(inside, |_| true) {
             Some(parameter) => restricted(parameter, behaviour),
-            None if !KNOWN.contains(&name) && !name.starts_with("mcp__") => Err(format!(
+            None if !KNOWN_TOOLS.contains(&name) && !name.starts_with("mcp__") => Err(format!(
                 "unknown tool {name}; patterns are for Bash, Read, Edit, WebFetch, Agent and Skill"
             )),
             None => Err(format!(
@@ -178,6 +153,27 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
             )),
         },
     }
+}
+
+fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
+    if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.contains(&key)) {
+        return restricted(parameter, behaviour);
+    }
+    CommandPattern::parse(inside)
+        .map(RuleScope::Commands)
+        .ok_or_else(|| "it names no command; write a pattern such as Bash(npm test)".into())
+}
+
+/// A restriction on one of the narrower tools holds for all that do the same, so that it cannot be got round.
+fn files(kind: CallKind, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<RuleScope, String> {
+    if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.contains(&key)) {
+        return restricted(parameter, behaviour);
+    }
+    let pattern = PathPattern::parse(inside, behaviour, anchors)?;
+    Ok(match kind {
+        CallKind::Edit => RuleScope::Paths(PathAccess::Edit, pattern),
+        _ => RuleScope::Paths(PathAccess::Read, pattern.for_reading()),
+    })
 }
 
 fn web_fetch(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {

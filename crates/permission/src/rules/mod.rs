@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use windlass_protocol::Behaviour;
-use windlass_protocol::{CallFacts, CallKind, PathFact, PathNaming, PlainCommand, RawValue};
+use windlass_protocol::{
+    CallFacts, CallKind, KNOWN_TOOLS, PathFact, PathNaming, PlainCommand, RawValue, ToolProfile, ToolSubject,
+};
 
 mod command;
 mod grammar;
@@ -33,7 +35,7 @@ pub(crate) use subject::RuleSubject;
 use subject::{Names, TouchedPath};
 pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
-pub(crate) use tool::{has_value, skill_text};
+pub(crate) use tool::{has_value, is_skill, skill_text};
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -313,7 +315,11 @@ impl Rule {
     pub(crate) fn is_broad(&self) -> bool {
         match &self.what {
             RuleScope::Every => {
-                ["Bash", "Monitor", "Agent"].into_iter().any(|tool| self.tool.names(tool, Behaviour::Allow))
+                let runs_anything = |tool: &&&str| {
+                    matches!(ToolProfile::named(tool).subject, ToolSubject::Command(_) | ToolSubject::Agent)
+                };
+                let mut broad = KNOWN_TOOLS.iter().filter(runs_anything);
+                broad.any(|tool| self.tool.names(tool, Behaviour::Allow))
             }
             RuleScope::Commands(pattern) => pattern.is_broad(),
             _ => false,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
 
-use windlass_protocol::{CallFacts, NamedPath, PathFact, PathNaming, RawValue};
+use windlass_protocol::{CallFacts, NamedPath, PathFact, PathNaming, RawValue, ToolProfile, ToolSubject};
 
 use super::PathAccess;
 use super::text::fold;
@@ -30,12 +30,10 @@ pub(super) struct TouchedPath<'a> {
 impl<'a> RuleSubject<'a> {
     /// Tools have had other names, and rules go by the present one.
     pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
-        let present = match tool {
-            "Task" => "Agent",
-            "SlashCommand" => "Skill",
-            // What it runs is a command line like any other.
-            "Monitor" => "Bash",
-            other => other,
+        let present = match ToolProfile::named(tool).subject {
+            // Whoever runs it, a command line is one like any other.
+            ToolSubject::Command(_) => "Bash",
+            _ => ToolProfile::present_name(tool),
         };
         let given = (present != tool).then_some(tool);
         Self { given, tool: present, input, facts, touched: OnceCell::new() }

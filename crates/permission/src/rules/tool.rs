@@ -1,6 +1,6 @@
 //! The tool a rule is about.
 
-use windlass_protocol::{RawObject, RawValue};
+use windlass_protocol::{RawObject, RawValue, ToolProfile, ToolSubject};
 
 use super::text::{covers, fold};
 use super::{Behaviour, RuleSubject};
@@ -19,12 +19,7 @@ const FAMILIES: [&str; 2] = ["Edit", "Read"];
 
 impl ToolPattern {
     pub(crate) fn of(text: &str) -> Self {
-        // Former names still work.
-        let text = match text {
-            "Task" => "Agent",
-            "SlashCommand" => "Skill",
-            text => text,
-        };
+        let text = ToolProfile::present_name(text);
         let head = text.find('*').unwrap_or(text.len());
         Self { text: text.to_owned(), folded: fold(text), head }
     }
@@ -76,10 +71,18 @@ pub(crate) fn is_named(subject: &RuleSubject<'_>, name: &str, prefix: bool, beha
     covers(name, &given) && (prefix || !has_more || behaviour != Behaviour::Allow)
 }
 
+/// Whether a call is about a skill.
+pub(crate) fn is_skill(subject: &RuleSubject<'_>) -> bool {
+    ToolProfile::named(subject.tool).subject == ToolSubject::Skill
+}
+
 /// The agent or the skill that a call is about, and whether it gets arguments.
 fn given_name(subject: &RuleSubject<'_>) -> Option<(String, bool)> {
-    let field = if subject.tool == "Skill" { "skill" } else { "subagent_type" };
-    let default = if subject.tool == "Skill" { None } else { Some("general-purpose".to_owned()) };
+    let (field, default) = if is_skill(subject) {
+        ("skill", None)
+    } else {
+        ("subagent_type", Some("general-purpose".to_owned()))
+    };
     let given = string(subject.input, field).or_else(|| string(subject.input, "command")).or(default)?;
     let arguments = string(subject.input, "args").is_some_and(|args| !args.trim().is_empty());
     let given = given.trim();
@@ -89,7 +92,7 @@ fn given_name(subject: &RuleSubject<'_>) -> Option<(String, bool)> {
 
 /// What a rule for the skill of a call has in its parentheses; `None` if it would mean others too.
 pub(crate) fn skill_text(subject: &RuleSubject<'_>) -> Option<String> {
-    let (name, has_more) = given_name(subject).filter(|_| subject.tool == "Skill")?;
+    let (name, has_more) = given_name(subject).filter(|_| is_skill(subject))?;
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
     let is_name = !name.is_empty() && name.chars().all(is_plain);
     is_name.then(|| if has_more { format!("{name} *") } else { name })

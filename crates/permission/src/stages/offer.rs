@@ -7,7 +7,8 @@ use windlass_protocol::{CallKind, CommandFacts, Offers, Verdict};
 use super::commands::{MissingRight, allowance};
 use super::{PermissionCase, judge, prefixes};
 use crate::rules::{
-    Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, RuleSubject, runs_input, skill_text,
+    Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, RuleSubject, is_skill, runs_input,
+    skill_text,
 };
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
@@ -136,7 +137,7 @@ fn candidates(case: &PermissionCase<'_>) -> Vec<String> {
         return if host.contains('*') { vec![] } else { vec![format!("{}(domain:{host})", case.tool)] };
     }
     let subject = RuleSubject::new(case.tool, case.input, case.facts);
-    if subject.tool == "Skill" {
+    if is_skill(&subject) {
         return skill_text(&subject).map(|text| format!("Skill({text})")).into_iter().collect();
     }
     let access = match case.facts.kind {

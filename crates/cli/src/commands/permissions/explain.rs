@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use windlass_config::{Flags, RunConfig};
-use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, Verdict};
+use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, ToolProfile, Verdict};
 use windlass_engine::{Answerer, PermissionCase, hidden_paths, judge, missing_rules};
 use windlass_ports::ExamineContext;
 use windlass_text::nearest::closest;
-use windlass_tools::{describe, main_field};
+use windlass_tools::describe;
 
 use super::ExplainArguments;
 use crate::complain;
@@ -97,7 +97,7 @@ fn input(tool: &str, text: &str) -> Result<Value, CommandError> {
         Err(_) if !text.trim_start().starts_with(['{', '[', '"']) => ("not JSON".to_owned(), text.to_owned()),
         Err(error) => (format!("not JSON ({error})"), String::new()),
     };
-    let example = match main_field(tool) {
+    let example = match ToolProfile::named(tool).subject.field() {
         Some(field) if !plain.trim().is_empty() => json!({ field: plain }),
         Some(field) => json!({ field: "..." }),
         None => json!({}),

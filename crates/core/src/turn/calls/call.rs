@@ -214,6 +214,7 @@ impl Call {
         let carry = &cx.state.carry;
         PermissionCase {
             tool: &self.tool,
+            profile: cx.config.profile(&self.tool),
             input: self.tool_use.input.json(),
             facts,
             hook: self.permission.as_ref(),

@@ -21,6 +21,7 @@ fn tool(name: &str) -> ToolSpec {
         description: "does \"it\"".into(),
         input_schema: raw(r#"{"type": "object", "z": 1, "a": 2}"#),
         result_chars_max: None,
+        profile: windlass_protocol::ToolProfile::named(name),
     }
 }
 
