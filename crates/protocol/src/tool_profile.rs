@@ -60,12 +60,6 @@ impl ToolSubject {
             Self::Other | Self::Agent | Self::Skill => None,
         }
     }
-
-    /// Whether calls name files or places to look for them.
-    #[must_use]
-    pub fn is_files(self) -> bool {
-        matches!(self, Self::File(_) | Self::FileNames(_) | Self::FileContents(_))
-    }
 }
 
 impl Default for ToolProfile {
@@ -99,7 +93,7 @@ impl ToolProfile {
 
     /// Bash.
     pub const BASH: Self = Self { is_clearable: true, ..Self::MONITOR };
-    /// Edit, Write and NotebookEdit.
+    /// `Edit`, `Write` and `NotebookEdit`.
     pub const EDIT: Self = Self { is_clearable: true, ..Self::EDITS_FILE };
     /// Read.
     pub const READ: Self = Self { shows_file: true, is_clearable: true, ..Self::READS_FILE };
@@ -108,7 +102,7 @@ impl ToolProfile {
         Self { kind: CallKind::Read, subject: ToolSubject::FileNames("pattern"), ..Self::CLEARABLE };
     /// Grep.
     pub const GREP: Self = Self { subject: ToolSubject::FileContents("pattern"), ..Self::GLOB };
-    /// TaskStop.
+    /// `TaskStop`.
     pub const TASK_STOP: Self = Self { aliases: &["KillShell", "KillBash"], ..Self::SESSION };
 
     /// The profile of a tool that is known by name, or the default. A session's own tools bring theirs; this one is for
@@ -127,7 +121,7 @@ impl ToolProfile {
     }
 }
 
-/// The tools that are known by name, whether a session has them or not; former names stand behind nothing but their present one.
+/// The tools that are known by name, whether a session has them or not.
 const PROFILES: [(&str, ToolProfile); 31] = [
     ("Agent", ToolProfile::AGENT),
     ("AskUserQuestion", ToolProfile::ASKS_USER),
