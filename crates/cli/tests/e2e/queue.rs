@@ -179,7 +179,8 @@ fn an_interrupt_can_bring_a_command_and_one_that_makes_no_sense_is_answered() {
 #[test]
 fn a_message_that_a_hook_blocks_is_refused_and_asks_no_model() {
     let stage = busy("touch began; until [ -e go-on ]; do sleep 0.05; done");
-    let hook = json!({"type": "command", "command": "grep -q bad && { echo no >&2; exit 2; }; exit 0"});
+    let hook =
+        json!({"type": "command", "command": "grep -q 'bad words' && { echo no >&2; exit 2; }; exit 0"});
     let settings = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string();
     let mut host = Host::start(&stage, &["--allowedTools", "Bash", "--settings", &settings]);
     host.say(&prompt("go", "u1"));
