@@ -24,7 +24,7 @@ use windlass_protocol::{
     Transcript, Transition, Update, Usage,
 };
 
-use values::{costing, examination, outcome, raw, tool_use};
+use values::{Told, costing, examination, outcome, raw, tool_use};
 use words::{
     hook_words, phases, phrase, plain_words, record_words, result_text, said, shape, texts, untagged,
     update_words,
@@ -119,16 +119,6 @@ pub(crate) struct Scenario {
     history: Transcript,
     wall_s: u64,
     events: Vec<(String, Told)>,
-}
-
-/// An event whose request id is filled in when it is played.
-enum Told {
-    Model(ModelEvent),
-    Other(Event),
-    /// The process ends, and so many records of the last step are not in the log.
-    CutOff(usize),
-    /// So many milliseconds pass.
-    Pause(u64),
 }
 
 impl Scenario {

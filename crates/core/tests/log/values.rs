@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::Event;
 use windlass_protocol::{
-    Admission, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, ModelSpend, Outcome, PathFact,
-    PlainCommand, RawValue, Terminal, ToolUse,
+    Admission, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, ModelEvent, ModelSpend, Outcome,
+    PathFact, PlainCommand, RawValue, Terminal, ToolUse,
 };
 
 use super::words::phrase;
@@ -78,4 +78,14 @@ fn looking(line: &str) -> CommandFacts {
 
 pub(super) fn raw(json: &str) -> Arc<RawValue> {
     RawValue::from_string(json.into()).expect("JSON").into()
+}
+
+/// An event whose request id is filled in when it is played.
+pub(super) enum Told {
+    Model(ModelEvent),
+    Other(Event),
+    /// The process ends, and so many records of the last step are not in the log.
+    CutOff(usize),
+    /// So many milliseconds pass.
+    Pause(u64),
 }
