@@ -5,6 +5,7 @@ mod dependencies;
 mod documents;
 mod layers;
 mod manifests;
+mod names;
 mod rules;
 mod sources;
 
@@ -18,14 +19,14 @@ use crate::cargo::{cargo, output, root, say};
 
 /// A file of the project, with its path from the root. What is no text, such as a picture, counts as empty.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
 /// A crate of the workspace, as its manifest says.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct WorkspaceMember {
     /// The name of its package.
     pub(crate) package: String,
     /// Its folder from the root.
@@ -88,6 +89,8 @@ fn complaints() -> Result<Vec<String>> {
         manifests::crates_inherit(&members, &sources),
         sources::files_are_short(&sources),
         sources::names_mean_something(&sources),
+        names::types_have_names_of_their_own(&sources),
+        names::names_are_no_participles(&sources),
         sources::nothing_is_waved_through(&sources),
         sources::channels_are_bounded(&sources),
         sources::qualifiers_come_last(&sources),
@@ -98,7 +101,7 @@ fn complaints() -> Result<Vec<String>> {
 }
 
 /// All files that are or will be under version control.
-fn sources() -> Result<Vec<Source>> {
+fn sources() -> Result<Vec<SourceFile>> {
     let root = root();
     let mut git = Command::new("git");
     git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&root);
@@ -108,18 +111,18 @@ fn sources() -> Result<Vec<Source>> {
 }
 
 /// The text of a file; `None` for a file that is deleted but not yet committed.
-fn read_text(root: &Path, path: &str) -> Result<Option<Source>> {
+fn read_text(root: &Path, path: &str) -> Result<Option<SourceFile>> {
     let file = root.join(path);
     if !file.is_file() {
         return Ok(None);
     }
     let bytes = std::fs::read(&file).with_context(|| format!("cannot read {path}"))?;
     let text = String::from_utf8(bytes).unwrap_or_default();
-    Ok(Some(Source { path: path.to_owned(), text }))
+    Ok(Some(SourceFile { path: path.to_owned(), text }))
 }
 
 /// The crates of the workspace, from `cargo metadata`.
-fn members(metadata: &str) -> Result<Vec<Member>> {
+fn members(metadata: &str) -> Result<Vec<WorkspaceMember>> {
     let metadata: Value = serde_json::from_str(metadata).context("cargo metadata printed no JSON")?;
     let root = metadata["workspace_root"].as_str().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -131,7 +134,7 @@ fn members(metadata: &str) -> Result<Vec<Member>> {
     let member = |package: &Value| {
         let manifest = text(&package["manifest_path"]);
         let folder = manifest.strip_prefix(root).unwrap_or(&manifest).trim_start_matches('/');
-        Member {
+        WorkspaceMember {
             package: text(&package["name"]),
             folder: folder.trim_end_matches("/Cargo.toml").to_owned(),
             dependencies: list(&package["dependencies"]).iter().map(dependency).collect(),
@@ -148,10 +151,10 @@ fn list(value: &Value) -> &[Value] {
 pub(crate) mod made_up {
     //! Facts about workspaces that do not exist.
 
-    use super::{Dependency, Member, Source};
+    use super::{Dependency, SourceFile, WorkspaceMember};
 
     /// A crate from a line such as `core: protocol serde dev:insta`; crates of the workspace have a layer's name.
-    pub(crate) fn member(line: &str) -> Member {
+    pub(crate) fn member(line: &str) -> WorkspaceMember {
         let (name, words) = line.split_once(':').unwrap();
         let ours = |name: &str| crate::tidy::layers::is_layer(name);
         let dependency = |word: &str| {
@@ -159,15 +162,15 @@ pub(crate) mod made_up {
             let package = if ours(name) { format!("windlass-{name}") } else { name.to_owned() };
             Dependency { package, dev: word.starts_with("dev:"), ours: ours(name) }
         };
-        Member {
+        WorkspaceMember {
             package: format!("windlass-{name}"),
             folder: format!("crates/{name}"),
             dependencies: words.split_whitespace().map(dependency).collect(),
         }
     }
 
-    pub(crate) fn source(path: &str, text: &str) -> Source {
-        Source { path: path.to_owned(), text: text.to_owned() }
+    pub(crate) fn source(path: &str, text: &str) -> SourceFile {
+        SourceFile { path: path.to_owned(), text: text.to_owned() }
     }
 }
 

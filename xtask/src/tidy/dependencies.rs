@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Member;
+use super::WorkspaceMember;
 
 const CORE: &str = "windlass-core";
 const CORE_DEPENDENCIES_MAX: usize = 3;
@@ -30,9 +30,10 @@ const IMPURE: &[&str] = &[
 /// What a line of a lock file says about a package of the public registry.
 const PUBLIC: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-pub(crate) fn core_is_small(members: &[Member]) -> Vec<String> {
+pub(crate) fn core_is_small(members: &[WorkspaceMember]) -> Vec<String> {
     let core = members.iter().filter(|member| member.package == CORE);
-    let count = |member: &Member| member.dependencies.iter().filter(|dependency| !dependency.dev).count();
+    let count =
+        |member: &WorkspaceMember| member.dependencies.iter().filter(|dependency| !dependency.dev).count();
     core.map(count)
         .filter(|count| *count > CORE_DEPENDENCIES_MAX)
         .map(|count| {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Member, Source};
+use super::{SourceFile, WorkspaceMember};
 
 /// Each package from elsewhere has a line in docs/DEPENDENCIES.md.
-pub(crate) fn dependencies_are_explained(members: &[Member], page: &str) -> Vec<String> {
+pub(crate) fn dependencies_are_explained(members: &[WorkspaceMember], page: &str) -> Vec<String> {
     let all = members.iter().flat_map(|member| &member.dependencies);
     let foreign: BTreeSet<&str> = all.filter(|d| !d.ours).map(|d| d.package.as_str()).collect();
     let explained = |name: &str| page.lines().any(|line| line.contains(&format!("`{name}`")));
@@ -18,7 +18,7 @@ pub(crate) fn dependencies_are_explained(members: &[Member], page: &str) -> Vec<
 }
 
 /// Each crate has a section of ARCHITECTURE.md under its name, which states its **Purpose** and its **Invariant**.
-pub(crate) fn crates_have_purposes_and_invariants(members: &[Member], page: &str) -> Vec<String> {
+pub(crate) fn crates_have_purposes_and_invariants(members: &[WorkspaceMember], page: &str) -> Vec<String> {
     let title =
         |section: &str| section.lines().next().unwrap_or_default().trim_matches(['#', ' ', '`']).to_owned();
     let stated = |name: &str, what: &str| {
@@ -44,7 +44,7 @@ const PAGES: &[&str] = &[
     "LICENSE-APACHE",
 ];
 
-pub(crate) fn pages_are_there(sources: &[Source]) -> Vec<String> {
+pub(crate) fn pages_are_there(sources: &[SourceFile]) -> Vec<String> {
     let written =
         |page: &&&str| sources.iter().any(|source| source.path == ***page && !source.text.trim().is_empty());
     let missing = PAGES.iter().filter(|page| !written(page));
@@ -52,9 +52,9 @@ pub(crate) fn pages_are_there(sources: &[Source]) -> Vec<String> {
 }
 
 /// Links from one page to another file of the project lead to one that is there, and to a title on it.
-pub(crate) fn links_lead_somewhere(sources: &[Source]) -> Vec<String> {
-    let is_page = |source: &&Source| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "md");
-    let broken = |page: &Source| {
+pub(crate) fn links_lead_somewhere(sources: &[SourceFile]) -> Vec<String> {
+    let is_page = |source: &&SourceFile| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "md");
+    let broken = |page: &SourceFile| {
         let dead = |target: &&str| !leads_somewhere(page, target, sources);
         let complaint = |target: &str| format!("{}: broken link to `{target}`", page.path);
         links(&page.text).filter(dead).map(complaint).collect::<Vec<_>>()
@@ -68,7 +68,7 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     ends.filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
 }
 
-fn leads_somewhere(page: &Source, target: &str, sources: &[Source]) -> bool {
+fn leads_somewhere(page: &SourceFile, target: &str, sources: &[SourceFile]) -> bool {
     let (path, title) = target.split_once('#').map_or((target, None), |(path, title)| (path, Some(title)));
     let path = if path.is_empty() { Some(page.path.clone()) } else { joined(&page.path, path) };
     let Some(path) = path else { return false };
@@ -105,8 +105,8 @@ fn has_title(page: &str, anchor: &str) -> bool {
 }
 
 /// Each crate begins with documentation of its own.
-pub(crate) fn crates_have_docs(members: &[Member], sources: &[Source]) -> Vec<String> {
-    let documented = |member: &&Member| {
+pub(crate) fn crates_have_docs(members: &[WorkspaceMember], sources: &[SourceFile]) -> Vec<String> {
+    let documented = |member: &&WorkspaceMember| {
         let roots = ["lib.rs", "main.rs"].map(|file| format!("{}/src/{file}", member.folder));
         let mut roots = sources.iter().filter(|source| roots.contains(&source.path));
         roots.any(|source| source.text.starts_with("//! "))
@@ -151,7 +151,8 @@ mod tests {
     #[test]
     fn every_page_is_there_and_says_something() {
         let all = || PAGES.iter().map(|page| source(page, "words"));
-        let check = |sources: Vec<Source>, expected: &[&str]| assert_eq!(pages_are_there(&sources), expected);
+        let check =
+            |sources: Vec<SourceFile>, expected: &[&str]| assert_eq!(pages_are_there(&sources), expected);
         check(all().collect(), &[]);
         check(
             all().filter(|page| page.path != "LICENSE-MIT").collect(),

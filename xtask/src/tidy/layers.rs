@@ -1,6 +1,6 @@
 //! Dependencies between our crates go in the direction that ARCHITECTURE.md draws.
 
-use super::Member;
+use super::WorkspaceMember;
 
 /// What each crate may depend on. Dependencies of tests are free: they do not ship.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -48,11 +48,11 @@ pub(crate) fn is_layer(name: &str) -> bool {
     LAYERS.iter().any(|(layer, _)| *layer == name)
 }
 
-pub(crate) fn edges(members: &[Member]) -> Vec<String> {
+pub(crate) fn edges(members: &[WorkspaceMember]) -> Vec<String> {
     members.iter().flat_map(edges_of).collect()
 }
 
-fn edges_of(member: &Member) -> Vec<String> {
+fn edges_of(member: &WorkspaceMember) -> Vec<String> {
     let name = short(&member.package);
     let allowed = match LAYERS.iter().find(|(layer, _)| *layer == name) {
         Some((_, allowed)) => *allowed,

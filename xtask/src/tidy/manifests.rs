@@ -1,6 +1,6 @@
 //! Manifests: every crate is under the lints and the licence of the workspace.
 
-use super::{Member, Source};
+use super::{SourceFile, WorkspaceMember};
 
 /// What the manifest of each crate says: a table, a line in it, and what is lost without it.
 const INHERITED: &[(&str, &str, &str)] = &[
@@ -8,7 +8,7 @@ const INHERITED: &[(&str, &str, &str)] = &[
     ("[package]", "license.workspace = true", "the licence of the workspace"),
 ];
 
-pub(crate) fn crates_inherit(members: &[Member], sources: &[Source]) -> Vec<String> {
+pub(crate) fn crates_inherit(members: &[WorkspaceMember], sources: &[SourceFile]) -> Vec<String> {
     let complaints = members.iter().flat_map(|member| {
         let path = format!("{}/Cargo.toml", member.folder);
         let manifest = sources.iter().find(|source| source.path == path).map_or("", |found| &*found.text);

@@ -1,18 +1,18 @@
 //! docs/LOOP.md keeps up with the code: every rule of the loop names a function and a test that are there, and nothing
 //! that the code lists is left out.
 
-use super::Source;
+use super::SourceFile;
 
 const PAGE: &str = "docs/LOOP.md";
 
 /// Each row of a table of the page names at least one function and one test, and all of them exist.
-pub(crate) fn rules_name_functions_and_tests(sources: &[Source]) -> Vec<String> {
+pub(crate) fn rules_name_functions_and_tests(sources: &[SourceFile]) -> Vec<String> {
     let Some(page) = find(sources, PAGE) else { return vec![format!("{PAGE}: the page is missing")] };
     rows(page).flat_map(|row| row_complaints(row, sources)).collect()
 }
 
 /// Each transition, terminal, rung and layer has a row.
-pub(crate) fn rules_are_complete(sources: &[Source]) -> Vec<String> {
+pub(crate) fn rules_are_complete(sources: &[SourceFile]) -> Vec<String> {
     let Some(page) = find(sources, PAGE) else { return Vec::new() };
     let missing = |name: &String| {
         !rows(page).any(|row| row.contains(&format!("`{name}`")) || row.contains(&format!("::{name}`")))
@@ -21,7 +21,7 @@ pub(crate) fn rules_are_complete(sources: &[Source]) -> Vec<String> {
 }
 
 /// The names that the code lists: of transitions and terminals, of rungs and of layers.
-fn listed(sources: &[Source]) -> Vec<String> {
+fn listed(sources: &[SourceFile]) -> Vec<String> {
     let names = find(sources, "crates/protocol/src/reason.rs").unwrap_or_default();
     let named = names
         .lines()
@@ -54,7 +54,7 @@ fn rows(page: &str) -> impl Iterator<Item = &str> {
     page.lines().filter(is_row)
 }
 
-fn row_complaints(row: &str, sources: &[Source]) -> Vec<String> {
+fn row_complaints(row: &str, sources: &[SourceFile]) -> Vec<String> {
     let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
     let rule = cells.first().map_or("", |cell| cell.trim());
     let [_, functions, tests] = cells[..] else {
@@ -73,7 +73,7 @@ fn row_complaints(row: &str, sources: &[Source]) -> Vec<String> {
 }
 
 /// Whether there is a function of this name in this file; a test if one is asked for.
-fn exists(name: &str, is_test: bool, sources: &[Source]) -> bool {
+fn exists(name: &str, is_test: bool, sources: &[SourceFile]) -> bool {
     let Some((path, function)) = name.split_once("::") else { return false };
     let Some(text) = find(sources, &format!("crates/{path}")) else { return false };
     let declared = format!("fn {function}(");
@@ -90,7 +90,7 @@ fn inside_proptest(before: &str) -> bool {
     before.rsplit_once("proptest! {").is_some_and(|(_, since)| !since.contains("\n}"))
 }
 
-fn find<'a>(sources: &'a [Source], path: &str) -> Option<&'a str> {
+fn find<'a>(sources: &'a [SourceFile], path: &str) -> Option<&'a str> {
     sources.iter().find(|source| source.path == path).map(|source| &*source.text)
 }
 
@@ -98,8 +98,8 @@ fn find<'a>(sources: &'a [Source], path: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn sources(page: &str) -> Vec<Source> {
-        let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
+    fn sources(page: &str) -> Vec<SourceFile> {
+        let source = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
         vec![
             source(PAGE, page),
             source("crates/protocol/src/reason.rs", "match self {\n    Self::Done => \"done\",\n}"),

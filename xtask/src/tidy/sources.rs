@@ -1,8 +1,8 @@
 //! Rules for the text of files: their size, the names in them, and what must not stand in them.
 
-use super::Source;
+use super::SourceFile;
 
-const LINES_MAX: usize = 999;
+const LINES_MAX: usize = 650;
 
 /// Names of files that say nothing about what is in them.
 const EMPTY_FILE_NAMES: &[&str] = &["common", "helper", "helpers", "misc", "shared", "util", "utils"];
@@ -25,16 +25,16 @@ const REGISTRY_HOSTS: &[&str] = &[
 /// Folders of the machines the project is developed on.
 const MACHINE_FOLDERS: &[&str] = &[concat!("/", "work/"), concat!("/", "root/"), concat!("/", "tmp/w/")];
 
-pub(crate) fn files_are_short(sources: &[Source]) -> Vec<String> {
-    let long = |source: &&Source| source.text.lines().count() > LINES_MAX;
-    let complaint = |source: &Source| {
-        format!("{}: {} lines, fewer than 1,000 are allowed", source.path, source.text.lines().count())
+pub(crate) fn files_are_short(sources: &[SourceFile]) -> Vec<String> {
+    let long = |source: &&SourceFile| source.text.lines().count() > LINES_MAX;
+    let complaint = |source: &SourceFile| {
+        format!("{}: {} lines, {LINES_MAX} are allowed", source.path, source.text.lines().count())
     };
     rust(sources).filter(long).map(complaint).collect()
 }
 
-pub(crate) fn names_mean_something(sources: &[Source]) -> Vec<String> {
-    let empty_file = |source: &&Source| {
+pub(crate) fn names_mean_something(sources: &[SourceFile]) -> Vec<String> {
+    let empty_file = |source: &&SourceFile| {
         let mut parts = source.path.trim_end_matches(".rs").split('/');
         parts.any(|part| EMPTY_FILE_NAMES.contains(&part))
     };
@@ -50,7 +50,7 @@ pub(crate) fn names_mean_something(sources: &[Source]) -> Vec<String> {
 }
 
 /// Lints are lifted with `expect` and a reason; work is finished before it comes in.
-pub(crate) fn nothing_is_waved_through(sources: &[Source]) -> Vec<String> {
+pub(crate) fn nothing_is_waved_through(sources: &[SourceFile]) -> Vec<String> {
     let rules = [
         (concat!("#[", "allow("), "use `#[expect(…, reason = \"…\")]`"),
         (concat!("#![", "allow("), "use `#![expect(…, reason = \"…\")]`"),
@@ -61,8 +61,8 @@ pub(crate) fn nothing_is_waved_through(sources: &[Source]) -> Vec<String> {
 }
 
 /// A queue without a limit is a leak that waits for a slow reader.
-pub(crate) fn channels_are_bounded(sources: &[Source]) -> Vec<String> {
-    let in_source = |source: &Source| {
+pub(crate) fn channels_are_bounded(sources: &[SourceFile]) -> Vec<String> {
+    let in_source = |source: &SourceFile| {
         let complaint = |(line, text): (usize, &str)| {
             let (what, advice) = unbounded_channel(text)?;
             Some(format!("{}:{line}: `{what}` is not allowed; {advice}", source.path))
@@ -119,12 +119,12 @@ fn arguments(after: &str) -> &str {
 const NAMES_OF_OTHERS: &[&str] = &["crates/wire/src/", "crates/cli/src/arguments.rs"];
 
 /// `turns_max`, not `max_turns`: what a thing is comes first.
-pub(crate) fn qualifiers_come_last(sources: &[Source]) -> Vec<String> {
-    let ours = |source: &&Source| {
+pub(crate) fn qualifiers_come_last(sources: &[SourceFile]) -> Vec<String> {
+    let ours = |source: &&SourceFile| {
         is_shipped(source) && !NAMES_OF_OTHERS.iter().any(|other| source.path.starts_with(other))
     };
     let fixed = fixed_names(sources);
-    let in_source = |source: &Source| {
+    let in_source = |source: &SourceFile| {
         let mut in_type = false;
         let complaint = |(line, text): (usize, &str)| {
             in_type = text != "}" && (in_type || (declared_type(text).is_some() && text.ends_with('{')));
@@ -140,7 +140,7 @@ pub(crate) fn qualifiers_come_last(sources: &[Source]) -> Vec<String> {
 }
 
 /// The names of transitions and terminals, which hosts know and rules are called by.
-fn fixed_names(sources: &[Source]) -> Vec<&str> {
+fn fixed_names(sources: &[SourceFile]) -> Vec<&str> {
     let names = sources.iter().find(|source| source.path == "crates/protocol/src/reason.rs");
     let literals = names.map_or("", |source| &source.text).split('"').skip(1).step_by(2);
     literals.collect()
@@ -171,8 +171,8 @@ const TRANSITIONS: &[&str] = &[
 ];
 
 /// What is carried over is written out in full, so that a new field forces a decision at each transition.
-pub(crate) fn carry_is_written_out(sources: &[Source]) -> Vec<String> {
-    let in_source = |source: &Source| {
+pub(crate) fn carry_is_written_out(sources: &[SourceFile]) -> Vec<String> {
+    let in_source = |source: &SourceFile| {
         let code = code_lines(source).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
         let is_type = |at: usize| code[..at].ends_with("struct ") || code[..at].ends_with("impl ");
         let literals = ["Carry {", "Self {"].iter().flat_map(|name| code.match_indices(name));
@@ -199,14 +199,14 @@ fn takes_the_rest(literal: &str) -> bool {
     false
 }
 
-fn is_shipped(source: &Source) -> bool {
+fn is_shipped(source: &SourceFile) -> bool {
     source.path.starts_with("crates/") && source.path.contains("/src/")
 }
 
-pub(crate) fn no_machine_is_named(sources: &[Source]) -> Vec<String> {
+pub(crate) fn no_machine_is_named(sources: &[SourceFile]) -> Vec<String> {
     let texts = sources.iter().filter(|source| source.path != "Cargo.lock" && source.path != OWN_PATH);
     let lines = texts.flat_map(|source| source.text.lines().enumerate().map(move |line| (source, line)));
-    let complaint = |(source, (number, text)): (&Source, (usize, &str))| {
+    let complaint = |(source, (number, text)): (&SourceFile, (usize, &str))| {
         let folder = MACHINE_FOLDERS.iter().find(|folder| names_folder(text, folder));
         let host = REGISTRY_HOSTS.iter().find(|host| text.contains(**host));
         let found = folder.or(host)?;
@@ -226,8 +226,8 @@ fn names_folder(line: &str, folder: &str) -> bool {
     })
 }
 
-fn find<'a>(sources: impl Iterator<Item = &'a Source>, rules: &[(&str, &str)]) -> Vec<String> {
-    let in_source = |source: &Source| {
+fn find<'a>(sources: impl Iterator<Item = &'a SourceFile>, rules: &[(&str, &str)]) -> Vec<String> {
+    let in_source = |source: &SourceFile| {
         let in_line = |(line, text): (usize, &str)| {
             let (pattern, advice) = rules.iter().find(|(pattern, _)| text.contains(pattern))?;
             Some(format!("{}:{line}: `{pattern}` is not allowed; {advice}", source.path))
@@ -237,19 +237,19 @@ fn find<'a>(sources: impl Iterator<Item = &'a Source>, rules: &[(&str, &str)]) -
     sources.flat_map(in_source).collect()
 }
 
-fn rust(sources: &[Source]) -> impl Iterator<Item = &Source> {
-    let is_rust = |source: &&Source| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
+pub(super) fn rust(sources: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+    let is_rust = |source: &&SourceFile| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "rs");
     sources.iter().filter(is_rust)
 }
 
 /// The lines of a file that are not comments, with their numbers from 1.
-fn code_lines(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn code_lines(source: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
     let lines = source.text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.starts_with("//"))
 }
 
 /// The name of the type that a line declares.
-fn declared_type(line: &str) -> Option<&str> {
+pub(super) fn declared_type(line: &str) -> Option<&str> {
     let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     let keyword = words.find(|word| !["pub", "crate", "super", "unsafe"].contains(word))?;
     let declares = ["struct", "enum", "trait", "type", "union"].contains(&keyword);
@@ -261,21 +261,16 @@ mod tests {
     use super::*;
     use crate::tidy::made_up::source;
 
-    type Rule = fn(&[Source]) -> Vec<String>;
+    type Rule = fn(&[SourceFile]) -> Vec<String>;
 
     fn check(rule: Rule, path: &str, text: &str, expected: &[&str]) {
         assert_eq!(rule(&[source(path, text)]), expected, "for {path}: {text}");
     }
 
     #[test]
-    fn a_file_has_fewer_than_a_thousand_lines() {
-        check(files_are_short, "a.rs", &"x\n".repeat(999), &[]);
-        check(
-            files_are_short,
-            "a.rs",
-            &"x\n".repeat(1000),
-            &["a.rs: 1000 lines, fewer than 1,000 are allowed"],
-        );
+    fn a_file_has_at_most_650_lines() {
+        check(files_are_short, "a.rs", &"x\n".repeat(650), &[]);
+        check(files_are_short, "a.rs", &"x\n".repeat(651), &["a.rs: 651 lines, 650 are allowed"]);
         check(files_are_short, "a.md", &"x\n".repeat(1000), &[]);
     }
 
