@@ -102,7 +102,7 @@ struct CaseReview<'a> {
 
 impl<'a> CaseReview<'a> {
     fn new(case: &PermissionCase<'a>) -> Self {
-        let subject = RuleSubject::new(case.tool, case.input, case.facts);
+        let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
         let restrictions = Restrictions::of(case, &subject);
         Self { case: *case, subject, restrictions }
     }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_protocol::{
-    Block, Decision, Message, MessageId, Origin, RawObject, Role, ToolProfile, ToolUse, Transition,
-};
+use windlass_protocol::{Block, Decision, Message, MessageId, Origin, RawObject, Role, ToolUse, Transition};
 
 use super::apply::bound_after;
 use super::results::answered;
 use super::rounds::{Unit, newest_from, units};
 use super::{Thresholds, micro_compact};
+use crate::config::Config;
 use crate::step::Cx;
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
@@ -40,7 +39,7 @@ pub(crate) fn snip(cx: &mut Cx<'_>, preparing: &mut Preparation, _: Option<Layer
 fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
     let carry = &cx.state.carry;
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
-    let useless = useless(&messages, cx.config.context.rounds_kept);
+    let useless = useless(&messages, cx.config);
     let first = *useless.first()?;
     let estimate = super::tokens::estimated(useless.iter().map(|place| &**messages[*place]));
     let tokens = carry.tokens.scale(&carry.messages, cx.config).real(estimate);
@@ -52,16 +51,16 @@ fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
 }
 
 /// The places of the messages that can go.
-fn useless(messages: &[&Arc<Message>], rounds_kept: usize) -> BTreeSet<usize> {
+fn useless(messages: &[&Arc<Message>], config: &Config) -> BTreeSet<usize> {
     let units = units(messages);
-    let old_to = newest_from(&units, rounds_kept);
-    let reads = Reads::of(messages);
+    let old_to = newest_from(&units, config.context.rounds_kept);
+    let reads = Reads::of(messages, config);
     let mut useless = BTreeSet::new();
     for (index, unit) in units.iter().enumerate().filter(|(_, unit)| unit.end <= old_to) {
         let note = units.get(index + 1).filter(|note| messages[note.first].origin == Origin::Interruption);
         if let Some(note) = note.filter(|note| note.end <= old_to && is_mere_talk(messages, *unit)) {
             useless.extend(unit.first..note.end);
-        } else if reads.are_repeated(messages, *unit) || is_superseded(messages, *unit) {
+        } else if reads.are_repeated(messages, *unit, config) || is_superseded(messages, *unit) {
             useless.extend(unit.first..unit.end);
         }
     }
@@ -106,12 +105,14 @@ struct Reads {
 }
 
 impl Reads {
-    fn of(messages: &[&Arc<Message>]) -> Self {
+    fn of(messages: &[&Arc<Message>], config: &Config) -> Self {
         let mut asked: BTreeMap<&str, String> = BTreeMap::new();
         let mut full = BTreeMap::new();
         for (place, message) in messages.iter().enumerate() {
             let calls = message.blocks.iter().filter_map(Block::as_tool_use);
-            asked.extend(calls.filter_map(|call| Some((&*call.id, read_path(call, /* in full */ true)?))));
+            asked.extend(
+                calls.filter_map(|call| Some((&*call.id, read_path(call, config, /* in full */ true)?))),
+            );
             for block in &message.blocks {
                 let Some((id, false)) = answered(block) else { continue };
                 if let Some(path) = asked.get(&**id) {
@@ -124,7 +125,7 @@ impl Reads {
 
     /// Whether a round only reads files that are read again later, in full. What was read again and found unchanged is not
     /// shown, so the later result must not be much shorter.
-    fn are_repeated(&self, messages: &[&Arc<Message>], unit: Unit) -> bool {
+    fn are_repeated(&self, messages: &[&Arc<Message>], unit: Unit, config: &Config) -> bool {
         let blocks = || messages[unit.first..unit.end].iter().flat_map(|message| &message.blocks);
         let remarks: usize = blocks().filter_map(Block::as_text).map(str::len).sum();
         let mut calls = blocks().filter_map(Block::as_tool_use).peekable();
@@ -136,15 +137,16 @@ impl Reads {
             && remarks <= REMARK_CHARS
             && calls.peek().is_some()
             && calls.all(|call| {
-                let later = read_path(call, /* in full */ false).and_then(|path| self.full.get(&path));
+                let later =
+                    read_path(call, config, /* in full */ false).and_then(|path| self.full.get(&path));
                 later.is_some_and(|(place, size)| *place >= unit.end && size * 2 >= result_size(&call.id))
             })
     }
 }
 
 /// The file that a call reads; nothing if it is another tool, or only a part is read where the whole is asked for.
-fn read_path(call: &ToolUse, in_full: bool) -> Option<String> {
-    let profile = ToolProfile::named(&call.name);
+fn read_path(call: &ToolUse, config: &Config, in_full: bool) -> Option<String> {
+    let profile = config.profile(&call.name);
     let field = profile.subject.field().filter(|_| profile.shows_file)?;
     let input = RawObject::parse(call.input.get()).ok()?;
     let is_part = ["offset", "limit", "pages"].iter().any(|field| input.get(field).is_some());
@@ -155,13 +157,16 @@ fn read_path(call: &ToolUse, in_full: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ContextPolicy;
     use crate::context::fixture::{answer, calls, prompt, results, transcript, user};
 
     #[track_caller]
     fn check(messages: Vec<Message>, rounds_kept: usize, expected: &[usize]) {
         let transcript = transcript(messages);
         let list: Vec<&Arc<Message>> = transcript.iter().collect();
-        assert_eq!(useless(&list, rounds_kept).into_iter().collect::<Vec<_>>(), expected);
+        let context = ContextPolicy { rounds_kept, ..ContextPolicy::default() };
+        let config = Config { context, ..Config::default() };
+        assert_eq!(useless(&list, &config).into_iter().collect::<Vec<_>>(), expected);
     }
 
     fn read(id: u64, call: &str, input: &str, text: &str) -> [Message; 2] {

@@ -205,7 +205,7 @@ impl Rule {
 
     /// Whether the rule is about a call, read generously; `None` if that cannot be told.
     pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
-        match self.restricts(&RuleSubject::new(tool, input, facts)) {
+        match self.restricts(&RuleSubject::new(tool, ToolProfile::named(tool), input, facts)) {
             Match::Yes => Some(true),
             Match::May => None,
             Match::No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,

@@ -15,6 +15,7 @@ pub(crate) struct RuleSubject<'a> {
     pub(super) given: Option<&'a str>,
     /// As rules do.
     pub(crate) tool: &'a str,
+    pub(crate) profile: ToolProfile,
     pub(crate) input: &'a RawValue,
     pub(crate) facts: &'a CallFacts,
     touched: OnceCell<Vec<TouchedPath<'a>>>,
@@ -29,14 +30,19 @@ pub(super) struct TouchedPath<'a> {
 
 impl<'a> RuleSubject<'a> {
     /// Tools have had other names, and rules go by the present one.
-    pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
-        let present = match ToolProfile::named(tool).subject {
+    pub(crate) fn new(
+        tool: &'a str,
+        profile: ToolProfile,
+        input: &'a RawValue,
+        facts: &'a CallFacts,
+    ) -> Self {
+        let present = match profile.subject {
             // Whoever runs it, a command line is one like any other.
             ToolSubject::Command(_) => "Bash",
             _ => ToolProfile::present_name(tool),
         };
         let given = (present != tool).then_some(tool);
-        Self { given, tool: present, input, facts, touched: OnceCell::new() }
+        Self { given, tool: present, profile, input, facts, touched: OnceCell::new() }
     }
 
     /// What the commands of the call name, in both readings.

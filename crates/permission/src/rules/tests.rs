@@ -27,7 +27,7 @@ fn facts(kind: CallKind, path: &str) -> CallFacts {
 #[track_caller]
 fn check(text: &str, tool: &str, input: &str, facts: &CallFacts, expected: (bool, bool)) {
     let input = RawValue::from_string(input.into()).unwrap();
-    let subject = RuleSubject::new(tool, &input, facts);
+    let subject = RuleSubject::new(tool, ToolProfile::named(tool), &input, facts);
     let seen = (
         rule(Behaviour::Allow, text).is_ok_and(|rule| rule.covers(&subject)),
         rule(Behaviour::Deny, text).unwrap().restricts(&subject) == Match::Yes,
@@ -111,7 +111,12 @@ fn what_code_mentions_may_be_read_and_changed() {
     let call = CallFacts { commands: Some(commands.into()), ..CallFacts::new(CallKind::Execute) };
     let input = RawValue::from_string("{}".to_owned()).unwrap();
     let check = |text: &str, expected: Match| {
-        let seen = rule(Behaviour::Deny, text).unwrap().restricts(&RuleSubject::new("Bash", &input, &call));
+        let seen = rule(Behaviour::Deny, text).unwrap().restricts(&RuleSubject::new(
+            "Bash",
+            ToolProfile::BASH,
+            &input,
+            &call,
+        ));
         assert_eq!(seen, expected, "{text}");
     };
     check("Read(.env)", May);

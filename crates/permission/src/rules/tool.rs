@@ -73,7 +73,7 @@ pub(crate) fn is_named(subject: &RuleSubject<'_>, name: &str, prefix: bool, beha
 
 /// Whether a call is about a skill.
 pub(crate) fn is_skill(subject: &RuleSubject<'_>) -> bool {
-    ToolProfile::named(subject.tool).subject == ToolSubject::Skill
+    subject.profile.subject == ToolSubject::Skill
 }
 
 /// The agent or the skill that a call is about, and whether it gets arguments.

@@ -136,7 +136,7 @@ fn candidates(case: &PermissionCase<'_>) -> Vec<String> {
         // As a rule, a star would mean many hosts.
         return if host.contains('*') { vec![] } else { vec![format!("{}(domain:{host})", case.tool)] };
     }
-    let subject = RuleSubject::new(case.tool, case.input, case.facts);
+    let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
     if is_skill(&subject) {
         return skill_text(&subject).map(|text| format!("Skill({text})")).into_iter().collect();
     }

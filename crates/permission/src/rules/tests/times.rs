@@ -44,7 +44,9 @@ fn long_commands_and_patterns_end_in_time() {
             let what = format!("{}… with {} words", &pattern[..8], words.len());
             in_time(&what, || allow.covers_command("Bash", &command(words)));
             let facts = CallFacts { commands: Some(line(words).into()), ..CallFacts::new(CallKind::Execute) };
-            in_time(&what, || deny.restricts(&RuleSubject::new("Bash", RawValue::NULL, &facts)));
+            in_time(&what, || {
+                deny.restricts(&RuleSubject::new("Bash", ToolProfile::BASH, RawValue::NULL, &facts))
+            });
         }
     }
 }
@@ -58,7 +60,10 @@ fn the_time_grows_with_the_text_and_not_faster() {
         let facts = CallFacts { commands: Some(line(&words).into()), ..CallFacts::new(CallKind::Execute) };
         let run = || {
             let start = Instant::now();
-            assert_eq!(deny.restricts(&RuleSubject::new("Bash", RawValue::NULL, &facts)), Match::No);
+            assert_eq!(
+                deny.restricts(&RuleSubject::new("Bash", ToolProfile::BASH, RawValue::NULL, &facts)),
+                Match::No
+            );
             start.elapsed()
         };
         (0..5).map(|_| run()).min().unwrap_or_default()
@@ -95,12 +100,25 @@ fn long_names_of_tools_and_values_end_in_time() {
     let server = rule(Behaviour::Deny, &format!("mcp__s__{}b", "*a".repeat(LONG / 2))).unwrap();
     let name = format!("mcp__s__{text}");
     assert_eq!(
-        in_time("a name", || server.restricts(&RuleSubject::new(&name, RawValue::NULL, &other))),
+        in_time("a name", || server.restricts(&RuleSubject::new(
+            &name,
+            ToolProfile::DEFAULT,
+            RawValue::NULL,
+            &other
+        ))),
         Match::No
     );
     let value = rule(Behaviour::Deny, &format!("Tool(x:{}b)", "*a".repeat(LONG / 2))).unwrap();
     let input = RawValue::from_string(format!("{{\"x\":\"{text}\"}}")).unwrap();
-    assert_eq!(in_time("a value", || value.restricts(&RuleSubject::new("Tool", &input, &other))), Match::No);
+    assert_eq!(
+        in_time("a value", || value.restricts(&RuleSubject::new(
+            "Tool",
+            ToolProfile::DEFAULT,
+            &input,
+            &other
+        ))),
+        Match::No
+    );
 }
 
 #[test]
