@@ -28,7 +28,6 @@ mod save;
 mod search;
 mod search_files;
 mod search_lines;
-#[cfg(test)]
 mod specs;
 mod task_stop;
 mod tasks;
@@ -47,3 +46,30 @@ pub use read::{Read, ReadInput, ReadLimits};
 pub use task_stop::{TaskStop, TaskStopInput};
 pub use tasks::{TaskInfo, Tasks};
 pub use write::{Write, WriteInput};
+
+use std::sync::Arc;
+
+use windlass_ports::AnyTool;
+
+/// What a session's settings say about the built-in tools.
+#[derive(Clone, Debug)]
+pub struct ToolSettings {
+    /// How command lines are run.
+    pub bash: BashSettings,
+    /// How files are searched for by name.
+    pub glob: GlobSettings,
+    /// How much of a file is shown.
+    pub read: ReadLimits,
+    /// The session's background tasks.
+    pub tasks: Arc<Tasks>,
+}
+
+specs::built_in_tools! {
+    bash::CommandTool: |settings| Bash::new(settings.bash, settings.tasks);
+    Edit: |_| Edit;
+    Glob: |settings| Glob::new(settings.glob);
+    Grep: |_| Grep::default();
+    Read: |settings| Read::new(settings.read);
+    TaskStop: |settings| TaskStop::new(settings.tasks);
+    Write: |_| Write;
+}

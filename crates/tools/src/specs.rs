@@ -1,35 +1,40 @@
-//! What the model reads about each tool is written down in `specs/`, so that it need not be put together at each start.
+//! The list of built-in tools: what a session is given, and what is checked of each.
 
-use std::path::Path;
+/// Makes `built_in` of the rows, and the test that goes through them: what the model reads about each tool is written down in
+/// `specs/`, so that it need not be put together at each start.
+macro_rules! built_in_tools {
+    ($($tool:ty: |$settings:pat_param| $new:expr;)+) => {
+        /// The built-in tools, in the order the model sees them.
+        pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn AnyTool>> {
+            vec![$({
+                let $settings = settings.clone();
+                Arc::new($new)
+            }),+]
+        }
 
-use windlass_ports::{Tool, generated_spec};
-use windlass_protocol::{KNOWN_TOOLS, ToolProfile};
-
-/// Set to have the files written.
-const UPDATE: &str = "WINDLASS_UPDATE_SPECS";
-
-fn check<T: Tool>() {
-    assert!(KNOWN_TOOLS.contains(&T::NAME), "{} is a name that rules and explanations know", T::NAME);
-    assert_eq!(T::PROFILE, ToolProfile::named(T::NAME), "what is known of {} by its name", T::NAME);
-    let generated = generated_spec::<T>() + "\n";
-    if std::env::var_os(UPDATE).is_some() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("specs/{}.json", T::NAME));
-        return std::fs::write(file, generated).unwrap();
-    }
-    assert_eq!(
-        T::SPEC,
-        Some(&*generated),
-        "write the files anew: {UPDATE}=1 cargo test -p windlass-tools specs"
-    );
+        #[test]
+        fn the_files_say_what_the_types_say() {
+            $(specs::check::<$tool>();)+
+        }
+    };
 }
 
-#[test]
-fn the_files_say_what_the_types_say() {
-    check::<crate::bash::CommandTool>();
-    check::<crate::edit::Edit>();
-    check::<crate::glob::Glob>();
-    check::<crate::grep::Grep>();
-    check::<crate::read::Read>();
-    check::<crate::task_stop::TaskStop>();
-    check::<crate::write::Write>();
+pub(crate) use built_in_tools;
+
+#[cfg(test)]
+pub(crate) fn check<T: windlass_ports::Tool>() {
+    use windlass_protocol::{KNOWN_TOOLS, ToolProfile};
+
+    /// Set to have the files written.
+    const UPDATE: &str = "WINDLASS_UPDATE_SPECS";
+    if KNOWN_TOOLS.contains(&T::NAME) {
+        assert_eq!(T::PROFILE, ToolProfile::named(T::NAME), "what is known of {} by its name", T::NAME);
+    }
+    let generated = windlass_ports::generated_spec::<T>() + "\n";
+    if std::env::var_os(UPDATE).is_some() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
+        return std::fs::write(folder.join(format!("{}.json", T::NAME)), generated).unwrap();
+    }
+    let hint = "write the files anew: WINDLASS_UPDATE_SPECS=1 cargo test -p windlass-tools the_files_say";
+    assert!(T::SPEC.is_none_or(|spec| spec == generated), "{hint}");
 }

@@ -8,9 +8,7 @@ use uuid::Uuid;
 use windlass_config::{RunConfig, Settings};
 use windlass_ports::AnyTool;
 use windlass_sandbox::{Sandbox, VariableChanges};
-use windlass_tools::{
-    Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Read, ReadLimits, TaskStop, Tasks, Write,
-};
+use windlass_tools::{BashSettings, GlobSettings, ReadLimits, Tasks, ToolSettings, built_in};
 
 use crate::sandbox;
 use crate::supervision::launcher;
@@ -55,13 +53,6 @@ pub(crate) fn tools(
         hidden: files.glob_hidden,
         timeout: Duration::from_secs(files.glob_timeout_s),
     };
-    vec![
-        Arc::new(Bash::new(bash, tasks.clone())),
-        Arc::new(Edit),
-        Arc::new(Glob::new(glob)),
-        Arc::new(Grep::default()),
-        Arc::new(Read::new(ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() })),
-        Arc::new(TaskStop::new(tasks.clone())),
-        Arc::new(Write),
-    ]
+    let read = ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() };
+    built_in(&ToolSettings { bash, glob, read, tasks: tasks.clone() })
 }
