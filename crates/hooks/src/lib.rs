@@ -51,6 +51,6 @@ pub use condition::RuleMatch;
 pub use events::known_event_names;
 pub use problem::HookProblem;
 pub use program::Confinement;
-pub use prompt::AskModel;
+pub use prompt::{AskModel, AskModelError};
 pub use runner::{HookHost, SettingsHooks, ShowStatus};
 pub use set::{HookSet, HookSource, RuleCheck, SourceKind};

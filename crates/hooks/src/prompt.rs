@@ -14,7 +14,21 @@ use crate::output::NO_REASON;
 /// Asks a model one question, without tools. Whoever runs hooks gives one.
 pub trait AskModel: Send + Sync + 'static {
     /// The text of the model's answer. `model` names one; without it, the small model of the session is asked.
-    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>>;
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, AskModelError>>;
+}
+
+/// Why a model has not answered the question of a hook.
+#[derive(Debug, thiserror::Error)]
+pub enum AskModelError {
+    /// It cannot be asked at all: whoever wrote the hook or the settings must name another one.
+    #[error(transparent)]
+    Unusable(Box<dyn std::error::Error + Send + Sync>),
+    /// It was asked, and this went wrong: the provider or the operator of the machine must act.
+    #[error("{}", .0.join(" "))]
+    Failed(Vec<String>),
+    /// It was asked and the question ended with nothing.
+    #[error("the model gave no answer")]
+    NoAnswer,
 }
 
 /// How the answer is to look.
@@ -32,7 +46,8 @@ pub(crate) async fn ask(
     let text = async {
         let model = model.ok_or_else(|| HandlerFailure::NotStarted("no model is available".into()))?;
         let question = filled(&prompt.prompt, input) + FORM;
-        model.ask(prompt.model.as_deref(), question).await.map_err(HandlerFailure::NotStarted)
+        let answer = model.ask(prompt.model.as_deref(), question).await;
+        answer.map_err(|error| HandlerFailure::NotStarted(error.to_string()))
     };
     let read = |text: &str| {
         let verdict = ModelVerdict::read(text).map(|verdict| verdict.answer(handler, prompt));

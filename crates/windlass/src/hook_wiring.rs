@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 use windlass_config::{RunConfig, SettingsLevel};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
-use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleError, RuleSource, Update};
-use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
+use windlass_hooks::{
+    AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
+};
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
@@ -149,23 +151,21 @@ struct OneQuestion {
 }
 
 impl AskModel for OneQuestion {
-    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>> {
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, AskModelError>> {
         let card = model.map_or_else(|| self.card.clone(), windlass_models::model_card);
         let built = Engine::builder(self.client.clone(), card).system_prompt(String::new()).build();
         Box::pin(async move {
-            let engine = built.map_err(|error| error.to_string())?;
+            let engine = built.map_err(|error| AskModelError::Unusable(error.into()))?;
             let mut session = engine.session();
             let mut run = session.run(prompt);
             while let Some(update) = run.next().await {
-                if let Update::Done(outcome) = update {
-                    return answer(*outcome);
+                match update {
+                    Update::Done(outcome) if outcome.terminal.is_success() => return Ok(outcome.text),
+                    Update::Done(outcome) => return Err(AskModelError::Failed(outcome.errors)),
+                    _ => (),
                 }
             }
-            Err("the model gave no answer".into())
+            Err(AskModelError::NoAnswer)
         })
     }
-}
-
-fn answer(outcome: Outcome) -> Result<String, String> {
-    if outcome.terminal.is_success() { Ok(outcome.text) } else { Err(outcome.errors.join(" ")) }
 }

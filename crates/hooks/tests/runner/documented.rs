@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_hooks::{AskModel, HookHost, HookSet, HookSource};
+use windlass_hooks::{AskModel, AskModelError, HookHost, HookSet, HookSource};
 use windlass_ports::BoxFuture;
 use windlass_protocol::{HookCall, HookEvent, ToolOutput};
 
@@ -50,7 +50,7 @@ fn examples() -> Vec<Example> {
 struct Says(String);
 
 impl AskModel for Says {
-    fn ask(&self, _: Option<&str>, _: String) -> BoxFuture<'static, Result<String, String>> {
+    fn ask(&self, _: Option<&str>, _: String) -> BoxFuture<'static, Result<String, AskModelError>> {
         let text = self.0.clone();
         Box::pin(async move { Ok(text) })
     }

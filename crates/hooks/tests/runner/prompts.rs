@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_hooks::{AskModel, HookHost};
+use windlass_hooks::{AskModel, AskModelError, HookHost};
 use windlass_ports::BoxFuture;
 use windlass_protocol::{HookCall, ToolOutput};
 
@@ -18,12 +18,12 @@ struct Says {
 }
 
 impl AskModel for Says {
-    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>> {
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, AskModelError>> {
         self.asked.lock().unwrap().push((model.map(str::to_owned), prompt));
         let (text, pause) = (self.text, self.pause);
         Box::pin(async move {
             tokio::time::sleep(pause).await;
-            text.map(str::to_owned).map_err(str::to_owned)
+            text.map(str::to_owned).map_err(|why| AskModelError::Failed(vec![why.to_owned()]))
         })
     }
 }
