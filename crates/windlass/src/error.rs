@@ -6,7 +6,9 @@ use windlass_engine::{EngineError, SchemaError};
 use windlass_models::{ClientError, ScriptError};
 use windlass_ports::LogError;
 use windlass_sandbox::SandboxUnavailable;
-use windlass_session::{FindError, LeaseError, LoadError};
+use windlass_session::{FindError, LeaseError, LoadError, RewindError};
+
+use crate::display;
 
 /// Who can do something about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +77,7 @@ pub enum Error {
     Session(#[from] SessionError),
 }
 
-/// Why a session cannot be found, opened or rewound.
+/// Why a session cannot be found, opened, compacted or rewound.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// No session is meant, or several are.
@@ -109,9 +111,30 @@ pub enum SessionError {
         /// The other process.
         pid: u32,
     },
+    /// The user has turned compaction off.
+    #[error("/compact is turned off by DISABLE_COMPACT. Unset the variable to use it.")]
+    CompactOff,
     /// Nothing of this session is on disk.
     #[error("this session is not saved, so it cannot be rewound.")]
     NotSaved,
+    /// The request to rewind names something else than the files or the conversation.
+    #[error("unknown word {:?}. Usage: /rewind PROMPT [files|conversation|both].", display::line(.0))]
+    UnknownScope(String),
+    /// The request to rewind says more than where to and what.
+    #[error("too many words. Usage: /rewind PROMPT [files|conversation|both].")]
+    TooManyWords,
+    /// The session has no such prompt.
+    #[error("there is no prompt {} in this session. /rewind lists all prompts.", display::line(.0))]
+    UnknownPrompt(String),
+    /// Another process may be changing the files of the session.
+    #[error(
+        "another process is using the session {0}, so its files were not rewound. Stop that process first; --dry-run \
+         works now."
+    )]
+    InUse(Uuid),
+    /// The files are as they were.
+    #[error("{0}.")]
+    Files(#[from] RewindError),
     /// The prompts of the session cannot be read.
     #[error("cannot read the session: {0}.")]
     Prompts(std::io::Error),
@@ -163,10 +186,19 @@ impl SessionError {
     #[must_use]
     pub fn actor(&self) -> Actor {
         match self {
-            Self::Find(_) | Self::DropsMore(_) | Self::Exists(_) | Self::Starting { .. } | Self::NotSaved => {
-                Actor::User
-            }
+            Self::Find(_)
+            | Self::DropsMore(_)
+            | Self::Exists(_)
+            | Self::Starting { .. }
+            | Self::CompactOff
+            | Self::NotSaved
+            | Self::UnknownScope(_)
+            | Self::TooManyWords
+            | Self::UnknownPrompt(_)
+            | Self::InUse(_)
+            | Self::Files(RewindError::Unknown(_) | RewindError::NothingToUndo) => Actor::User,
             Self::Unreadable { .. }
+            | Self::Files(RewindError::Io { .. })
             | Self::Directory(_)
             | Self::Prompts(_)
             | Self::NotRewound(_)

@@ -185,6 +185,7 @@ pub mod leftovers;
 pub mod model_choice;
 mod options;
 mod permission_saver;
+pub mod rewind;
 pub mod sandbox;
 mod scripted_hooks;
 mod session;

@@ -11,13 +11,15 @@ use windlass_hooks::SettingsHooks;
 use windlass_ports::BoxFuture;
 use windlass_protocol::{EndReason, PermissionUpdate, Question, SessionKey};
 use windlass_secrets::Redactor;
-use windlass_session::SessionInfo;
+use windlass_session::{PromptLine, SessionInfo};
 use windlass_wire::SessionSetup;
 
 use crate::error::SessionError;
 use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
+use crate::rewind::{self, RewindOutcome, RewindRequest};
 use crate::sessions::{OpenSession, Rewinder, SessionCloser};
+use crate::slash_commands::{CommandOutcome, SlashCommand};
 use crate::wiring::WiredEngine;
 
 /// Hears what the application has to say beside the updates of a run.
@@ -124,16 +126,15 @@ impl Session {
         &self.redactor
     }
 
-    /// Whether the user may ask for a compaction.
-    #[must_use]
-    pub fn may_compact(&self) -> bool {
-        self.may_compact
+    /// The prompts it can go back to, in their order; an error if nothing of it is kept.
+    pub fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
+        self.rewinder.as_ref().ok_or(SessionError::NotSaved)?.prompts()
     }
 
-    /// How it can go back to an earlier prompt; an error if nothing of it is kept.
-    pub fn rewinder(&mut self) -> Result<(&Rewinder, &mut windlass_engine::Session), SessionError> {
+    /// Goes back to before a prompt; an error if nothing of it is kept.
+    pub async fn rewind(&mut self, request: &RewindRequest) -> Result<RewindOutcome, SessionError> {
         let rewinder = self.rewinder.as_ref().ok_or(SessionError::NotSaved)?;
-        Ok((rewinder, &mut self.inner))
+        rewind::rewind(rewinder, &mut self.inner, request).await
     }
 
     /// Whether there is something on disk to go on with.
@@ -163,6 +164,22 @@ impl Session {
     pub fn compact(&mut self, focus: impl Into<String>) -> Run<'_> {
         let (beside, inner) = self.parts();
         Run::new(inner.compact(focus), beside)
+    }
+
+    /// Does what a command asks for.
+    pub async fn perform(&mut self, command: SlashCommand) -> Result<CommandOutcome<'_>, SessionError> {
+        Ok(match command {
+            SlashCommand::Compact(_) if !self.may_compact => return Err(SessionError::CompactOff),
+            SlashCommand::Compact(focus) => CommandOutcome::Compaction(self.compact(focus)),
+            SlashCommand::Context => CommandOutcome::Context(self.context_report()),
+            SlashCommand::Cost => CommandOutcome::Cost { models: self.spent().clone(), time: self.time() },
+            SlashCommand::Help => CommandOutcome::Help,
+            SlashCommand::Rewind(_) if self.rewinder.is_none() => return Err(SessionError::NotSaved),
+            SlashCommand::Rewind(words) => match RewindRequest::parse(&words)? {
+                None => CommandOutcome::Prompts(self.prompts()?),
+                Some(request) => CommandOutcome::Rewind(self.rewind(&request).await?),
+            },
+        })
     }
 
     fn parts(&mut self) -> (Beside<'_>, &mut windlass_engine::Session) {

@@ -25,7 +25,7 @@ use crate::wiring::SessionStorage;
 use origin::RepositoryMark;
 pub use origin::{ProcessOrigin, SUMS};
 pub use recorded_config::{RecordedConfig, read_before_usd};
-pub use rewinder::Rewinder;
+pub(crate) use rewinder::Rewinder;
 pub use saved_flags::SavedFlags;
 
 /// Which session is meant: a new one, unless something else is said.
@@ -94,11 +94,11 @@ pub enum SessionSource {
 }
 
 /// A session that was found, or that is about to begin. Nothing of it is written before the first prompt.
-pub struct FoundSession {
+pub(crate) struct FoundSession {
     /// Its id and its seeds.
-    pub key: SessionKey,
+    pub(crate) key: SessionKey,
     /// Where it is kept; nowhere if nothing is to be kept.
-    pub paths: Option<SessionPaths>,
+    pub(crate) paths: Option<SessionPaths>,
     /// What was read of it.
     loaded: Option<LoadedLog>,
     /// Whether that is all there is of it, and nobody is still at it.
@@ -112,12 +112,12 @@ pub struct FoundSession {
     /// Which session goes on.
     resumed: Option<SessionInfo>,
     /// What the user should know.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl FoundSession {
     /// Finds the session that is meant, or makes up a new one. Each error is for the user.
-    pub fn find(
+    pub(crate) fn find(
         choice: &SessionChoice,
         home: &Home,
         cwd: &Path,
@@ -266,13 +266,13 @@ impl FoundSession {
     }
 
     /// The settings that come back.
-    pub fn saved(&self) -> SavedFlags {
+    pub(crate) fn saved(&self) -> SavedFlags {
         let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
         header.map(|header| SavedFlags::read(&header.settings)).unwrap_or_default()
     }
 
     /// Opens the session. What is said about it comes with it.
-    pub fn open(self, engine: &Engine, origin: ProcessOrigin) -> Result<OpenSession, Error> {
+    pub(crate) fn open(self, engine: &Engine, origin: ProcessOrigin) -> Result<OpenSession, Error> {
         let checkpoints = self.paths.as_ref().and_then(|paths| origin.checkpoints(self.key, paths));
         let (log, identified) = self.log(engine, &origin, checkpoints.as_ref())?;
         let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
@@ -312,21 +312,21 @@ impl FoundSession {
 }
 
 /// A session that is open.
-pub struct OpenSession {
+pub(crate) struct OpenSession {
     /// The session.
-    pub session: Session,
+    pub(crate) session: Session,
     /// Which session goes on.
-    pub resumed: Option<SessionInfo>,
+    pub(crate) resumed: Option<SessionInfo>,
     /// What the user should know.
-    pub notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
     /// How it can go back; not if nothing of it is kept.
-    pub rewinder: Option<Rewinder>,
+    pub(crate) rewinder: Option<Rewinder>,
     /// What is left to do when it is closed.
-    pub closer: SessionCloser,
+    pub(crate) closer: SessionCloser,
 }
 
 /// What is left to do when a session is closed.
-pub struct SessionCloser {
+pub(crate) struct SessionCloser {
     /// The log, and the name that the session is to have.
     name: Option<(SessionPaths, String)>,
     checkpoints: Option<Arc<Checkpoints>>,
@@ -335,7 +335,7 @@ pub struct SessionCloser {
 
 impl SessionCloser {
     /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
-    pub fn close(self) -> Vec<String> {
+    pub(crate) fn close(self) -> Vec<String> {
         let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
         if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
             notices.push(format!("windlass may not find this session after its project moves: {error}."));

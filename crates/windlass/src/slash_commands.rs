@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use windlass_engine::{Outcome, Terminal};
 use windlass_protocol::{Compaction, ContextReport, ModelSpend, TimeSpent};
+use windlass_session::PromptLine;
 use windlass_text::nearest::closest;
 
 use crate::display;
+use crate::rewind::RewindOutcome;
+use crate::session::Run;
 
 /// The names of the commands, without their slash.
 pub const NAMES: [&str; 6] = ["compact", "context", "cost", "now", "rewind", "usage"];
@@ -31,9 +34,6 @@ Ctrl-C clears the line you type; on an empty line it interrupts the run, and at 
 session. A pasted text is part of the line you type, with its line breaks; Enter sends it.
 ";
 
-/// What to say where compaction is turned off.
-pub const COMPACT_OFF: &str = "/compact is turned off by DISABLE_COMPACT. Unset the variable to use it.";
-
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlashCommand {
@@ -47,6 +47,27 @@ pub enum SlashCommand {
     Help,
     /// Go back to a prompt, or say what there is to go back to.
     Rewind(String),
+}
+
+/// What came of a command.
+pub enum CommandOutcome<'session> {
+    /// A summary takes the place of the conversation as soon as this run is polled.
+    Compaction(Run<'session>),
+    /// How full the context is.
+    Context(ContextReport),
+    /// What the session took so far.
+    Cost {
+        /// The models that were asked, by name.
+        models: BTreeMap<Arc<str>, ModelSpend>,
+        /// How long it took.
+        time: TimeSpent,
+    },
+    /// The commands are to be listed, which is for the caller to do: some are its own.
+    Help,
+    /// The prompts the session can go back to, in their order.
+    Prompts(Vec<PromptLine>),
+    /// The session went back.
+    Rewind(RewindOutcome),
 }
 
 /// What a line that a person or a host wrote is.

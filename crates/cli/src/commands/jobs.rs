@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass::Session;
-use windlass::slash_commands::{self, COMPACT_OFF, HELP, PromptEntry, SlashCommand};
+use windlass::slash_commands::{self, CommandOutcome, HELP, PromptEntry, SlashCommand};
 use windlass_engine::{Outcome, Prompt, Update};
 use windlass_protocol::{Block, Decision};
 
 use crate::arguments::help;
 use crate::commands::drive::{End, RunWatch, Signals, drive, shown};
 use crate::display;
-use crate::error::CommandError;
 use crate::views::View;
 use crate::views::output::Output;
-use crate::views::rewind_report::{self, RewindRequest};
+use crate::views::rewind_report;
 
 /// What to do next.
 pub(crate) enum Job {
@@ -71,30 +70,33 @@ impl Stage {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
             Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
             Job::Refuse(why, id) => self.refuse(&why, id).await,
-            Job::Command(SlashCommand::Compact(_), id) if !session.may_compact() => {
-                self.refuse(COMPACT_OFF, id).await
-            }
-            Job::Command(SlashCommand::Compact(focus), id) => {
+            Job::Command(command, id) => self.obey(command, id, session, beside).await,
+        }
+    }
+
+    /// Does what a command asks for, and shows what came of it.
+    async fn obey(
+        &mut self,
+        command: SlashCommand,
+        id: Option<Arc<str>>,
+        session: &mut Session,
+        beside: impl Future<Output = Infallible>,
+    ) -> End {
+        let (cwd, session_id) = (session.engine().working_directory().to_owned(), session.key().id);
+        let text = match session.perform(command).await {
+            Ok(CommandOutcome::Compaction(run)) => {
                 let mut view = CompactView { inner: &mut *self.view, report: None, prompt: id };
                 let (output, signals) = (&mut self.output, &mut self.signals);
-                drive(session.compact(focus), RunWatch { view: &mut view, output, signals }, beside).await
+                return drive(run, RunWatch { view: &mut view, output, signals }, beside).await;
             }
-            Job::Command(SlashCommand::Context, id) => {
-                let text = slash_commands::context_report(&session.context_report());
-                self.answer(slash_commands::outcome(text, id)).await
-            }
-            Job::Command(SlashCommand::Rewind(wanted), id) => match Self::rewind(session, &wanted).await {
-                Ok(text) => self.answer(slash_commands::outcome(text, id)).await,
-                Err(error) => self.refuse(&display::sentence(&error.to_string()), id).await,
-            },
-            Job::Command(SlashCommand::Cost, id) => {
-                let text = slash_commands::cost_report(session.spent(), session.time());
-                self.answer(slash_commands::outcome(text, id)).await
-            }
-            Job::Command(SlashCommand::Help, id) => {
-                self.answer(slash_commands::outcome(help::page(HELP), id)).await
-            }
-        }
+            Ok(CommandOutcome::Context(report)) => slash_commands::context_report(&report),
+            Ok(CommandOutcome::Cost { models, time }) => slash_commands::cost_report(&models, time),
+            Ok(CommandOutcome::Help) => help::page(HELP),
+            Ok(CommandOutcome::Prompts(prompts)) => rewind_report::listed(&prompts),
+            Ok(CommandOutcome::Rewind(outcome)) => rewind_report::outcome(&outcome, &cwd, session_id),
+            Err(error) => return self.refuse(&display::sentence(&error.to_string()), id).await,
+        };
+        self.answer(slash_commands::outcome(text, id)).await
     }
 
     fn watch(&mut self) -> RunWatch<'_> {
@@ -112,15 +114,6 @@ impl Stage {
         let flushed = self.output.flush().await;
         self.view.written(&done);
         shown(flushed.map(|()| outcome))
-    }
-
-    /// Says what there is to go back to, or goes back.
-    async fn rewind(session: &mut Session, wanted: &str) -> Result<String, CommandError> {
-        let (rewinder, session) = session.rewinder()?;
-        match RewindRequest::parse(wanted)? {
-            None => rewind_report::listed(rewinder),
-            Some(request) => rewind_report::rewind(rewinder, session, &request).await,
-        }
     }
 
     async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> End {

@@ -1,63 +1,27 @@
-//! `/rewind`: back to a prompt, with the files, the conversation, or both.
+//! What is said about `/rewind` and `--rewind-files`: the prompts there are, and what became of files and conversation.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use windlass_engine::Session;
-use windlass_session::{PromptLine, RewindPoint};
+use serde_json::json;
+use uuid::Uuid;
+use windlass::rewind::{RewindOutcome, RewindReport};
+use windlass_session::{Action, PromptLine, RewindPlan};
 use windlass_text::shorten::shorten;
 
-use crate::commands::rewind as files;
 use crate::display;
-use crate::error::CommandError;
-use windlass::sessions::Rewinder;
 
+/// What takes the last rewind back.
+pub(crate) const UNDO: &str = "undo";
 /// As much of a prompt is shown.
 const PROMPT_CHARS: usize = 60;
-
-/// What is to go back, and to where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RewindRequest {
-    /// The number of a prompt as it is listed, or its uuid.
-    to: String,
-    what: RewindScope,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RewindScope {
-    Files,
-    Conversation,
-    Both,
-}
-
-impl RewindRequest {
-    /// Reads the words behind the command; none means that the prompts are to be listed.
-    pub(crate) fn parse(words: &str) -> Result<Option<Self>, CommandError> {
-        let mut words = words.split_whitespace();
-        let Some(to) = words.next() else { return Ok(None) };
-        let what = match words.next() {
-            None | Some("both") => RewindScope::Both,
-            Some("files" | "code") => RewindScope::Files,
-            Some("conversation") => RewindScope::Conversation,
-            Some(other) => {
-                let other = display::line(other);
-                return Err(format!(
-                    "unknown word {other:?}. Usage: /rewind PROMPT [files|conversation|both]."
-                )
-                .into());
-            }
-        };
-        match words.next() {
-            None => Ok(Some(Self { to: to.to_owned(), what })),
-            Some(_) => Err("too many words. Usage: /rewind PROMPT [files|conversation|both].".into()),
-        }
-    }
-}
+/// As many commands that cannot be undone are shown.
+const COMMANDS_MAX: usize = 10;
 
 /// What there is to go back to.
-pub(crate) fn listed(rewinder: &Rewinder) -> Result<String, CommandError> {
-    let prompts = rewinder.prompts()?;
+pub(crate) fn listed(prompts: &[PromptLine]) -> String {
     if prompts.is_empty() {
-        return Ok("This session has no prompts yet, so there is nothing to rewind.\n".into());
+        return "This session has no prompts yet, so there is nothing to rewind.\n".into();
     }
     let mut text = String::from("Prompts of this session:\n");
     for (place, PromptLine { uuid, text: said, standing, .. }) in prompts.iter().enumerate() {
@@ -68,77 +32,130 @@ pub(crate) fn listed(rewinder: &Rewinder) -> Result<String, CommandError> {
         "\nGo back to before a prompt with /rewind NUMBER; add files or conversation to rewind \
                    only one of them.\n",
     );
-    Ok(text)
+    text
 }
 
-/// Goes back to before a prompt. Files go first: if they cannot, nothing has changed.
-pub(crate) async fn rewind(
-    rewinder: &Rewinder,
-    session: &mut Session,
-    request: &RewindRequest,
-) -> Result<String, CommandError> {
-    let prompts = rewinder.prompts()?;
-    let prompt = find(&prompts, &request.to)?;
-    let mut text = String::new();
-    if request.what != RewindScope::Conversation {
-        let done = files::rewind(
-            &rewinder.checkpoints(),
-            RewindPoint::Prompt(prompt.uuid),
-            /* only look */ false,
-        );
-        match done {
-            Ok(done) => text.push_str(&done.to_text(rewinder.cwd(), &rewinder.id())),
-            // Without checkpoints no call changed anything, or they were off.
-            Err(error) if request.what == RewindScope::Both => {
-                let _ = writeln!(text, "Files were not rewound: {error}");
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    if request.what != RewindScope::Files {
-        rewinder.rewind(session, prompt).await?;
+/// What became of the files and the conversation.
+pub(crate) fn outcome(outcome: &RewindOutcome, cwd: &Path, session: Uuid) -> String {
+    let mut text = match &outcome.files {
+        Some(Ok(report)) => to_text(report, cwd, session),
+        Some(Err(error)) => format!("Files were not rewound: {error}\n"),
+        None => String::new(),
+    };
+    if let Some(prompt) = &outcome.prompt {
         let _ = writeln!(text, "The conversation was rewound to before: {}", short(&prompt.text));
     }
-    Ok(text)
-}
-
-fn find<'a>(prompts: &'a [PromptLine], to: &str) -> Result<&'a PromptLine, CommandError> {
-    let by_number = to.parse::<usize>().ok().and_then(|number| prompts.get(number.checked_sub(1)?));
-    let by_id = || prompts.iter().find(|prompt| prompt.uuid.to_string() == to.to_ascii_lowercase());
-    by_number.or_else(by_id).ok_or_else(|| {
-        let to = display::line(to);
-        CommandError::Usage(format!("there is no prompt {to} in this session. /rewind lists all prompts."))
-    })
+    text
 }
 
 fn short(text: &str) -> String {
     shorten(&display::line(text.trim()), PROMPT_CHARS, "...").into_owned()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_say_where_to_and_what() {
-        let check = |words: &str, expected: Result<Option<(&str, RewindScope)>, &str>| {
-            let seen = RewindRequest::parse(words);
-            match (&seen, expected) {
-                (Ok(None), Ok(None)) => (),
-                (Ok(Some(request)), Ok(Some((to, what)))) => {
-                    assert_eq!((&*request.to, request.what), (to, what));
-                }
-                (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
-                _ => panic!("{words}: {seen:?}"),
-            }
-        };
-        check("", Ok(None));
-        check("2", Ok(Some(("2", RewindScope::Both))));
-        check("2 both", Ok(Some(("2", RewindScope::Both))));
-        check("2 files", Ok(Some(("2", RewindScope::Files))));
-        check("2 code", Ok(Some(("2", RewindScope::Files))));
-        check("abc conversation", Ok(Some(("abc", RewindScope::Conversation))));
-        check("2 everything", Err("unknown word \"everything\""));
-        check("2 files now", Err("too many words"));
+/// The answer that hosts know.
+pub(crate) fn to_json(report: &RewindReport) -> serde_json::Value {
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    let changed: Vec<String> = report.changes().map(|change| path(&change.path)).collect();
+    let mut value = json!({
+        "canRewind": true,
+        "filesChanged": changed,
+        "insertions": report.changes().map(|change| change.insertions).sum::<u64>(),
+        "deletions": report.changes().map(|change| change.deletions).sum::<u64>(),
+    });
+    let links: Vec<String> = report.plan.skipped_links().into_iter().map(path).collect();
+    if !links.is_empty() {
+        value["skippedLinks"] = links.into();
     }
+    if let Some(failed) = report.rewound.as_ref().and_then(|rewound| rewound.failed.first()) {
+        value["error"] = format!("{} was not rewound: {}", failed.path.display(), failed.reason).into();
+    }
+    value
+}
+
+/// What to tell people. Paths are shown as seen from a directory.
+pub(crate) fn to_text(report: &RewindReport, cwd: &Path, session: Uuid) -> String {
+    let mut text = changes(report, cwd);
+    write_left(report, &mut text, cwd);
+    write_commands(&report.plan, &mut text);
+    if report.plan.unread > 0 {
+        let lines = display::counted(report.plan.unread as u64, "line");
+        let _ = writeln!(
+            text,
+            "\n{lines} of the checkpoints are damaged; changes recorded there may not be rewound."
+        );
+    }
+    if let Some(rewound) = &report.rewound {
+        for notice in &rewound.notices {
+            let _ = writeln!(text, "{}", display::line(notice));
+        }
+        if !rewound.done.is_empty() {
+            let _ = writeln!(text, "\nUndo with `windlass --resume {session} --rewind-files {UNDO}`");
+        }
+    }
+    text
+}
+
+fn changes(report: &RewindReport, cwd: &Path) -> String {
+    let dry = report.rewound.is_none();
+    let count = report.changes().count();
+    if count == 0 && report.rewound.as_ref().is_none_or(|rewound| rewound.failed.is_empty()) {
+        return "Nothing to rewind: the files are already as they were then.\n".into();
+    }
+    let verb = if dry { "Would rewind" } else { "Rewound" };
+    let mut text = format!("{verb} {}:\n", display::counted(count as u64, "path"));
+    for change in report.changes() {
+        let mut note = String::new();
+        if change.insertions + change.deletions > 0 {
+            let _ = write!(note, " (+{} -{})", change.insertions, change.deletions);
+        }
+        if change.changed_by_others {
+            note.push_str(" (another program changed it later)");
+        }
+        let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), shown(&change.path, cwd));
+    }
+    text
+}
+
+fn write_left(report: &RewindReport, text: &mut String, cwd: &Path) {
+    let failed = report.rewound.iter().flat_map(|rewound| &rewound.failed);
+    let failed = failed.map(|failed| (&failed.path, &failed.reason));
+    let left = report.plan.skipped.iter().map(|skipped| (&skipped.path, &skipped.reason)).chain(failed);
+    let mut left = left.peekable();
+    if left.peek().is_some() {
+        text.push_str("\nNot rewound:\n");
+    }
+    for (path, reason) in left {
+        let _ = writeln!(text, "  {}: {}", shown(path, cwd), display::line(reason));
+    }
+}
+
+fn write_commands(plan: &RewindPlan, text: &mut String) {
+    let commands = &plan.commands;
+    if commands.is_empty() {
+        return;
+    }
+    let count = display::counted(commands.len() as u64, "command");
+    let _ = writeln!(text, "\n{count} ran since then. Effects beyond the paths above are not undone:");
+    for command in commands.iter().take(COMMANDS_MAX) {
+        let unfinished = if command.finished { "" } else { " (no end recorded)" };
+        let _ = writeln!(text, "  {}{unfinished}", display::line(&command.text));
+    }
+    if commands.len() > COMMANDS_MAX {
+        let _ = writeln!(text, "  and {} more", commands.len() - COMMANDS_MAX);
+    }
+}
+
+fn verb_of(action: Action) -> &'static str {
+    match action {
+        Action::Delete => "delete",
+        Action::RemoveDirectory => "delete directory",
+        Action::MakeDirectory => "create directory",
+        Action::RestoreContent => "restore",
+        Action::Recreate => "recreate",
+        Action::RestoreMode => "restore mode",
+    }
+}
+
+fn shown(path: &Path, cwd: &Path) -> String {
+    display::line(&path.strip_prefix(cwd).unwrap_or(path).to_string_lossy())
 }

@@ -1,6 +1,5 @@
 //! A session that is open goes back to an earlier point: its conversation is read again up to there.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use windlass_engine::{Engine, Session};
@@ -13,7 +12,7 @@ use super::recorded_config::write_before_usd;
 use super::{ProcessOrigin, recalled};
 
 /// What it takes to go back. The lease lasts as long as this, whichever log is written meanwhile.
-pub struct Rewinder {
+pub(crate) struct Rewinder {
     pub(crate) engine: Engine,
     pub(crate) origin: ProcessOrigin,
     pub(crate) paths: SessionPaths,
@@ -24,7 +23,7 @@ pub struct Rewinder {
 
 impl Rewinder {
     /// The prompts of the session, in their order.
-    pub fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
+    pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
         if !self.is_begun() {
             return Ok(Vec::new());
         }
@@ -32,28 +31,22 @@ impl Rewinder {
     }
 
     /// Whether there is something to go on with: nothing is written before the first prompt.
-    pub fn is_begun(&self) -> bool {
+    pub(crate) fn is_begun(&self) -> bool {
         self.paths.file().exists()
     }
 
     /// What files were before calls changed them.
-    pub fn checkpoints(&self) -> Arc<Checkpoints> {
+    pub(crate) fn checkpoints(&self) -> Arc<Checkpoints> {
         let kept = self.checkpoints.clone();
         kept.unwrap_or_else(|| Arc::new(Checkpoints::new(&self.paths, self.key)))
     }
 
-    /// The directory that paths are shown from.
-    pub fn cwd(&self) -> &Path {
-        self.engine.working_directory()
-    }
-
-    /// The session's id, as users write it.
-    pub fn id(&self) -> String {
-        self.key.id.to_string()
-    }
-
     /// The session goes on from before this prompt. What followed stays in the log and is not considered any more.
-    pub async fn rewind(&self, session: &mut Session, prompt: &PromptLine) -> Result<(), SessionError> {
+    pub(crate) async fn rewind(
+        &self,
+        session: &mut Session,
+        prompt: &PromptLine,
+    ) -> Result<(), SessionError> {
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| SessionError::NotRewound(error.into()))?;
         let mut header = self.origin.header(self.key, &self.engine);
@@ -63,7 +56,7 @@ impl Rewinder {
         let options = self.origin.options(self.checkpoints.as_ref(), self.lease.as_ref());
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
         let log = log.map_err(|error| SessionError::NotRewound(error.into()))?;
-        let mut recalled = recalled(loaded, self.cwd());
+        let mut recalled = recalled(loaded, self.engine.working_directory());
         recalled.state.set_before_usd(before_usd);
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
         *session = self.engine.resume(self.key.seed, recalled, Some(Box::new(log)));
