@@ -70,7 +70,8 @@ impl Stage {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
             Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
             Job::Refuse(why, id) => self.refuse(&why, id).await,
-            Job::Command(command, id) => self.obey(command, id, session, beside).await,
+            // A future of its own size: commands are rare, and every other job would carry it along.
+            Job::Command(command, id) => Box::pin(self.obey(command, id, session, beside)).await,
         }
     }
 
