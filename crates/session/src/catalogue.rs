@@ -26,28 +26,8 @@ pub struct SessionInfo {
     pub size: u64,
     /// When the log was last written to, in milliseconds since 1970.
     pub modified_ms: u64,
-    /// When it began, in milliseconds since 1970.
-    pub created_ms: Option<u64>,
-    /// What stands for it in a list: the title, the last prompt, or the first.
-    pub summary: Option<String>,
-    /// Its title.
-    pub title: Option<String>,
-    /// The first prompt, cut to a line.
-    pub first_prompt: Option<String>,
-    /// Where it was started.
-    pub cwd: Option<PathBuf>,
-    /// The branch it was last on.
-    pub branch: Option<String>,
-    /// Its tag.
-    pub tag: Option<String>,
-    /// Who started it.
-    pub entrypoint: Option<String>,
-    /// The repository it was started in.
-    pub identity: Option<Identity>,
-    /// Whether it belongs to another session.
-    pub sidechain: bool,
-    /// Whether anybody has said anything in it.
-    pub said: bool,
+    /// What both ends of the log say.
+    pub glance: Glance,
 }
 
 impl SessionInfo {
@@ -62,16 +42,16 @@ impl SessionInfo {
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "sessionId": self.id.to_string(),
-            "summary": self.summary,
-            "title": self.title,
-            "firstPrompt": self.first_prompt,
-            "createdAt": self.created_ms,
+            "summary": self.glance.summary,
+            "title": self.glance.title,
+            "firstPrompt": self.glance.first_prompt,
+            "createdAt": self.glance.created_ms,
             "lastModified": self.modified_ms,
             "fileSize": self.size,
-            "cwd": self.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
-            "gitBranch": self.branch,
-            "tag": self.tag,
-            "entrypoint": self.entrypoint,
+            "cwd": self.glance.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
+            "gitBranch": self.glance.branch,
+            "tag": self.glance.tag,
+            "entrypoint": self.glance.entrypoint,
             "path": self.path.to_string_lossy(),
         })
     }
@@ -79,13 +59,13 @@ impl SessionInfo {
     /// Whether a program started it: an SDK, or somebody who wanted one answer printed.
     #[must_use]
     pub fn is_programmatic(&self) -> bool {
-        self.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint.starts_with("sdk-"))
+        self.glance.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint.starts_with("sdk-"))
     }
 
     /// Whether lists leave it out.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
-        self.sidechain || (self.summary.is_none() && !self.said)
+        self.glance.sidechain || (self.glance.summary.is_none() && !self.glance.said)
     }
 }
 
@@ -200,7 +180,7 @@ impl Catalogue {
         };
         let identities: Vec<Option<Identity>> = sessions
             .iter()
-            .map(|session| session.identity.clone().or_else(|| look(session.cwd.as_ref()?)))
+            .map(|session| session.glance.identity.clone().or_else(|| look(session.glance.cwd.as_ref()?)))
             .collect();
         let mut ours = repository.identity();
         let undecided = |theirs: &Identity| {
@@ -284,16 +264,6 @@ fn info(entry: &SessionFile, glance: Glance) -> SessionInfo {
         path: entry.paths.file().to_owned(),
         size: entry.found.len(),
         modified_ms: modified_ms(&entry.found),
-        created_ms: glance.created_ms,
-        summary: glance.summary,
-        title: glance.title,
-        first_prompt: glance.first_prompt,
-        cwd: glance.cwd,
-        branch: glance.branch,
-        tag: glance.tag,
-        entrypoint: glance.entrypoint,
-        identity: glance.identity,
-        sidechain: glance.sidechain,
-        said: glance.said,
+        glance,
     }
 }

@@ -95,16 +95,17 @@ const REWOUND: &str = "The conversation was rewound to an earlier message and co
 /// What is known about a session, line by line.
 fn about(session: &SessionInfo, redact: Redact<'_>) -> Vec<(&'static str, String)> {
     let mut about = vec![("Session", session.id.to_string())];
-    about.extend(session.created_ms.map(|at_ms| ("Started", time(at_ms))));
+    about.extend(session.glance.created_ms.map(|at_ms| ("Started", time(at_ms))));
     about.push(("Last change", time(session.modified_ms)));
-    about.extend(session.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
-    about.extend(session.branch.clone().map(|branch| ("Branch", branch)));
-    about.extend(session.tag.clone().map(|tag| ("Tag", tag)));
+    about.extend(session.glance.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
+    about.extend(session.glance.branch.clone().map(|branch| ("Branch", branch)));
+    about.extend(session.glance.tag.clone().map(|tag| ("Tag", tag)));
     about.into_iter().map(|(name, value)| (name, redact(&value).into_owned())).collect()
 }
 
 /// What stands above everything.
 fn heading(session: &SessionInfo, redact: Redact<'_>) -> String {
-    let name = session.title.as_deref().or(session.first_prompt.as_deref()).unwrap_or("Session");
+    let name =
+        session.glance.title.as_deref().or(session.glance.first_prompt.as_deref()).unwrap_or("Session");
     redact(name).into_owned()
 }

@@ -24,33 +24,29 @@ pub(crate) const OWN: &[u8] = b"{\"type\":\"windlass\"";
 /// What is known about a session without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Glance {
+pub struct Glance {
     /// The title that a person or a model gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) title: Option<String>,
-    /// Whether a person gave it.
-    pub(crate) named: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) first_prompt: Option<String>,
-    /// What stands for it in a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) created_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cwd: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) branch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) entrypoint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) identity: Option<Identity>,
+    pub title: Option<String>,
+    /// The first prompt, cut to a line.
+    pub first_prompt: Option<String>,
+    /// What stands for it in a list: the title, the last prompt, or the first.
+    pub summary: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: Option<u64>,
+    /// Where it was started.
+    pub cwd: Option<PathBuf>,
+    /// The branch it was last on.
+    pub branch: Option<String>,
+    /// Its tag.
+    pub tag: Option<String>,
+    /// Who started it.
+    pub entrypoint: Option<String>,
+    /// The repository it was started in.
+    pub identity: Option<Identity>,
     /// Whether it belongs to another session.
-    pub(crate) sidechain: bool,
+    pub sidechain: bool,
     /// Whether anybody has said anything in it.
-    pub(crate) said: bool,
+    pub said: bool,
 }
 
 /// Looks at both ends of a file.
@@ -90,9 +86,8 @@ pub(crate) fn flag(members: &Members<'_>, key: &str) -> bool {
 
 fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {
     let first_line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let custom = last("customTitle", tail).or_else(|| last("customTitle", head));
-    let named = custom.is_some();
-    let title = custom.or_else(|| last("aiTitle", tail)).or_else(|| last("aiTitle", head));
+    let both = |key| last(key, tail).or_else(|| last(key, head));
+    let title = both("customTitle").or_else(|| both("aiTitle"));
     let first_prompt = prompt::first(head, whole);
     let summary = title
         .clone()
@@ -100,11 +95,10 @@ fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {
         .or_else(|| last("summary", tail))
         .or_else(|| first_prompt.clone());
     Glance {
-        named,
         summary,
         created_ms: first("timestamp", head).and_then(|time| crate::time::parse(&time)),
         cwd: first("cwd", head).map(PathBuf::from),
-        branch: last("gitBranch", tail).or_else(|| last("gitBranch", head)),
+        branch: both("gitBranch"),
         tag: tag(tail).or_else(|| tag(head)).filter(|tag| !tag.is_empty()),
         entrypoint: first("entrypoint", head),
         identity: identity(tail).or_else(|| identity(head)),

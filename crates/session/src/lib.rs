@@ -36,6 +36,7 @@ pub use format::{
     Encoder, EntryKind, Flaw, Header, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, SessionMark, Tail,
     decode_line,
 };
+pub use glance::Glance;
 pub use history::Who;
 pub use layout::{SessionLayout, SessionPaths, create_private};
 pub use lease::{Lease, LeaseError, SessionBusy};

@@ -61,8 +61,8 @@ fn search_one<'a>(
     wanted: &SearchWords,
     found: &mut dyn FnMut(SearchHit<'a>) -> ControlFlow<()>,
 ) -> std::io::Result<ControlFlow<()>> {
-    if let Some(hit) = session.title.as_deref().and_then(|title| wanted.within(title)) {
-        let hit = hit.at(session, String::new(), session.created_ms, Who::Title);
+    if let Some(hit) = session.glance.title.as_deref().and_then(|title| wanted.within(title)) {
+        let hit = hit.at(session, String::new(), session.glance.created_ms, Who::Title);
         if found(hit).is_break() {
             return Ok(ControlFlow::Break(()));
         }

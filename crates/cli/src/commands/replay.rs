@@ -96,7 +96,8 @@ fn go_on(
 ) -> Result<i32, CommandError> {
     let unread = |error: windlass_session::LoadError| format!("{error}.");
     let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(unread)?;
-    let directory = loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.cwd.clone());
+    let directory =
+        loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.glance.cwd.clone());
     let mut recall = Recall::new(directory.clone().unwrap_or_default());
     loaded.records.into_iter().for_each(|record| recall.take(record));
     let state = recall.finish().state;

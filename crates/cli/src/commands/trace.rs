@@ -76,7 +76,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> Result<i32, CommandError> {
 }
 
 fn title(session: &SessionInfo) -> String {
-    match &session.title {
+    match &session.glance.title {
         Some(title) => format!("{title} \u{b7} {}", session.id),
         None => format!("Session {}", session.id),
     }

@@ -34,7 +34,7 @@ pub enum FindError {
 
 fn named(candidates: &[SessionInfo]) -> String {
     let name = |session: &SessionInfo| {
-        let summary = session.summary.as_deref().unwrap_or("no prompt");
+        let summary = session.glance.summary.as_deref().unwrap_or("no prompt");
         let summary: String = summary.chars().take(40).collect();
         format!("{} ({summary})", session.id)
     };
@@ -56,10 +56,10 @@ impl Catalogue {
         }
         let lowered = query.to_lowercase();
         let title = |session: &SessionInfo| {
-            session.title.as_deref().is_some_and(|title| title.to_lowercase() == lowered)
+            session.glance.title.as_deref().is_some_and(|title| title.to_lowercase() == lowered)
         };
         let words = |session: &SessionInfo| {
-            let texts = [&session.title, &session.summary, &session.first_prompt];
+            let texts = [&session.glance.title, &session.glance.summary, &session.glance.first_prompt];
             !lowered.is_empty()
                 && texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&lowered))
         };

@@ -62,7 +62,7 @@ fn nothing(all: bool) -> String {
 
 /// What a list shows of a session that says nothing about itself.
 pub(crate) fn summary(session: &SessionInfo) -> String {
-    let summary = display::line(session.summary.as_deref().unwrap_or_default());
+    let summary = display::line(session.glance.summary.as_deref().unwrap_or_default());
     if summary.is_empty() { "(no prompt)".into() } else { summary }
 }
 
@@ -72,8 +72,8 @@ type Column = (&'static str, usize, Vec<String>);
 /// Rows below each other. The last column gets the room that is left; columns that say nothing are left out, and so are others
 /// where it would get too little.
 fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
-    let branch = |session: &SessionInfo| display::line(session.branch.as_deref().unwrap_or_default());
-    let place = |session: &SessionInfo| match &session.cwd {
+    let branch = |session: &SessionInfo| display::line(session.glance.branch.as_deref().unwrap_or_default());
+    let place = |session: &SessionInfo| match &session.glance.cwd {
         Some(place) if place != cwd => display::line(&home_as_tilde(place)),
         _ => String::new(),
     };
@@ -133,7 +133,7 @@ pub(super) fn home_as_tilde(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_session::SessionInfo;
+    use windlass_session::Glance;
 
     fn session(number: u128, summary: &str, branch: Option<&str>, cwd: &str) -> SessionInfo {
         SessionInfo {
@@ -141,17 +141,13 @@ mod tests {
             path: "/x".into(),
             size: 1,
             modified_ms: 0,
-            created_ms: None,
-            summary: Some(summary.into()),
-            title: None,
-            first_prompt: None,
-            cwd: Some(cwd.into()),
-            branch: branch.map(Into::into),
-            tag: None,
-            entrypoint: None,
-            identity: None,
-            sidechain: false,
-            said: true,
+            glance: Glance {
+                summary: Some(summary.into()),
+                cwd: Some(cwd.into()),
+                branch: branch.map(Into::into),
+                said: true,
+                ..Glance::default()
+            },
         }
     }
 
