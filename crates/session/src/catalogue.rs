@@ -56,12 +56,6 @@ impl SessionInfo {
         })
     }
 
-    /// Whether a program started it: an SDK, or somebody who wanted one answer printed.
-    #[must_use]
-    pub fn is_programmatic(&self) -> bool {
-        self.glance.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint.starts_with("sdk-"))
-    }
-
     /// Whether lists leave it out.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
@@ -133,7 +127,9 @@ impl Catalogue {
     #[must_use]
     pub fn newest(&self, cwd: &Path, wanted: SessionFilter) -> Option<SessionInfo> {
         let fits = |session: &SessionInfo| {
-            !session.is_hidden() && (wanted == SessionFilter::Any || !session.is_programmatic())
+            // A program, or somebody who wanted one answer printed, came through an SDK.
+            let entrypoint = session.glance.entrypoint.as_deref().unwrap_or_default();
+            !session.is_hidden() && (wanted == SessionFilter::Any || !entrypoint.starts_with("sdk-"))
         };
         let here = self.layout.folders(cwd);
         if let Some(session) = first_that(&here, fits) {

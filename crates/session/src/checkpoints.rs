@@ -22,15 +22,16 @@ mod plan;
 mod state;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
-use windlass_protocol::{
-    AnswerBlock, BlockKind, CallIntent, CallKind, MessageId, Record, SessionKey, ToolUse, UserEntry,
-};
+use windlass_protocol::{BlockKind, CallIntent, CallKind, MessageId, Record, SessionKey, ToolUse, UserEntry};
 
+use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
 use look::{FileLook, LookCache, LookResult};
@@ -150,10 +151,7 @@ impl Checkpoints {
 
     /// The prompts in the log; none if there is no log.
     fn prompts(&self) -> io::Result<Vec<PromptLine>> {
-        match prompts(&self.log) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            prompts => prompts,
-        }
+        Ok(if_there(prompts(&self.log))?.unwrap_or_default())
     }
 
     /// What a manifest begins with: the prompts so far. Most are in the log by now.
@@ -164,13 +162,7 @@ impl Checkpoints {
             _ => false,
         };
         let pending: Vec<ManifestLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
-        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| ManifestLine::Prompt {
-            n: prompt.number,
-            uuid: prompt.uuid.to_string(),
-            also: prompt.also.iter().map(Uuid::to_string).collect(),
-            text: short(&prompt.text),
-            wall: prompt.wall_ms.unwrap_or_default(),
-        });
+        let lines = logged.iter().filter(|prompt| prompt.kept).map(prompt_line);
         Ok(lines.chain(pending).collect())
     }
 
@@ -209,7 +201,11 @@ impl PreImageTaker for Checkpoints {
                     let line = self.prompt(said);
                     if keeping.manifest.is_there() { lines.push(line) } else { keeping.pending.push(line) }
                 }
-                Record::Answered(answered) => keeping.note_input(answered),
+                Record::Answered(answered) => {
+                    if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
+                        keeping.about.insert(Arc::clone(id), describe(input.get()));
+                    }
+                }
                 Record::Intended(call) if may_change_files(call) => {
                     starts = true;
                     lines.push(keeping.before(call, &self.manifest_path())?);
@@ -237,12 +233,6 @@ impl PreImageTaker for Checkpoints {
 }
 
 impl CheckpointState {
-    fn note_input(&mut self, answered: &AnswerBlock) {
-        if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
-            self.about.insert(Arc::clone(id), describe(input.get()));
-        }
-    }
-
     /// Keeps what a call may change.
     fn before(&mut self, call: &CallIntent, manifest: &Path) -> io::Result<ManifestLine> {
         let execute = call.kind == CallKind::Execute;
@@ -349,6 +339,16 @@ fn over(record: &Record) -> Option<&str> {
     }
 }
 
+fn prompt_line(prompt: &PromptLine) -> ManifestLine {
+    ManifestLine::Prompt {
+        n: prompt.number,
+        uuid: prompt.uuid.to_string(),
+        also: prompt.also.iter().map(Uuid::to_string).collect(),
+        text: short(&prompt.text),
+        wall: prompt.wall_ms.unwrap_or_default(),
+    }
+}
+
 fn seen(path: &Path, state: &FileState) -> PathSnapshot {
     PathSnapshot { path: path.to_owned(), state: state.clone() }
 }
@@ -396,29 +396,20 @@ fn short(text: &str) -> String {
 
 /// Copies checkpoints for a copy of the session, in which prompts keep their ids. Contents are shared.
 pub fn copy_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
-    let manifest = match std::fs::read(from.join(MANIFEST)) {
-        Ok(manifest) => manifest,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
+    let Some(manifest) = if_there(fs::read(from.join(MANIFEST)))? else { return Ok(()) };
     let blobs = to.join(BLOBS);
     crate::create_private(&blobs)?;
-    if let Ok(entries) = std::fs::read_dir(from.join(BLOBS)) {
-        for entry in entries {
-            let entry = entry?;
-            let target = blobs.join(entry.file_name());
-            if target.exists() || entry.file_name().len() != 64 {
-                continue;
-            }
-            if std::fs::hard_link(entry.path(), &target).is_err() {
-                std::fs::copy(entry.path(), &target)?;
-            }
+    for entry in fs::read_dir(from.join(BLOBS)).into_iter().flatten() {
+        let entry = entry?;
+        let target = blobs.join(entry.file_name());
+        if target.exists() || entry.file_name().len() != 64 {
+            continue;
+        }
+        if fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), &target)?;
         }
     }
-    let mut file = std::os::unix::fs::OpenOptionsExt::mode(
-        std::fs::OpenOptions::new().write(true).create_new(true),
-        0o600,
-    )
-    .open(to.join(MANIFEST))?;
-    io::Write::write_all(&mut file, &manifest)
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(to.join(MANIFEST))?;
+    file.write_all(&manifest)
 }

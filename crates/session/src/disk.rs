@@ -74,6 +74,14 @@ impl From<FileRefusal> for io::Error {
     }
 }
 
+/// What was found; nothing if there is none.
+pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// Does something until no signal interrupts it.
 pub(crate) fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {

@@ -28,7 +28,7 @@ pub(crate) use entry_part::{EntryPart, entry_part, link};
 pub(crate) use form::{FieldForm, PlainForm};
 pub use header::Header;
 pub use own_lines::SessionMark;
-pub(crate) use own_lines::{BEGINNING, FACTS_BEGINNING, OwnLineBody};
+pub(crate) use own_lines::{BEGINNING, FACTS_BEGINNING, OwnLineBody, check_sum, put_sum};
 
 /// When something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -158,12 +158,6 @@ impl SessionPaths {
     pub fn create(&self) -> io::Result<()> {
         create_private(self.project())
     }
-
-    /// Makes the side directory and all above it, if they are not there.
-    pub fn create_side(&self) -> io::Result<()> {
-        self.create()?;
-        create_private(&self.side())
-    }
 }
 
 /// Makes a directory that nobody else can look into, and the ones above it that are missing.
@@ -334,15 +328,15 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let layout = SessionLayout::new(home.path().join("h"));
         let paths = layout.session(Path::new("/nowhere"), Uuid::nil());
-        paths.create_side().unwrap();
-        paths.create_side().unwrap();
+        create_private(&paths.side()).unwrap();
+        create_private(&paths.side()).unwrap();
         for directory in [layout.home(), &layout.projects(), paths.project(), &paths.side()] {
             let mode = std::fs::metadata(directory).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700, "{}", directory.display());
         }
         let elsewhere = layout.session(Path::new("/elsewhere"), Uuid::nil());
         std::os::unix::fs::symlink(home.path(), elsewhere.project()).unwrap();
-        let error = elsewhere.create_side().unwrap_err().to_string();
+        let error = create_private(elsewhere.project()).unwrap_err().to_string();
         assert!(error.contains("is a symbolic link"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ use crate::format::{Header, Tail};
 pub(crate) use file::LineReader;
 pub(crate) use find::read as read_range;
 
-pub use copy::{LogCopy, copy_log};
+pub use copy::copy_log;
 pub use lines::{LocatedLine, lines};
 pub use load::{load, load_back};
 pub use story::{LogRecords, LogStory, Scene, records, story};

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 use uuid::Uuid;
-use windlass_protocol::Origin;
+use windlass_protocol::{Origin, Record};
 
 use crate::checkpoints::may_change_files;
-use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, SessionMark};
+use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, OwnLineBody, SessionMark};
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -93,19 +93,20 @@ impl PromptCollector {
     }
 
     fn own(&mut self, own: &OwnLine, offset: u64) {
-        if own.is_heard() {
+        if matches!(own.own, OwnLineBody::Heard { .. }) {
             self.start.get_or_insert(offset);
             return;
         }
         self.start = None;
-        if let Some(header) = own.header() {
-            self.kept = header.has_pre_images();
-        }
-        if own.intended().is_some_and(may_change_files) {
-            self.changes();
-        }
-        if let Some(SessionMark::Rewound { to }) = own.mark() {
-            self.goes_back(*to);
+        match &own.own {
+            OwnLineBody::Opened(header) | OwnLineBody::Facts { header, .. } => {
+                self.kept = header.has_pre_images();
+            }
+            OwnLineBody::Mark(SessionMark::Rewound { to }) => self.goes_back(*to),
+            _ if matches!(own.record(), Some(Record::Intended(call)) if may_change_files(call)) => {
+                self.changes();
+            }
+            _ => {}
         }
     }
 

@@ -5,11 +5,11 @@ use std::io::{self, Read, Seek as _, Write as _};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, SHA256, digest};
 
 use super::state::Digest;
 use crate::create_private;
-use crate::disk::sync_directory;
+use crate::disk::{if_there, sync_directory};
 use crate::draft::DraftFile;
 
 /// Up to this size a content is held in memory; larger ones go from file to file.
@@ -70,7 +70,7 @@ impl Blobs {
             file.rewind().map_err(StoreError::Read)?;
             return self.store_large(file);
         }
-        let sum = digest(&content);
+        let sum = Digest::of(digest(&SHA256, &content));
         let length = content.len() as u64;
         if !self.has(sum, length) {
             let mut draft = self.draft().map_err(StoreError::Write)?;
@@ -102,13 +102,11 @@ impl Blobs {
 
     fn draft(&self) -> io::Result<DraftFile> {
         let create = || DraftFile::create(|number| self.directory.join(format!("draft-{number}")));
-        match create() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_private(&self.directory)?;
-                create()
-            }
-            made => made,
+        if let Some(draft) = if_there(create())? {
+            return Ok(draft);
         }
+        create_private(&self.directory)?;
+        create()
     }
 
     fn keep(&mut self, draft: DraftFile, sum: Digest) -> io::Result<()> {
@@ -151,12 +149,6 @@ impl Blobs {
     }
 }
 
-fn digest(content: &[u8]) -> Digest {
-    let mut context = Context::new(&SHA256);
-    context.update(content);
-    finish(context)
-}
-
 /// The hash of what is left to read, and its length.
 pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
     let mut context = Context::new(&SHA256);
@@ -164,7 +156,7 @@ pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
     let mut length = 0;
     loop {
         let read = match reader.read(&mut buffer) {
-            Ok(0) => return Ok((finish(context), length)),
+            Ok(0) => return Ok((Digest::of(context.finish()), length)),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -172,10 +164,4 @@ pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
         context.update(&buffer[..read]);
         length += read as u64;
     }
-}
-
-fn finish(context: Context) -> Digest {
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(context.finish().as_ref());
-    Digest(bytes)
 }

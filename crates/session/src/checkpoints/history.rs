@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::manifest::{self, ManifestLine, PathChange, PathSnapshot};
 use super::plan::CommandRun;
 use super::state::{FileState, FileStateKind};
-use super::{Checkpoints, RewindError, RewindPoint, short};
-use crate::PromptLine;
+use super::{Checkpoints, RewindError, RewindPoint, prompt_line};
 
 /// A prompt that one can go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,20 +56,6 @@ pub(crate) struct FileHistory {
 const REWIND: &str = "rewind";
 
 impl FileHistory {
-    /// Everything since a point, or nothing if there is no such point. Where a prompt is found twice, the later one counts.
-    pub(crate) fn since(manifest: &Path, point: RewindPoint) -> io::Result<Option<Self>> {
-        let mut history: Option<Self> = None;
-        let unread = manifest::read(manifest, None, |line| {
-            if is_point(&line, point) {
-                history = Some(Self::default());
-            }
-            if let Some(history) = &mut history {
-                history.take(line);
-            }
-        })?;
-        Ok(history.map(|history| Self { unread, ..history.finish() }))
-    }
-
     fn take(&mut self, line: ManifestLine) {
         match line {
             ManifestLine::Prompt { .. } => {}
@@ -151,56 +136,39 @@ fn is_point(line: &ManifestLine, point: RewindPoint) -> bool {
     }
 }
 
-/// A prompt after which nothing was changed.
-fn unwritten(prompt: &PromptLine) -> PointInfo {
-    PointInfo {
-        uuid: prompt.uuid.to_string(),
-        number: prompt.number,
-        text: short(&prompt.text),
-        wall_ms: prompt.wall_ms.unwrap_or_default(),
-        files: 0,
-        commands: 0,
-    }
-}
-
-fn is_prompt(prompt: &PromptLine, point: RewindPoint) -> bool {
-    match point {
-        RewindPoint::Prompt(uuid) => prompt.uuid == uuid || prompt.also.contains(&uuid),
-        RewindPoint::Number(number) => prompt.number == number.0,
-        RewindPoint::Undo => false,
-    }
-}
-
 impl Checkpoints {
-    /// What happened since a point; nothing if there is no such point.
+    /// What happened since a point; nothing if there is no such point. Where a prompt is found twice, the later one counts.
     pub(crate) fn since(&self, point: RewindPoint) -> io::Result<Option<FileHistory>> {
+        let mut history: Option<FileHistory> = None;
+        let unread = self.lines(|line| {
+            if is_point(&line, point) {
+                history = Some(FileHistory::default());
+            }
+            if let Some(history) = &mut history {
+                history.take(line);
+            }
+        })?;
+        Ok(history.map(|history| FileHistory { unread, ..history.finish() }))
+    }
+
+    /// Hands over the lines of the manifest. Without one, the prompts after which nothing was changed stand in for it: if
+    /// something was, the manifest is lost, or nobody kept it. Returns how many lines cannot be read.
+    fn lines(&self, take: impl FnMut(ManifestLine)) -> io::Result<usize> {
         let manifest = self.manifest_path();
         if manifest.exists() {
-            return FileHistory::since(&manifest, point);
+            return manifest::read(&manifest, None, take);
         }
-        let untouched = self.untouched()?;
-        Ok(untouched.iter().any(|prompt| is_prompt(prompt, point)).then(FileHistory::default))
-    }
-
-    /// The prompts of a session without a manifest after which nothing was changed. If something was, the manifest is lost, or
-    /// nobody kept it.
-    fn untouched(&self) -> io::Result<Vec<PromptLine>> {
-        let mut prompts = self.prompts()?;
+        let prompts = self.prompts()?;
         let changed = prompts.iter().rposition(|prompt| prompt.changing).map_or(0, |place| place + 1);
-        prompts.drain(..changed);
-        prompts.retain(|prompt| prompt.kept);
-        Ok(prompts)
+        prompts[changed..].iter().filter(|prompt| prompt.kept).map(prompt_line).for_each(take);
+        Ok(0)
     }
 
     /// The prompts that one can go back to, the oldest first.
     pub fn points(&self) -> Result<Vec<PointInfo>, RewindError> {
-        if !self.manifest_path().exists() {
-            let untouched = self.untouched().map_err(|error| self.failed(error))?;
-            return Ok(untouched.iter().map(unwritten).collect());
-        }
         let mut points: Vec<PointInfo> = Vec::new();
         let mut files = BTreeSet::new();
-        let read = manifest::read(&self.manifest_path(), None, |line| match line {
+        let read = self.lines(|line| match line {
             ManifestLine::Prompt { n, uuid, text, wall, .. } => {
                 files.clear();
                 points.retain(|point| point.uuid != uuid);

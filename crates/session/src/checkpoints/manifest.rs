@@ -11,12 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::state::FileState;
 use crate::create_private;
-use crate::disk::{ends_in_a_line, sync_directory};
-use crate::format::{FieldForm as _, PlainForm};
-
-const SUM_START: &[u8] = b",\"sum\":\"";
-/// `,"sum":"01234567"}`
-const SUM_BYTES: usize = 18;
+use crate::disk::{ends_in_a_line, if_there, sync_directory};
+use crate::format::{FieldForm as _, PlainForm, check_sum, put_sum};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -96,7 +92,9 @@ impl CheckpointManifest {
             bytes.push(b'\n');
         }
         for line in lines {
-            encode(line, &mut bytes)?;
+            let start = bytes.len();
+            serde_json::to_writer(&mut bytes, line)?;
+            put_sum(start, &mut bytes);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         self.torn = true;
@@ -133,35 +131,17 @@ impl CheckpointManifest {
     }
 }
 
-fn encode(line: &ManifestLine, out: &mut Vec<u8>) -> io::Result<()> {
-    let start = out.len();
-    serde_json::to_writer(&mut *out, line)?;
-    out.pop();
-    let sum = crc32fast::hash(&out[start..]);
-    write!(out, ",\"sum\":\"{sum:08x}\"}}")?;
-    out.push(b'\n');
-    Ok(())
-}
-
 /// A line as it was written; nothing if it is torn or damaged.
 fn decode(line: &[u8]) -> Option<ManifestLine> {
-    let (body, end) = line.split_at_checked(line.len().checked_sub(SUM_BYTES)?)?;
-    let sum = end.strip_prefix(SUM_START)?.strip_suffix(b"\"}")?;
-    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
-    if crc32fast::hash(body) != sum {
-        return None;
-    }
-    serde_json::from_slice(line).ok()
+    let line = std::str::from_utf8(line).ok()?;
+    check_sum(line)?.ok()?;
+    serde_json::from_str(line).ok()
 }
 
 /// Hands over the good lines of a manifest, the oldest first, starting at most `tail` bytes before its end. Returns how many
 /// lines were skipped. Without a file there are none.
 pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(ManifestLine)) -> io::Result<usize> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
-    };
+    let Some(mut file) = if_there(File::open(path))? else { return Ok(0) };
     let length = file.metadata()?.len();
     let start = tail.map_or(0, |tail| length.saturating_sub(tail));
     file.seek(SeekFrom::Start(start))?;

@@ -96,6 +96,14 @@ impl FileState {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Digest(pub(crate) [u8; 32]);
 
+impl Digest {
+    pub(crate) fn of(sha256: ring::digest::Digest) -> Self {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(sha256.as_ref());
+        Self(bytes)
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -117,19 +125,16 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        from_hex(&text).ok_or_else(|| serde::de::Error::custom("not a hash of 64 hex digits"))
+        let wrong = || serde::de::Error::custom("not a hash of 64 hex digits");
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
     }
-}
-
-fn from_hex(text: &str) -> Option<Digest> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).ok()?;
-    }
-    Some(Digest(bytes))
 }
 
 /// Whether a path leads into the files of a repository, which are never kept nor brought back.

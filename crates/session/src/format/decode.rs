@@ -1,11 +1,10 @@
 //! From a line to what it says.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::{CallIntent, MessageId, Record, SpendEntry};
+use windlass_protocol::{MessageId, Record};
 
 use super::LogTime;
 use super::entry::Meta;
@@ -86,14 +85,9 @@ pub enum EntryKind {
 }
 
 /// Why a line cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Flaw(pub(crate) String);
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 impl Flaw {
     pub(crate) fn too_long() -> Self {
@@ -117,40 +111,11 @@ impl OwnLine {
         }
     }
 
-    /// What the process said that wrote this line or the next ones, where it is said.
-    pub(crate) fn header(&self) -> Option<&Header> {
-        match &self.own {
-            OwnLineBody::Opened(header) | OwnLineBody::Facts { header, .. } => Some(header),
-            _ => None,
-        }
-    }
-
-    /// The call that is about to start, if it says that.
-    pub(crate) fn intended(&self) -> Option<&CallIntent> {
-        match self.record() {
-            Some(Record::Intended(intended)) => Some(intended),
-            _ => None,
-        }
-    }
-
-    /// What a model took, if it says that.
-    pub(crate) fn spent(&self) -> Option<&SpendEntry> {
-        match self.record() {
-            Some(Record::Spent(spent)) => Some(spent),
-            _ => None,
-        }
-    }
-
-    fn record(&self) -> Option<&Record> {
+    pub(crate) fn record(&self) -> Option<&Record> {
         match &self.own {
             OwnLineBody::Record(record) => Some(record),
             _ => None,
         }
-    }
-
-    /// Whether it says what the core was told.
-    pub(crate) fn is_heard(&self) -> bool {
-        matches!(self.own, OwnLineBody::Heard { .. })
     }
 
     /// What it says about the session itself, if it does.

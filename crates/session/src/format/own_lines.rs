@@ -127,20 +127,21 @@ impl<'a> OwnLineFrame<'a> {
         out.pop();
         out.extend_from_slice(br#","of":"#);
         put_json(&As::<_, PlainForm>::new(of), out);
-        finish(start, out);
+        out.push(b'}');
+        put_sum(start, out);
     }
 
     /// Appends the line of something about which there is no more to say.
     pub(crate) fn put_bare(&self, out: &mut Vec<u8>) {
         let start = out.len();
         put_json(self, out);
-        out.pop();
-        finish(start, out);
+        put_sum(start, out);
     }
 }
 
-/// Ends the line that begins there with its sum.
-fn finish(start: usize, out: &mut Vec<u8>) {
+/// Puts its sum at the end of the object that begins there, and ends the line.
+pub(crate) fn put_sum(start: usize, out: &mut Vec<u8>) {
+    out.pop();
     let sum = crc32fast::hash(&out[start..]);
     out.extend_from_slice(format!("{SUM_KEY}{sum:08x}\"}}\n").as_bytes());
 }

@@ -92,9 +92,8 @@ fn link(path: &Path, own: &Path) -> io::Result<Result<(), SessionBusy>> {
 /// Moves a dead owner's file away. If somebody else did that first and has the lease, it gets its file back.
 fn move_away(path: &Path, dead: Option<&Owner>) -> io::Result<()> {
     let away = beside(path, "dead");
-    match fs::rename(path, &away) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        moved => moved?,
+    if disk::if_there(fs::rename(path, &away))?.is_none() {
+        return Ok(());
     }
     if read_owner(&away).as_ref() != dead {
         fs::hard_link(&away, path)?;

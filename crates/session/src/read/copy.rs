@@ -8,7 +8,7 @@ use memchr::memmem;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
-use super::file::{LineReader, RawLine};
+use super::file::LineReader;
 use super::load::end;
 use super::{LoadError, Upto};
 use crate::Lease;
@@ -16,25 +16,18 @@ use crate::disk::sync_directory;
 use crate::draft::DraftFile;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
 
-/// A copy that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogCopy {
-    /// How many bytes it has.
-    pub length: u64,
-}
-
 /// What is written at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Copies a log up to there into a new file, for the session of this id. The file is complete or not there, and the lease is held
-/// before anybody can find it; the source is not touched.
+/// before anybody can find it; the source is not touched. Returns how many bytes the copy has.
 pub fn copy_log(
     source: &Path,
     upto: Upto,
     target: &Path,
     session: Uuid,
     lease: Option<&Lease>,
-) -> Result<LogCopy, LoadError> {
+) -> Result<u64, LoadError> {
     let read = |error| LoadError::Read { path: source.to_owned(), source: error };
     let write = |error| LoadError::Write { path: target.to_owned(), source: error };
     let file = File::open(source).map_err(read)?;
@@ -46,13 +39,10 @@ pub fn copy_log(
     let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
     let mark = SessionMark::Forked { source: from, entry: upto.entry() };
     let draft = DraftFile::create(|number| target.with_extension(format!("{number}.part"))).map_err(write)?;
-    let length = copy(lines, &draft.file, session, &mark).map_err(|fault| match fault {
-        CopyFault::Read(error) => read(error),
-        CopyFault::Write(error) => write(error),
-    })?;
+    let length = copy(lines, &draft.file, session, &mark, (&read, &write))?;
     lease.map_or(Ok(()), |lease| lease.cover(&draft.file)).map_err(write)?;
     draft.take_free_name(target).and_then(|()| sync_name(target)).map_err(write)?;
-    Ok(LogCopy { length })
+    Ok(length)
 }
 
 fn sync_name(target: &Path) -> io::Result<()> {
@@ -60,34 +50,33 @@ fn sync_name(target: &Path) -> io::Result<()> {
     sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
 }
 
-enum CopyFault {
-    Read(io::Error),
-    Write(io::Error),
-}
+type Fault<'a> = &'a dyn Fn(io::Error) -> LoadError;
 
-fn copy(mut lines: LineReader, to: &File, session: Uuid, mark: &SessionMark) -> Result<u64, CopyFault> {
+fn copy(
+    mut lines: LineReader,
+    to: &File,
+    session: Uuid,
+    mark: &SessionMark,
+    (read, write): (Fault<'_>, Fault<'_>),
+) -> Result<u64, LoadError> {
     let mut out = BufWriter::with_capacity(CHUNK_BYTES, to);
     let (mut line, mut length, mut seq) = (Vec::new(), 0, 0);
-    while let Some(raw) = lines.next().map_err(CopyFault::Read)? {
-        let Some(bytes) = whole_line(raw) else { continue };
+    while let Some(raw) = lines.next().map_err(read)? {
+        let is_whole = |bytes: &&[u8]| raw.is_ended || decode_line(bytes).is_ok();
+        let Some(bytes) = raw.bytes.filter(is_whole) else { continue };
         seq = number(bytes).unwrap_or(seq).max(seq);
         line.clear();
         readdress(bytes, session, &mut line);
         line.push(b'\n');
         length += line.len() as u64;
-        out.write_all(&line).map_err(CopyFault::Write)?;
+        out.write_all(&line).map_err(write)?;
     }
     line.clear();
     let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
     mark.put(seq + 1, at, &mut line);
     length += line.len() as u64;
-    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(CopyFault::Write)?;
+    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(write)?;
     Ok(length)
-}
-
-/// The bytes of a line that was written to its end.
-fn whole_line(raw: RawLine<'_>) -> Option<&[u8]> {
-    raw.bytes.filter(|bytes| raw.is_ended || decode_line(bytes).is_ok())
 }
 
 /// The number of a line of our own.

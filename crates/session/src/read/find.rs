@@ -30,7 +30,7 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<SnapshotLin
     loop {
         let offset = match rfind(file, before, needle.as_bytes())? {
             Some(at) => at + 1,
-            None if begins_with(file, end, FACTS_BEGINNING.as_bytes())? => 0,
+            None if read(file, 0, end.min(needle.len() as u64 - 1))? == FACTS_BEGINNING.as_bytes() => 0,
             None => return Ok(None),
         };
         let line_end = end_of_line(file, offset, end)?;
@@ -97,10 +97,6 @@ fn end_of_line(file: &File, at: u64, end: u64) -> io::Result<u64> {
         from = upto;
     }
     Ok(end)
-}
-
-fn begins_with(file: &File, end: u64, beginning: &[u8]) -> io::Result<bool> {
-    Ok(read(file, 0, end.min(beginning.len() as u64))? == beginning)
 }
 
 /// The bytes from one offset to another, or fewer if the file has become shorter.

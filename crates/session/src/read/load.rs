@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use uuid::Uuid;
-use windlass_protocol::MessageId;
+use windlass_protocol::{MessageId, Record};
 
 use super::file::LineReader;
 use super::walk::LogWalk;
@@ -38,7 +38,9 @@ fn pass_over(file: File, loaded: &mut LoadedLog) -> io::Result<()> {
         match raw.bytes.map(decode_line) {
             Some(Ok(LogLine::Own(own))) => {
                 loaded.tail.seq = loaded.tail.seq.max(own.seq);
-                loaded.spent_left_out.extend(own.spent().cloned());
+                if let Some(Record::Spent(spent)) = own.record() {
+                    loaded.spent_left_out.push(spent.clone());
+                }
             }
             Some(Ok(LogLine::Entry(entry))) => {
                 loaded.last_left_out = loaded.last_left_out.max(entry.number().unwrap_or_default());

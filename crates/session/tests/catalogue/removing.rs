@@ -12,7 +12,7 @@ const CWD: &str = "/nowhere/app";
 /// A session with a side directory.
 fn session(world: &World, number: u128) -> SessionPaths {
     let paths = SessionPaths::of_file(world.said(Path::new(CWD), number, "hello")).unwrap();
-    paths.create_side().unwrap();
+    windlass_session::create_private(&paths.side()).unwrap();
     std::fs::create_dir(paths.results()).unwrap();
     std::fs::write(paths.results().join("r.txt"), "a result").unwrap();
     paths
