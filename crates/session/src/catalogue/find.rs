@@ -70,6 +70,12 @@ impl Catalogue {
             .unwrap_or_else(|| Err(FindError::Nothing { query: query.to_owned() }))
     }
 
+    /// The session with this id, or with an id that begins so.
+    pub fn find_id(&self, cwd: &Path, query: &str) -> Result<SessionInfo, FindError> {
+        let query = query.trim();
+        self.by_id(cwd, query).unwrap_or_else(|| Err(FindError::Nothing { query: query.to_owned() }))
+    }
+
     fn by_id(&self, cwd: &Path, query: &str) -> Option<Result<SessionInfo, FindError>> {
         if let Ok(id) = Uuid::try_parse(query) {
             return self.with_id(cwd, id, query);
