@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::found;
-use crate::plain;
+use crate::all_commands;
+use crate::strict;
 use crate::visible;
 
 /// Longer lines are never plain.
@@ -230,8 +230,8 @@ pub struct FoundCommand {
 #[must_use]
 pub fn analyse(line: &str) -> Analysis {
     let hidden = visible::hides_something(line);
-    let mut found = found::walk(line);
-    let mut plain = plain::read(line);
+    let mut found = all_commands::walk(line);
+    let mut plain = strict::read(line);
     if let Ok(commands) = &plain
         && let Err(difference) = found.agrees_with(commands)
     {

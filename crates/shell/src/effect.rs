@@ -20,7 +20,7 @@ pub(crate) use special::double_bracket;
 use crate::expansion::may_take_next;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::plain::{Stripped, WRAPPERS};
+use crate::strict::{Stripped, WRAPPERS};
 use crate::{Effect, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 

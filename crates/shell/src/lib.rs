@@ -4,15 +4,15 @@
 //! says that it does not; the generous one finds every command there may be. Grants go by the first, refusals by the second.
 //! Nothing here runs a command or touches the file system.
 
+mod all_commands;
 mod analysis;
+mod delegation;
 mod effect;
 mod expansion;
-mod found;
 mod names;
 mod places;
-mod plain;
 mod search;
-mod told;
+mod strict;
 mod visible;
 
 pub use analysis::{

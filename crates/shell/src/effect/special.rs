@@ -4,7 +4,7 @@ use super::options::{Operands, READS, Tool, may_become_option};
 use super::{Context, Facts, literal, looks, tools};
 use crate::names::has_name;
 use crate::places::path_text;
-use crate::plain::is_harmless_setting;
+use crate::strict::is_harmless_setting;
 use crate::{Effect, NameEnd, Word};
 
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
@@ -67,7 +67,7 @@ pub(super) fn is_plain_read(arguments: &[Word]) -> bool {
     if let ["-d" | "-rd", "", rest @ ..] | ["-r", "-d", "", rest @ ..] | ["-r", rest @ ..] = names {
         names = rest;
     }
-    !names.is_empty() && names.iter().all(|name| crate::plain::is_loop_variable(name))
+    !names.is_empty() && names.iter().all(|name| crate::strict::is_loop_variable(name))
 }
 
 /// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
@@ -422,7 +422,7 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let more = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
     let words = [inner, &[more]].concat();
     let end = name_end(&arguments[..at]);
-    let piped = crate::plain::Stripped { gets_more: true, end, ..*context.stripped };
+    let piped = crate::strict::Stripped { gets_more: true, end, ..*context.stripped };
     tool.judge(&words, &Context { here: context.here, stripped: &piped, names: context.names })
 }
 

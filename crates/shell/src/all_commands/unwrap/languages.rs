@@ -3,7 +3,7 @@
 use crate::names::{Sieve, has_name as has};
 
 /// What is known about a language.
-pub(in crate::found) struct Language {
+pub(in crate::all_commands) struct Language {
     pub(super) names: &'static str,
     /// Letters of options whose value is code.
     pub(super) letters: &'static str,

@@ -3,7 +3,7 @@
 use super::super::word::Argument;
 use super::path;
 use crate::FoundCommand;
-use crate::found::{below, search};
+use crate::all_commands::{below, search};
 use crate::names::{Sieve, has_name as has};
 use crate::places::{Places, named};
 

@@ -7,7 +7,7 @@ use crate::names::{Sieve, has_name as has};
 
 /// How a file is run.
 #[derive(Clone, Copy)]
-pub(in crate::found) enum How {
+pub(in crate::all_commands) enum How {
     /// By a shell.
     Shell,
     /// As its first line says.
@@ -18,7 +18,7 @@ pub(in crate::found) enum How {
 
 impl How {
     /// What tells two of them apart.
-    pub(in crate::found) fn name(self) -> &'static str {
+    pub(in crate::all_commands) fn name(self) -> &'static str {
         match self {
             Self::Shell => "sh",
             Self::Itself => "",
@@ -27,7 +27,7 @@ impl How {
     }
 
     /// The same for a file with this text.
-    pub(in crate::found) fn for_text(self, text: &str) -> Self {
+    pub(in crate::all_commands) fn for_text(self, text: &str) -> Self {
         let first = text.lines().next().unwrap_or_default();
         let Some(line) = first.strip_prefix("#!").filter(|_| matches!(self, Self::Itself)) else {
             return self;
@@ -67,7 +67,11 @@ const BY_OPTION: &str = "make gmake just parallel sem vim vi nvim ex gvim sed gs
 static MAY_RUN: Sieve = Sieve::EMPTY.with_rows(BY_THEMSELVES).with(BY_OPTION).with(AWKS).with("source .");
 
 /// Says which files a command runs: by which name, how, and whether it was told so.
-pub(in crate::found) fn files_run(base: &str, words: &[String], run: &mut impl FnMut(&str, How, bool)) {
+pub(in crate::all_commands) fn files_run(
+    base: &str,
+    words: &[String],
+    run: &mut impl FnMut(&str, How, bool),
+) {
     run(base, How::Itself, true);
     let language = language(base);
     if language.is_none() && !MAY_RUN.may_have(base) {

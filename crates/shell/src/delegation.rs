@@ -1,7 +1,7 @@
 //! Other programs that a command is told to run: by an option, by a setting, or in the language inside it.
 //!
 //! A rule with a star means the program that it names, so what is found here has to stand in the rule as well. Whoever looks for
-//! what a rule denies looks in `found`, and further: there a wrong guess is a question too many, here it is one in everyday work.
+//! what a rule denies looks in `all_commands`, and further: there a wrong guess is a question too many, here it is one in everyday work.
 
 mod builds;
 mod git;

@@ -36,7 +36,11 @@ const TASKS: &str = "run run-script exec build rebuild test tests check lint for
 const TASKS_MAX: usize = 2;
 
 /// What the words of a command may name, if nobody knows what it does with them.
-pub(in crate::found) fn mentioned(base: &str, arguments: &[Argument], places: &Places) -> Vec<NamedPath> {
+pub(in crate::all_commands) fn mentioned(
+    base: &str,
+    arguments: &[Argument],
+    places: &Places,
+) -> Vec<NamedPath> {
     let mut names = Vec::new();
     if is_known(base) {
         return names;
@@ -53,7 +57,7 @@ pub(in crate::found) fn mentioned(base: &str, arguments: &[Argument], places: &P
 }
 
 /// Whether it is known what a program does with its words.
-pub(in crate::found) fn is_known(name: &str) -> bool {
+pub(in crate::all_commands) fn is_known(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or_default();
     let lists = [READS, COMPILES, WRITES, WRITES_BUT_FIRST, WRITES_LAST, TAKE_TEXT];
     IS_KNOWN.may_have(base) && lists.iter().any(|list| has(list, base))

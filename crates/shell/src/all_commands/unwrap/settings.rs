@@ -3,7 +3,7 @@
 use super::super::word::Argument;
 use super::{Inside, Seen};
 use crate::names::{Sieve, find_text, has_name as has, split_at_text};
-use crate::plain::{is_locale, is_plain_locale};
+use crate::strict::{is_locale, is_plain_locale};
 
 /// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
 const OPTIONS: &[(&str, &str)] = &[
@@ -234,7 +234,7 @@ fn is_own_prefix(word: &str) -> bool {
 }
 
 /// What programs run because a variable is set.
-pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
+pub(in crate::all_commands) fn variable(name: &str, value: &str, inside: &mut Inside) {
     if names_program(name) {
         inside.scripts.push(value.trim_start_matches(['|', '!']).to_owned());
     }

@@ -2,8 +2,8 @@
 
 use super::super::word::Argument;
 use super::path;
+use crate::all_commands::below;
 use crate::effect::shown_by_git;
-use crate::found::below;
 use crate::names::has_name as has;
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};

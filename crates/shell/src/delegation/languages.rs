@@ -2,8 +2,8 @@
 
 use super::{Telling, Value, long_option, short_option};
 use crate::Word;
+use crate::all_commands::runs_in_awk;
 use crate::effect::runs_in_sed;
-use crate::found::runs_in_awk;
 use crate::names::{find_text, has_name as has};
 
 pub(super) const NAMES: &str = "sed gsed awk gawk mawk nawk original-awk vim vi vim.basic vim.tiny vim.nox nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim \

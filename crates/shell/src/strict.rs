@@ -11,9 +11,9 @@ mod tests;
 mod word;
 
 use crate::analysis::BYTES_MAX;
+use crate::delegation;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::told;
 use crate::visible;
 use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
 use assigned::Assigned;
@@ -427,7 +427,7 @@ impl Reader<'_> {
         let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
         self.commands.push(PlainCommand {
             source: start..self.last_end,
-            spelled: told::spelled(&parts.words, parts.gets_anything),
+            spelled: delegation::spelled(&parts.words, parts.gets_anything),
             words: parts.words,
             whole,
             gets_more: parts.gets_more,

@@ -3,8 +3,8 @@
 use super::word::{RawWord, Root};
 use super::{Reader, Result, no};
 use crate::analysis::DEPTH_MAX;
+use crate::delegation;
 use crate::effect::FROM_COMMAND;
-use crate::told;
 
 /// One token.
 #[derive(Clone, Debug)]
@@ -358,7 +358,7 @@ impl Reader<'_> {
         }
         // Names are words of their own only if nothing else was printed, and nothing else is in the word.
         let is_one = self.pipelines == pipelines + 1;
-        word.is_arbitrary |= !(is_one && self.commands.last().is_some_and(told::prints_no_option));
+        word.is_arbitrary |= !(is_one && self.commands.last().is_some_and(delegation::prints_no_option));
         let is_list = is_one && !in_quotes && word.letters.len() == 1;
         word.names = if is_list { std::mem::take(&mut self.listed) } else { Vec::new() };
         Ok(())

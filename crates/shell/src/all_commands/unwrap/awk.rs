@@ -127,7 +127,7 @@ pub(crate) fn runs_something(program: &str) -> bool {
 }
 
 /// The files that programs of `awk` write.
-pub(in crate::found) fn written(arguments: &[Argument]) -> Vec<String> {
+pub(in crate::all_commands) fn written(arguments: &[Argument]) -> Vec<String> {
     let mut files = Vec::new();
     for program in programs(arguments).into_iter().filter(|program| !is_plain_awk(program)) {
         let tokens = tokens(program);

@@ -103,7 +103,7 @@ impl Language {
     }
 
     /// Adds what code runs.
-    pub(in crate::found) fn run(&self, code: &str, inside: &mut Inside) {
+    pub(in crate::all_commands) fn run(&self, code: &str, inside: &mut Inside) {
         let runs = self.read(code);
         inside.scripts.extend(runs.scripts);
         let argument = |text: String| Argument { text, ..Argument::default() };

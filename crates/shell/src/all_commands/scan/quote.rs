@@ -1,7 +1,7 @@
 //! Quotes, escapes and whatever a `$` begins.
 
 use super::{Kind, Scanner};
-use crate::found::word::ansi_decoded;
+use crate::all_commands::word::ansi_decoded;
 
 impl Scanner<'_, '_> {
     pub(super) fn single_quoted(&mut self) {

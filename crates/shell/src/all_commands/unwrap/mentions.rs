@@ -15,14 +15,14 @@ const BRACKET_MARKS: [&str; 9] = ["q", "qq", "qw", "qx", "%w", "%W", "%q", "%Q",
 
 /// The texts in a piece of code. A NUL alone stands for those that are too many.
 #[derive(Default)]
-pub(in crate::found) struct Mentions(BTreeSet<String>);
+pub(in crate::all_commands) struct Mentions(BTreeSet<String>);
 
 impl Mentions {
-    pub(in crate::found) fn is_empty(&self) -> bool {
+    pub(in crate::all_commands) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(in crate::found) fn into_texts(self) -> impl Iterator<Item = String> {
+    pub(in crate::all_commands) fn into_texts(self) -> impl Iterator<Item = String> {
         self.0.into_iter()
     }
 
