@@ -15,7 +15,7 @@ pub(crate) use unwrap::runs_in_awk;
 use crate::expansion::may_take_next;
 use crate::names::has_name as has;
 use crate::places::{self, Places};
-use crate::{FoundCommand, NamedPath, PlainCommand};
+use crate::{LinePath, LooseCommand, StrictCommand};
 use made::{Made, Streams};
 use variables::Variables;
 use word::{Argument, Draft};
@@ -69,7 +69,7 @@ fn pass(line: &str, variables: Variables) -> Walk {
 
 /// What was found so far.
 pub(crate) struct Walk {
-    pub(crate) commands: Vec<FoundCommand>,
+    pub(crate) commands: Vec<LooseCommand>,
     pub(crate) unseen: Option<String>,
     /// The commands of the line itself, as they are written, without those in scripts and behind wrappers.
     written: Vec<Vec<String>>,
@@ -125,7 +125,7 @@ struct Target {
 }
 
 impl Target {
-    fn add_to(&self, command: &mut FoundCommand, argument: &Argument, places: &Places) {
+    fn add_to(&self, command: &mut LooseCommand, argument: &Argument, places: &Places) {
         let is_descriptor = argument.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         if self.kind == "<<<" || (is_descriptor && matches!(self.kind, ">&" | "<&")) {
             return;
@@ -244,7 +244,7 @@ impl Walk {
             self.take_in(inside, places);
             if matches!(name.as_str(), "BASH_ENV" | "ENV") {
                 let reads = files::path(&Argument { text: value.clone(), ..Argument::default() }, places);
-                self.push(FoundCommand { reads, ..FoundCommand::default() });
+                self.push(LooseCommand { reads, ..LooseCommand::default() });
             }
             if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
                 self.variables.set(&name, &value);
@@ -260,7 +260,7 @@ impl Walk {
         let mut consequence = if has_words {
             self.run(arguments, places, way.is_piped)
         } else {
-            self.push(FoundCommand::default());
+            self.push(LooseCommand::default());
             // What comes in is for the commands of a group.
             Consequence { input: self.input, ..Consequence::default() }
         };
@@ -273,7 +273,7 @@ impl Walk {
         consequence
     }
 
-    fn push(&mut self, command: FoundCommand) -> bool {
+    fn push(&mut self, command: LooseCommand) -> bool {
         let cost =
             command.words.len() + command.reads.len() + command.writes.len() + command.mentions.len() + 1;
         if self.budget < cost {
@@ -327,7 +327,7 @@ impl Walk {
     fn doubt_removal(&mut self, levels: usize) {
         if levels > LEVELS_MAX {
             let removes = places::named("\0", false, &Places::default());
-            self.commands.push(FoundCommand { removes, ..FoundCommand::default() });
+            self.commands.push(LooseCommand { removes, ..LooseCommand::default() });
         }
     }
 
@@ -351,7 +351,7 @@ impl Walk {
         if mentions.is_empty() {
             return;
         }
-        let mut command = FoundCommand::default();
+        let mut command = LooseCommand::default();
         for text in mentions.into_texts() {
             let is_any = text == "\0";
             let is_home = text == "~" || text.starts_with("~/");
@@ -462,7 +462,7 @@ impl Walk {
     }
 
     /// Whether the strict reading lists the same commands; if not, what differs.
-    pub(crate) fn agrees_with(&self, plain: &[PlainCommand]) -> Result<(), String> {
+    pub(crate) fn agrees_with(&self, plain: &[StrictCommand]) -> Result<(), String> {
         let mut written = self.written.iter().filter(|words| words[0] != "[[");
         let commands =
             plain.iter().filter(|command| command.whole.first().is_some_and(|name| name.text != "[["));
@@ -534,7 +534,7 @@ fn difference(plain: &str, found: &str) -> String {
 }
 
 /// Puts recursive looks at everything below into paths.
-fn below(mut paths: Vec<NamedPath>, is_recursive: bool) -> Vec<NamedPath> {
+fn below(mut paths: Vec<LinePath>, is_recursive: bool) -> Vec<LinePath> {
     for path in &mut paths {
         path.is_recursive |= is_recursive;
     }

@@ -20,9 +20,9 @@ pub(crate) const DEPTH_MAX: usize = 64;
 pub struct Analysis {
     /// Every simple command that bash would run, in the order of the text, inner ones before those around them; or why the line
     /// is not plain.
-    pub plain: Result<Vec<PlainCommand>, NotPlain>,
+    pub plain: Result<Vec<StrictCommand>, NotPlain>,
     /// Every command that can be found in the text.
-    pub found: Vec<FoundCommand>,
+    pub found: Vec<LooseCommand>,
     /// Why something may run that is not among the commands found.
     pub unseen: Option<String>,
     /// The text holds something that a person cannot see. Nothing should be remembered for it.
@@ -41,7 +41,7 @@ impl std::fmt::Display for NotPlain {
 
 /// One simple command that bash would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainCommand {
+pub struct StrictCommand {
     /// Where in the line it stands, with its redirections.
     pub source: Range<usize>,
     /// The arguments without harmless assignments and without the wrappers that rules look through. None at all for
@@ -55,14 +55,14 @@ pub struct PlainCommand {
     pub exact_only: bool,
     /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that is run.
     pub spelled: Option<usize>,
-    /// What the program does. What redirections do is in [`PlainCommand::writes`] and [`PlainCommand::reads`] only.
+    /// What the program does. What redirections do is in [`StrictCommand::writes`] and [`StrictCommand::reads`] only.
     pub effect: Effect,
     /// What the command is known to read: all of it if the effect is known, else what redirections name.
-    pub reads: Vec<NamedPath>,
+    pub reads: Vec<LinePath>,
     /// What the command is known to write: all of it if the effect is known, else what redirections name.
-    pub writes: Vec<NamedPath>,
+    pub writes: Vec<LinePath>,
     /// The one file whose content it shows, whole or in part.
-    pub shows: Option<NamedPath>,
+    pub shows: Option<LinePath>,
     /// Where it runs.
     pub directory: Place,
     /// It opens a connection by a redirection; the address.
@@ -101,12 +101,12 @@ pub struct Word {
     pub is_home: bool,
     /// What it names, if a part of it is only known at run time but the line tells what that may be: `$f` in
     /// `for f in a b; do cat "$f"; done`.
-    pub choices: Vec<NamedPath>,
+    pub choices: Vec<LinePath>,
 }
 
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedPath {
+pub struct LinePath {
     /// The path as written, without quotes. It is in the home directory if it begins with `~`; a file that is really called so
     /// is written `./~`. A NUL stands for text that is only known at run time.
     pub text: String,
@@ -175,7 +175,7 @@ pub enum NameEnd {
     Nul,
 }
 
-impl NamedPath {
+impl LinePath {
     /// Whether a part of it is only known at run time.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
@@ -197,19 +197,19 @@ pub enum Place {
 
 /// A command that was found somewhere in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FoundCommand {
+pub struct LooseCommand {
     /// Its arguments. A NUL stands for text that is only known at run time, and may stand for several arguments.
     pub words: Vec<String>,
     /// What it may read. The same path is there once for each directory it may be relative to.
-    pub reads: Vec<NamedPath>,
+    pub reads: Vec<LinePath>,
     /// What it may write.
-    pub writes: Vec<NamedPath>,
+    pub writes: Vec<LinePath>,
     /// What it may remove: the operands of `rm` and `rmdir`, and what `find` removes. A directory with a name in it that may turn
     /// out to be empty is there itself as well.
-    pub removes: Vec<NamedPath>,
+    pub removes: Vec<LinePath>,
     /// What texts in its code may name, and its words if nobody knows what it does with them. Whether they do, and what for, is not
     /// known.
-    pub mentions: Vec<NamedPath>,
+    pub mentions: Vec<LinePath>,
     /// Where it may run.
     pub directory: Place,
 }

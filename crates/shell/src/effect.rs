@@ -21,24 +21,24 @@ use crate::expansion::may_take_next;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::strict::{Stripped, WRAPPERS};
-use crate::{Effect, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, Word};
+use crate::{Effect, Handed, LinePath, Listed, NameEnd, NotPlain, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) effect: Effect,
-    pub(crate) reads: Vec<NamedPath>,
-    pub(crate) writes: Vec<NamedPath>,
+    pub(crate) reads: Vec<LinePath>,
+    pub(crate) writes: Vec<LinePath>,
     pub(crate) exact_only: bool,
     /// Where the shell is afterwards, if the command moves it.
     pub(crate) enters: Option<Places>,
     /// Where it runs, if it goes somewhere by itself.
     pub(crate) directory: Option<Place>,
     /// The files whose names it prints, if it prints names only.
-    pub(crate) names: Vec<NamedPath>,
+    pub(crate) names: Vec<LinePath>,
     /// The one file whose content it shows, whole or in part.
-    pub(crate) shows: Option<NamedPath>,
+    pub(crate) shows: Option<LinePath>,
 }
 
 impl Default for Facts {
@@ -61,7 +61,7 @@ pub(crate) struct Context<'a> {
     pub(crate) here: &'a Places,
     pub(crate) stripped: &'a Stripped,
     /// The files whose names come in from the pipeline.
-    pub(crate) names: &'a [NamedPath],
+    pub(crate) names: &'a [LinePath],
 }
 
 /// What a process substitution is called: a file that is there only for this command.
@@ -173,12 +173,12 @@ fn literal(word: &Word) -> Option<&str> {
 }
 
 /// Names that a program prints.
-fn listed(paths: &[NamedPath], handed: &Handed) -> Vec<NamedPath> {
-    paths.iter().map(|path| NamedPath { handed: Some(handed.clone()), ..path.clone() }).collect()
+fn listed(paths: &[LinePath], handed: &Handed) -> Vec<LinePath> {
+    paths.iter().map(|path| LinePath { handed: Some(handed.clone()), ..path.clone() }).collect()
 }
 
 /// Names that a program takes in, which ends them here.
-pub(crate) fn taken(names: &[NamedPath], end: NameEnd) -> impl Iterator<Item = NamedPath> + '_ {
+pub(crate) fn taken(names: &[LinePath], end: NameEnd) -> impl Iterator<Item = LinePath> + '_ {
     names.iter().cloned().map(move |mut name| {
         if let Some(handed) = &mut name.handed {
             // Without a NUL in it, the whole list is one name.
@@ -189,20 +189,20 @@ pub(crate) fn taken(names: &[NamedPath], end: NameEnd) -> impl Iterator<Item = N
 }
 
 /// A command that only looks at these.
-fn looks(mut reads: Vec<NamedPath>) -> Facts {
+fn looks(mut reads: Vec<LinePath>) -> Facts {
     reads.retain(|path| !path.text.starts_with(['/']) || !has_name(ABOUT_SYSTEM, &path.text));
     Facts { effect: Effect::Looks, reads, ..Facts::default() }
 }
 
 /// The file that is named, if it is the only one.
-fn only_file(paths: &[NamedPath]) -> Option<NamedPath> {
+fn only_file(paths: &[LinePath]) -> Option<LinePath> {
     let [path] = paths else { return None };
     (!path.is_pattern && !path.is_unknown() && path.handed.is_none()).then(|| path.clone())
 }
 
 impl Context<'_> {
     /// The paths that operands name.
-    fn paths<'a>(&self, operands: impl IntoIterator<Item = &'a Word>, is_recursive: bool) -> Vec<NamedPath> {
+    fn paths<'a>(&self, operands: impl IntoIterator<Item = &'a Word>, is_recursive: bool) -> Vec<LinePath> {
         let mut paths = Vec::new();
         for word in operands {
             // What comes in through a pipeline of names is known as well as those names are.
@@ -221,13 +221,13 @@ impl Context<'_> {
     }
 
     /// The directories that bash looks into to put names in place of patterns.
-    fn listed<'a>(&self, words: impl IntoIterator<Item = &'a Word>) -> Vec<NamedPath> {
+    fn listed<'a>(&self, words: impl IntoIterator<Item = &'a Word>) -> Vec<LinePath> {
         self.paths(words.into_iter().filter(|word| word.is_pattern), false)
     }
 
     /// The working directory itself.
-    fn here(&self, is_recursive: bool) -> Vec<NamedPath> {
-        let path = |from: &Place| NamedPath {
+    fn here(&self, is_recursive: bool) -> Vec<LinePath> {
+        let path = |from: &Place| LinePath {
             text: ".".to_owned(),
             from: from.clone(),
             is_pattern: false,
@@ -273,7 +273,7 @@ impl Tool {
     }
 
     /// What it looks at.
-    fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<NamedPath>> {
+    fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<LinePath>> {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
         let has_text = parsed.has(self.text_options);
@@ -317,12 +317,7 @@ impl Tool {
 
     /// The files whose names it prints: searches that were asked for names, and filters of what comes in. Options that print
     /// something else, or let text decide what is printed, make that unknown.
-    fn names_printed(
-        &self,
-        parsed: &Parsed<'_>,
-        context: &Context<'_>,
-        reads: &[NamedPath],
-    ) -> Vec<NamedPath> {
+    fn names_printed(&self, parsed: &Parsed<'_>, context: &Context<'_>, reads: &[LinePath]) -> Vec<LinePath> {
         let name = self.names.split(' ').next().unwrap_or_default();
         let lists = parsed.has("l files-with-matches files L files-without-match") || name == "fd";
         if has_name("grep rg fd", name) && lists {

@@ -16,6 +16,6 @@ mod strict;
 mod visible;
 
 pub use analysis::{
-    Analysis, Effect, FoundCommand, Handed, Listed, NameEnd, NamedPath, NotPlain, Only, Place, PlainCommand,
+    Analysis, Effect, Handed, LinePath, Listed, LooseCommand, NameEnd, NotPlain, Only, Place, StrictCommand,
     Word, analyse,
 };

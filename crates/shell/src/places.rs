@@ -1,6 +1,6 @@
 //! Where commands run: directories, followed through a line.
 
-use crate::{NamedPath, Place, Word};
+use crate::{LinePath, Place, Word};
 
 /// More directories at once are not told apart.
 const PLACES_MAX: usize = 4;
@@ -85,7 +85,7 @@ fn without_climbing(text: &str) -> String {
 }
 
 /// The path a word names, once for each directory it may be relative to.
-pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedPath> {
+pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePath> {
     let cleaned: String;
     let text = if is_pattern && (text.starts_with('.') || text.contains("/.")) {
         cleaned = without_climbing(text);
@@ -93,7 +93,7 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedP
     } else {
         text
     };
-    let path = |from: &Place| NamedPath {
+    let path = |from: &Place| LinePath {
         text: text.to_owned(),
         from: from.clone(),
         is_pattern,

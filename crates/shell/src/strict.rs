@@ -15,7 +15,7 @@ use crate::delegation;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::visible;
-use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
+use crate::{Effect, LinePath, NotPlain, StrictCommand, Word};
 use assigned::Assigned;
 use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
@@ -37,7 +37,7 @@ fn no(reason: &str) -> NotPlain {
 }
 
 /// Every command of a line, or why it is not plain.
-pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
+pub(crate) fn read(line: &str) -> Result<Vec<StrictCommand>> {
     if line.len() > BYTES_MAX {
         return Err(NotPlain(format!("it is longer than {BYTES_MAX} bytes")));
     }
@@ -97,17 +97,17 @@ struct Reader<'a> {
     /// Whether the next command runs depends on another one, or it runs beside others.
     may_skip: bool,
     /// What the stage of a pipeline before the next command prints names of, if it does.
-    names: Vec<NamedPath>,
+    names: Vec<LinePath>,
     /// The same for the condition of a loop, which may read them.
-    incoming: Vec<NamedPath>,
+    incoming: Vec<LinePath>,
     /// What the last pipeline prints names of, if it does.
-    listed: Vec<NamedPath>,
+    listed: Vec<LinePath>,
     /// How many pipelines there were.
     pipelines: usize,
     depth: usize,
     /// How many of these levels are substitutions.
     substitutions: usize,
-    commands: Vec<PlainCommand>,
+    commands: Vec<StrictCommand>,
 }
 
 /// Where the shell may be after a command, by whether it succeeded.
@@ -131,8 +131,8 @@ impl After {
 #[derive(Default)]
 struct Parts {
     words: Vec<Word>,
-    reads: Vec<NamedPath>,
-    writes: Vec<NamedPath>,
+    reads: Vec<LinePath>,
+    writes: Vec<LinePath>,
     network: Option<String>,
     /// It sets a variable for a program, or that of the shell.
     has_assignment: bool,
@@ -382,7 +382,7 @@ impl Reader<'_> {
         self.finish(start, parts, &names)
     }
 
-    fn finish(&mut self, start: usize, mut parts: Parts, names: &[NamedPath]) -> Result<After> {
+    fn finish(&mut self, start: usize, mut parts: Parts, names: &[LinePath]) -> Result<After> {
         if parts.sets_separator && parts.words.first().is_none_or(|name| name.text != "read") {
             return Err(no("it sets IFS"));
         }
@@ -425,7 +425,7 @@ impl Reader<'_> {
         parts.writes.extend(facts.writes);
         // A connection is more than looking.
         let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
-        self.commands.push(PlainCommand {
+        self.commands.push(StrictCommand {
             source: start..self.last_end,
             spelled: delegation::spelled(&parts.words, parts.gets_anything),
             words: parts.words,
@@ -505,7 +505,7 @@ impl Reader<'_> {
 }
 
 /// Whether a name that comes in is no option.
-fn is_led(name: &NamedPath) -> bool {
+fn is_led(name: &LinePath) -> bool {
     let is_path = !name.text.starts_with(['-', '\0', '*', '?', '[']);
     is_path && name.handed.as_ref().is_none_or(|handed| handed.is_led)
 }

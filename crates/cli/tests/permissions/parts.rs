@@ -1,7 +1,7 @@
 //! A line is allowed only if each of its parts alone is.
 
 use windlass_engine::protocol::Verdict;
-use windlass_shell::{Place, PlainCommand, Word, analyse};
+use windlass_shell::{Place, StrictCommand, Word, analyse};
 
 use crate::case::{Given, all, at_home, none};
 use crate::mutate::{Rng, seed};
@@ -19,7 +19,7 @@ fn lines() -> Vec<(Given, String)> {
 /// defines nothing.
 fn leaves_no_trace(line: &str) -> bool {
     let Ok(commands) = analyse(line).plain else { return false };
-    let changes_shell = |command: &PlainCommand| {
+    let changes_shell = |command: &StrictCommand| {
         let name = command.words.first().map_or("", |word| word.text.as_str());
         matches!(name, "cd" | "pushd" | "popd" | "export" | "set" | "read" | "unset" | "")
             || name.contains('=')
@@ -70,7 +70,7 @@ fn a_line_is_allowed_only_if_both_its_halves_are() {
 
 /// Whether a command means the same when it stands alone: it runs where the line starts, every word of it is known, and it does not
 /// take further words from what another command of the line says, as xargs does.
-fn stands_alone(command: &PlainCommand) -> bool {
+fn stands_alone(command: &StrictCommand) -> bool {
     let is_known = |word: &Word| !word.is_unknown && !word.is_split && word.choices.is_empty();
     let takes_words = command.whole.iter().any(|word| word.text == "xargs");
     let (starts, has_words) = (command.directory == Place::Start, !command.words.is_empty());
@@ -90,7 +90,7 @@ fn a_line_is_allowed_only_if_each_command_in_it_is() {
                 let text = line[command.source.clone()].trim();
                 // What is in braces, fed by a here-document or told by a variable of the line is not a line of its own.
                 let is_same =
-                    |alone: Vec<PlainCommand>| alone.iter().any(|alone| alone.words == command.words);
+                    |alone: Vec<StrictCommand>| alone.iter().any(|alone| alone.words == command.words);
                 if !analyse(text).plain.is_ok_and(is_same) {
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use windlass_engine::Behaviour;
 use windlass_engine::protocol::Verdict;
-use windlass_shell::{PlainCommand, Word, analyse};
+use windlass_shell::{StrictCommand, Word, analyse};
 
 use crate::case::{Given, LISTS, all, at_home, none};
 use crate::mutate::{Rng, seed};
@@ -33,8 +33,8 @@ fn in_pieces(word: &str) -> String {
 }
 
 /// The one command of a line, if its words are all that there is to it.
-fn only_words(line: &str) -> Option<PlainCommand> {
-    let [command]: [PlainCommand; 1] = analyse(line).plain.ok()?.try_into().ok()?;
+fn only_words(line: &str) -> Option<StrictCommand> {
+    let [command]: [StrictCommand; 1] = analyse(line).plain.ok()?.try_into().ok()?;
     let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
     let redirected = command.reads.iter().chain(&command.writes).any(|path| path.is_redirected);
     let name = command.words.first()?.text.clone();
@@ -44,7 +44,7 @@ fn only_words(line: &str) -> Option<PlainCommand> {
     fits.then_some(command)
 }
 
-fn respelled(command: &PlainCommand, quote: Quoting) -> String {
+fn respelled(command: &StrictCommand, quote: Quoting) -> String {
     let (name, arguments) = command.words.split_first().unwrap();
     let arguments: Vec<String> = arguments.iter().map(|word| quote(&word.text)).collect();
     format!("{} {}", name.text, arguments.join(" "))

@@ -11,7 +11,7 @@ use super::{below, search, unwrap};
 use crate::effect::FROM_COMMAND;
 use crate::names::{Sieve, has_name as has, split_at_text};
 use crate::places::{Places, named};
-use crate::{FoundCommand, NamedPath};
+use crate::{LinePath, LooseCommand};
 
 /// Programs that show or take in the files they are told.
 const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egrep fgrep zgrep rg ag ack awk gawk mawk nawk sort uniq cut \
@@ -55,7 +55,7 @@ static MAY_COMPILE: Sieve = Sieve::EMPTY.with(COMPILES);
 static MAY_WRITE: Sieve = Sieve::EMPTY.with(WRITES);
 
 /// The path an argument names, once for each directory it may be relative to.
-pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
+pub(super) fn path(argument: &Argument, places: &Places) -> Vec<LinePath> {
     let text = &argument.text;
     if text.is_empty() || matches!(text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
         return Vec::new();
@@ -89,7 +89,7 @@ fn read(
     arguments: &[Argument],
     places: &Places,
     is_recursive: bool,
-) -> Vec<NamedPath> {
+) -> Vec<LinePath> {
     let operands = &split.operands[..];
     let has_letters = base == "tar" && !arguments.get(1).is_some_and(|word| word.text.starts_with('-'));
     let skip = usize::from(has_letters || (has(LOOKS_FOR, base) && !split.brings_text(base)));
@@ -114,7 +114,7 @@ fn read(
 }
 
 /// A command with the files it may touch.
-pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> FoundCommand {
+pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> LooseCommand {
     let split = Split::new(&arguments[1..]);
     let compiles = MAY_COMPILE.may_have(base) && has(COMPILES, base);
     let recurses = |(names, letters): &(&str, &str)| has(names, base) && split.has_letter(letters);
@@ -122,14 +122,14 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         || RECURSES_BY.iter().any(recurses)
         || split.has_long("recursive")
         || is_deep(base, &split);
-    let all = |words: &[&Argument]| -> Vec<NamedPath> {
+    let all = |words: &[&Argument]| -> Vec<LinePath> {
         below(words.iter().flat_map(|word| path(word, places)).collect(), is_recursive)
     };
     let operands = &split.operands[..];
-    let mut command = FoundCommand {
+    let mut command = LooseCommand {
         words: arguments.iter().map(|argument| argument.text.clone()).collect(),
         directory: places.iter().next_back().cloned().unwrap_or_default(),
-        ..FoundCommand::default()
+        ..LooseCommand::default()
     };
     if compiles || (MAY_READ.may_have(base) && has(READS, base)) {
         command.reads = read(base, &split, arguments, places, is_recursive);
@@ -191,7 +191,7 @@ fn without_tail(operand: &Argument) -> Option<Argument> {
 }
 
 /// The copies that are kept of files which are changed in place: `-i.bak`.
-fn backups(split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
+fn backups(split: &Split<'_>, places: &Places) -> Vec<LinePath> {
     let suffix = split.options.iter().find_map(|option| match option.text.strip_prefix("--in-place=") {
         Some(suffix) => Some(suffix),
         None if option.text.starts_with("--") => None,
@@ -205,7 +205,7 @@ fn backups(split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
 }
 
 /// What the operands in front would be called inside the last one. A link without a name of its own is made here.
-fn inside(base: &str, operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
+fn inside(base: &str, operands: &[&Argument], places: &Places) -> Vec<LinePath> {
     let here = Argument { text: ".".to_owned(), ..Argument::default() };
     let (target, sources) = match operands {
         [_] if base == "ln" => (&here, operands),
@@ -320,7 +320,7 @@ impl<'a> Split<'a> {
 const EMBEDDED_MAX: usize = 8;
 
 /// Files that stand inside a word: `--file=x`, `@x`, `name=@x`, `name=<x`, `if=x`, `file:///x`, `HEAD:x`, `x:/y`, `-fx`.
-fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
+fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<LinePath> {
     let text = word.text.as_str();
     let mut parts: Vec<&str> = Vec::new();
     if let Some((_, value)) = text.split_once('=') {
@@ -350,7 +350,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
 }
 
 /// Files that single options or the code of a program say to read.
-fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<NamedPath> {
+fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<LinePath> {
     let (letters, long) = match base {
         "xargs" => ("a", "--arg-file"),
         "date" => ("fr", "--file --reference"),
@@ -383,7 +383,7 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
 }
 
 /// Files that options say to write.
-fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
+fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<LinePath> {
     let names = match base {
         "curl" => {
             "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --etag-save --hsts --alt-svc"

@@ -2,7 +2,7 @@
 
 use super::{builds, git, languages, options};
 use crate::names::has_name;
-use crate::{PlainCommand, Word};
+use crate::{StrictCommand, Word};
 
 /// What git does that no option can make run another program.
 const TAME_GIT: &str = "add branch check-ignore checkout commit ls-files merge mv reset restore rev-parse rm stash status switch tag";
@@ -33,7 +33,7 @@ fn is_open(word: &Word) -> bool {
 }
 
 /// Whether what a command prints never begins with a dash.
-pub(crate) fn prints_no_option(command: &PlainCommand) -> bool {
+pub(crate) fn prints_no_option(command: &StrictCommand) -> bool {
     let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
     let is_name = |word: &&str| {
         has_name(TAME_OPTIONS, word)

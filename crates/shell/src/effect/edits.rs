@@ -3,7 +3,7 @@
 use super::options::{Operands, Parsed, READS, Tool, may_become_option};
 use super::{Context, Facts, looks, tools};
 use crate::names::has_name;
-use crate::{Effect, NamedPath, Word};
+use crate::{Effect, LinePath, Word};
 
 const CHANGES: Tool =
     Tool { long: "help version verbose", operands: Operands::Paths, is_harmless: false, ..READS };
@@ -117,7 +117,7 @@ fn alternatives(word: &Word) -> Option<Vec<Word>> {
     if word.choices.is_empty() {
         return Some(vec![word.clone()]);
     }
-    let one = |path: &NamedPath| {
+    let one = |path: &LinePath| {
         let is_home = path.text.starts_with('~');
         let word = Word { text: path.text.clone(), is_pattern: path.is_pattern, is_home, ..Word::default() };
         (!path.is_recursive).then_some(word)
@@ -130,7 +130,7 @@ fn transfer(
     parsed: &Parsed<'_>,
     context: &Context<'_>,
     is_recursive: bool,
-) -> Option<(Vec<NamedPath>, Vec<NamedPath>)> {
+) -> Option<(Vec<LinePath>, Vec<LinePath>)> {
     let given = parsed.options.iter().find(|(name, _)| name == "t" || name == "target-directory");
     let named_target: Word;
     let (target, sources) = if let Some((_, value)) = given {
@@ -161,7 +161,7 @@ fn written(
     sources: &[Word],
     context: &Context<'_>,
     is_recursive: bool,
-) -> Vec<NamedPath> {
+) -> Vec<LinePath> {
     // Into a directory that is there, only what is called as the sources are is written, unless everything in them is taken.
     // A name that ends with a slash may become a copy of the source itself.
     let is_directory = !parsed.has("T no-target-directory")

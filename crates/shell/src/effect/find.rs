@@ -3,7 +3,7 @@
 use super::{Context, Facts, literal, looks};
 use crate::expansion::is_unusual_text;
 use crate::names::has_name;
-use crate::{Handed, Listed, NameEnd, NamedPath, Word};
+use crate::{Handed, LinePath, Listed, NameEnd, Word};
 
 /// Tests and actions without a value.
 const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \
@@ -89,9 +89,9 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 /// What a program that `-exec` runs looks at, if it only looks whatever names it is given.
 fn shown_by<'a>(
     words: &mut impl Iterator<Item = &'a Word>,
-    names: &[NamedPath],
+    names: &[LinePath],
     context: &Context<'_>,
-) -> Option<Vec<NamedPath>> {
+) -> Option<Vec<LinePath>> {
     let name = literal(words.next()?)?;
     let tool = super::tools::find(name).filter(|tool| tool.is_harmless)?;
     let mut arguments = Vec::new();

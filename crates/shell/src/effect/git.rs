@@ -8,7 +8,7 @@ use super::options::{self, Operands, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::{Effect, Handed, Listed, NameEnd, NamedPath, Place, Word};
+use crate::{Effect, Handed, LinePath, Listed, NameEnd, Place, Word};
 
 const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
 
@@ -240,7 +240,7 @@ fn checks_signature(format: &str) -> bool {
 }
 
 /// Options in front of the subcommand: where git runs, what it looks at there, and how many words that is.
-fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, Vec<NamedPath>, usize)> {
+fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, Vec<LinePath>, usize)> {
     let mut places = context.here.clone();
     let mut reads = Vec::new();
     let mut at = 0;
@@ -407,7 +407,7 @@ fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
 const PUBLIC: &str = "branch color commit core diff init merge pull push rebase remote user";
 
 /// The settings that are shown besides those of the work.
-fn config_files(parsed: &Parsed<'_>, arguments: &[Word], context: &Context<'_>) -> Vec<NamedPath> {
+fn config_files(parsed: &Parsed<'_>, arguments: &[Word], context: &Context<'_>) -> Vec<LinePath> {
     let is_public =
         |word: &Word| word.text.split_once('.').is_some_and(|(section, _)| has_name(PUBLIC, section));
     let key = arguments.iter().find(|word| !word.text.starts_with('-') && word.text != "get");
@@ -418,7 +418,7 @@ fn config_files(parsed: &Parsed<'_>, arguments: &[Word], context: &Context<'_>) 
 }
 
 /// Operands may be names of commits as well; a path in a commit stands behind a colon.
-fn operand_paths(operands: &[&Word], context: &Context<'_>) -> Vec<NamedPath> {
+fn operand_paths(operands: &[&Word], context: &Context<'_>) -> Vec<LinePath> {
     let mut paths = Vec::new();
     for operand in operands {
         let text = operand.text.rsplit_once(':').map_or(operand.text.as_str(), |(_, path)| path);

@@ -4,7 +4,7 @@ use super::bracket;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks, only_file};
 use crate::Word;
-use crate::{Effect, NamedPath};
+use crate::{Effect, LinePath};
 
 const SED: Tool = Tool {
     flags: "Ennrsuz",
@@ -49,7 +49,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let mut writes = paths.clone();
     if !suffix.is_empty() {
         writes.extend(
-            paths.iter().map(|path| NamedPath { text: format!("{}{suffix}", path.text), ..path.clone() }),
+            paths.iter().map(|path| LinePath { text: format!("{}{suffix}", path.text), ..path.clone() }),
         );
     }
     Some(Facts { effect: Effect::ChangesFiles, reads: paths, writes, ..Facts::default() })

@@ -1,11 +1,11 @@
-use crate::{Effect, NamedPath, PlainCommand, analyse};
+use crate::{Effect, LinePath, StrictCommand, analyse};
 
-fn commands(line: &str) -> Vec<PlainCommand> {
+fn commands(line: &str) -> Vec<StrictCommand> {
     analyse(line).plain.unwrap_or_else(|reason| panic!("{line:?}: {reason}"))
 }
 
-fn names(paths: &[NamedPath]) -> String {
-    let name = |path: &NamedPath| {
+fn names(paths: &[LinePath]) -> String {
+    let name = |path: &LinePath| {
         let below = if path.is_recursive { "/**" } else { "" };
         let pattern = if path.is_pattern { "~" } else { "" };
         format!("{pattern}{}{below}", path.text.replace('\0', "?"))
@@ -16,7 +16,7 @@ fn names(paths: &[NamedPath]) -> String {
 /// What the last command of a line looks at.
 fn check_looks(line: &str, reads: &str) {
     let commands = commands(line);
-    let looks = |command: &PlainCommand| {
+    let looks = |command: &StrictCommand| {
         let is_git = command.words.first().is_some_and(|name| name.text == "git");
         command.effect == if is_git { Effect::LooksAtStart } else { Effect::Looks }
     };

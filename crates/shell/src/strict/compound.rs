@@ -5,7 +5,7 @@ use super::word::RawWord;
 use super::{After, Parts, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::{Effect, NameEnd, NamedPath, Word};
+use crate::{Effect, LinePath, NameEnd, Word};
 
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
@@ -13,7 +13,7 @@ pub(super) struct Binding {
     /// The words of the loop.
     words: Vec<Word>,
     /// Or names that came in, from where the loop stands.
-    names: Vec<NamedPath>,
+    names: Vec<LinePath>,
     here: Places,
 }
 
@@ -105,7 +105,7 @@ impl Reader<'_> {
     /// To put names in place of patterns, bash looks into directories.
     fn list_directories(&mut self, start: usize, words: &[Word]) {
         let patterns = words.iter().filter(|word| word.is_pattern);
-        let reads: Vec<NamedPath> =
+        let reads: Vec<LinePath> =
             patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
         if !reads.is_empty() {
             let facts = Facts { effect: Effect::Looks, ..Facts::default() };
@@ -142,7 +142,7 @@ impl Reader<'_> {
         let names = std::mem::take(&mut self.incoming);
         // Without the option, what stands behind a backslash is read in another way.
         let end = if is_raw { NameEnd::Trimmed } else { NameEnd::Word };
-        let names: Vec<NamedPath> = effect::taken(&names, end).collect();
+        let names: Vec<LinePath> = effect::taken(&names, end).collect();
         if is_whole && !names.is_empty() {
             let binding =
                 Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };

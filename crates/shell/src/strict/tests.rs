@@ -1,4 +1,4 @@
-use crate::{Effect, PlainCommand, analyse};
+use crate::{Effect, StrictCommand, analyse};
 
 /// The commands of a line: words with `|` between, commands with ` / ` between, a `?` for what is only known at run time.
 fn shown(line: &str) -> String {
@@ -8,7 +8,7 @@ fn shown(line: &str) -> String {
     }
 }
 
-fn words(command: &PlainCommand) -> String {
+fn words(command: &StrictCommand) -> String {
     let words: Vec<String> = command.words.iter().map(|word| word.text.replace('\0', "?")).collect();
     words.join("|")
 }
@@ -238,7 +238,7 @@ fn directories_are_followed() {
 fn redirections_are_named() {
     let check = |line: &str, reads: &[&str], writes: &[&str]| {
         let commands = analyse(line).plain.unwrap();
-        let texts = |kind: fn(&PlainCommand) -> &Vec<crate::NamedPath>| -> Vec<String> {
+        let texts = |kind: fn(&StrictCommand) -> &Vec<crate::LinePath>| -> Vec<String> {
             commands.iter().flat_map(|command| kind(command).iter().map(|path| path.text.clone())).collect()
         };
         assert_eq!(texts(|command| &command.reads), reads, "{line:?}");

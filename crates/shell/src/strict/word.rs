@@ -3,7 +3,7 @@
 use super::is_led;
 use crate::effect::taken;
 use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
-use crate::{NameEnd, NamedPath, NotPlain, Word};
+use crate::{LinePath, NameEnd, NotPlain, Word};
 
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
@@ -46,7 +46,7 @@ pub(super) struct RawWord {
     /// The line itself says what is not known in it, in ways that are not followed.
     pub(super) is_arbitrary: bool,
     /// The files whose names take its place, if it is a substitution that prints names only.
-    pub(super) names: Vec<NamedPath>,
+    pub(super) names: Vec<LinePath>,
 }
 
 impl RawWord {
@@ -169,7 +169,7 @@ impl RawWord {
             return Err(NotPlain("it uses an unusual glob pattern".to_owned()));
         }
         let text = self.text();
-        let choices: Vec<NamedPath> =
+        let choices: Vec<LinePath> =
             if text == "\0" { taken(&self.names, NameEnd::Word).collect() } else { Vec::new() };
         let is_list = !choices.is_empty();
         Ok(Word {

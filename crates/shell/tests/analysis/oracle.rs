@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::jail::{Jail, Ran};
 use crate::lines::{self, Rng};
-use windlass_shell::{Analysis, Effect, FoundCommand, PlainCommand, Word, analyse};
+use windlass_shell::{Analysis, Effect, LooseCommand, StrictCommand, Word, analyse};
 
 /// The lines are part of the test: the same ones each time.
 const SEED: u64 = 20_261_115;
@@ -39,7 +39,7 @@ fn judged(seed: u64) -> Vec<Judged> {
         }
         let analysis = analyse(&line);
         // What a file holds is not part of the line.
-        let sources = |command: &FoundCommand| {
+        let sources = |command: &LooseCommand| {
             command.words.first().is_some_and(|name| name == "source" || name == ".")
         };
         if !analysis.found.iter().any(sources) {
@@ -50,13 +50,13 @@ fn judged(seed: u64) -> Vec<Judged> {
 }
 
 impl Judged {
-    fn plain(&self) -> Option<&[PlainCommand]> {
+    fn plain(&self) -> Option<&[StrictCommand]> {
         self.analysis.plain.as_deref().ok()
     }
 
     /// Nothing but looking was seen.
     fn looks(&self) -> bool {
-        let looks = |command: &PlainCommand| {
+        let looks = |command: &StrictCommand| {
             matches!(command.effect, Effect::Looks | Effect::LooksAtStart) && command.writes.is_empty()
         };
         self.plain().is_some_and(|commands| commands.iter().all(looks))
@@ -113,7 +113,7 @@ fn unlisted(judged: &Judged, ran: &[Ran], jail: &Jail) -> Vec<String> {
     let mut faults = Vec::new();
     for Ran { arguments } in ran {
         // What `command` and `builtin` run is run by the shell itself.
-        let fits = |command: &PlainCommand| {
+        let fits = |command: &StrictCommand| {
             fits_words(&command.whole, arguments, jail) || fits_words(&command.words, arguments, jail)
         };
         if judged.plain().is_some_and(|commands| !commands.iter().any(fits)) {
@@ -142,7 +142,7 @@ fn fits_words(words: &[Word], arguments: &[String], jail: &Jail) -> bool {
     fits(&parts, arguments)
 }
 
-fn fits_found(command: &FoundCommand, arguments: &[String], jail: &Jail) -> bool {
+fn fits_found(command: &LooseCommand, arguments: &[String], jail: &Jail) -> bool {
     let spelled = |home: bool| -> Vec<(String, bool)> {
         let spell = |word: &String| {
             let is_home = home && (word == "~" || word.starts_with("~/"));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::lines::{self, Rng};
 use proptest::prelude::*;
-use windlass_shell::{Analysis, Effect, PlainCommand, Word, analyse};
+use windlass_shell::{Analysis, Effect, StrictCommand, Word, analyse};
 
 /// Everything that opens something, with what would close it.
 const OPENERS: &[(&str, &str)] = &[
@@ -143,7 +143,7 @@ fn listed(analysis: &Analysis) -> Option<Vec<Vec<&str>>> {
 }
 
 /// Words that bash does not change, quoted so that they are sure to stay what they are.
-fn quoted(command: &PlainCommand) -> Option<String> {
+fn quoted(command: &StrictCommand) -> Option<String> {
     let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
     let quote = |word: &Word| format!("'{}'", word.text.replace('\'', "'\\''"));
     let (name, arguments) = command.words.split_first()?;

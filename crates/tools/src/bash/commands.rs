@@ -156,7 +156,7 @@ struct LineLookup<'a> {
 
 impl LineLookup<'_> {
     /// Git that would only look by itself may do more behind a command that makes or changes what it goes by.
-    fn all_plain(&mut self, line: &str, commands: &[windlass_shell::PlainCommand]) -> Vec<PlainCommand> {
+    fn all_plain(&mut self, line: &str, commands: &[windlass_shell::StrictCommand]) -> Vec<PlainCommand> {
         let mut plain: Vec<PlainCommand> = commands.iter().map(|command| self.plain(line, command)).collect();
         let is_alone =
             plain.iter().all(|command| command.effect == CommandEffect::Looks && command.writes.is_empty());
@@ -190,7 +190,7 @@ impl LineLookup<'_> {
     }
 
     /// The one file that a line shows which is one command and nothing else.
-    fn shown(&mut self, line: &str, commands: &[windlass_shell::PlainCommand]) -> Option<PathBuf> {
+    fn shown(&mut self, line: &str, commands: &[windlass_shell::StrictCommand]) -> Option<PathBuf> {
         let [command] = commands else { return None };
         let is_whole = line.get(command.source.clone()).is_some_and(|source| source.trim() == line.trim());
         let is_bare = command.words.len() == command.whole.len()
@@ -199,7 +199,7 @@ impl LineLookup<'_> {
         path.resolved.filter(|_| !path.is_directory)
     }
 
-    fn plain(&mut self, line: &str, command: &windlass_shell::PlainCommand) -> PlainCommand {
+    fn plain(&mut self, line: &str, command: &windlass_shell::StrictCommand) -> PlainCommand {
         for read in command.reads.iter().filter(|read| !read.is_unknown()) {
             let path = self.joined(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
@@ -228,7 +228,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether a pattern of names stands for one that a program takes for an option.
-    fn may_add_option(&mut self, command: &windlass_shell::PlainCommand) -> bool {
+    fn may_add_option(&mut self, command: &windlass_shell::StrictCommand) -> bool {
         let is_open = |word: &Word| word.is_pattern && word.text.starts_with(['*', '?', '[']);
         let options = command.words.iter().take_while(|word| word.text != "--");
         if !options.into_iter().any(is_open) {
@@ -255,7 +255,7 @@ impl LineLookup<'_> {
         is_here && is_quiet_repository(self.place.cwd, self.place.root, enters)
     }
 
-    fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
+    fn found(&mut self, command: windlass_shell::LooseCommand) -> FoundCommand {
         let lists = is_lister(command.words.first().map(String::as_str));
         let mut reads = self.read(&command.reads, lists);
         reads.extend(self.mentioned(&command.mentions));
@@ -268,7 +268,7 @@ impl LineLookup<'_> {
     }
 
     /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
-    fn read(&mut self, list: &[windlass_shell::NamedPath], names_only: bool) -> Vec<NamedPath> {
+    fn read(&mut self, list: &[windlass_shell::LinePath], names_only: bool) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
@@ -291,7 +291,7 @@ impl LineLookup<'_> {
     }
 
     /// What is changed, and what may not be read in a directory that is changed with all that is in it.
-    fn written(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+    fn written(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut named = self.named(list);
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.recursive && path.path.is_directory) {
@@ -306,20 +306,20 @@ impl LineLookup<'_> {
     }
 
     /// What is changed through links that are already there where a directory is copied to.
-    fn written_through(&mut self, command: &windlass_shell::PlainCommand) -> Vec<NamedPath> {
+    fn written_through(&mut self, command: &windlass_shell::StrictCommand) -> Vec<NamedPath> {
         if command.words.first().is_none_or(|name| name.text != "cp") {
             return Vec::new();
         }
         let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
         let targets = command.writes.iter().filter(|path| path.is_recursive);
         let through: Vec<_> = targets
-            .map(|path| windlass_shell::NamedPath { handed: Some(all.clone()), ..path.clone() })
+            .map(|path| windlass_shell::LinePath { handed: Some(all.clone()), ..path.clone() })
             .collect();
         self.handed(&through)
     }
 
     /// What is opened besides by its name if another program hands the names on.
-    fn handed(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+    fn handed(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut opened = Vec::new();
         for path in list {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
@@ -342,7 +342,7 @@ impl LineLookup<'_> {
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
-    fn mentioned(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+    fn mentioned(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut mentioned = Vec::new();
         for path in list {
             let is_word = !path.text.contains(char::is_whitespace);
@@ -364,7 +364,7 @@ impl LineLookup<'_> {
         names.into_iter().flatten().any(|name| self.place.hidden.hides(name))
     }
 
-    fn named(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+    fn named(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
             for (path_fact, naming) in self.paths(path) {
@@ -412,7 +412,7 @@ impl LineLookup<'_> {
     }
 
     /// What a path that a command names is, or may be.
-    fn paths(&mut self, named: &windlass_shell::NamedPath) -> Vec<(PathFact, PathNaming)> {
+    fn paths(&mut self, named: &windlass_shell::LinePath) -> Vec<(PathFact, PathNaming)> {
         match self.joined(named) {
             Some(path) if !named.is_unknown() => {
                 self.names.find(WrittenPath { path, is_pattern: named.is_pattern })
@@ -426,7 +426,7 @@ impl LineLookup<'_> {
     }
 
     /// The path from the root on. One in a place nobody knows may still be absolute.
-    fn joined(&self, named: &windlass_shell::NamedPath) -> Option<PathBuf> {
+    fn joined(&self, named: &windlass_shell::LinePath) -> Option<PathBuf> {
         let is_absolute = named.text.starts_with('/') && !named.is_unknown();
         let base = if is_absolute { Some(PathBuf::from("/")) } else { self.base(&named.from) };
         self.place(&base?, &named.text)

@@ -6,10 +6,10 @@ use crate::all_commands::below;
 use crate::effect::shown_by_git;
 use crate::names::has_name as has;
 use crate::places::{Places, named};
-use crate::{FoundCommand, NamedPath};
+use crate::{LinePath, LooseCommand};
 
 /// Adds the files whose contents are shown, and those that hold settings.
-pub(super) fn add(command: &mut FoundCommand, arguments: &[Argument], places: &Places) {
+pub(super) fn add(command: &mut LooseCommand, arguments: &[Argument], places: &Places) {
     let (places, at) = start(arguments, places);
     let rest = arguments.get(at..).unwrap_or_default();
     let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
@@ -35,7 +35,7 @@ const WRITES: &str = "archive format-patch bundle fast-export fast-import checko
 const CHANGES: &str = "checkout restore rm mv clean apply am checkout-index worktree clone init submodule";
 
 /// Adds the files that a subcommand changes. What may be a branch as well is only mentioned.
-fn changed(command: &mut FoundCommand, words: &[Argument], places: &Places) {
+fn changed(command: &mut LooseCommand, words: &[Argument], places: &Places) {
     const ONLY_SAYS: &str = "-n --dry-run --check --stat --numstat --summary -b -B --orphan";
     let subcommand = words.first().map_or("", |word| word.text.as_str());
     let has_any = |names: &str| words.iter().any(|word| has(names, &word.text));
@@ -104,7 +104,7 @@ fn start(arguments: &[Argument], places: &Places) -> (Places, usize) {
 }
 
 /// `git config`: the file that is asked or changed.
-fn config(command: &mut FoundCommand, words: &[&str], places: &Places) {
+fn config(command: &mut LooseCommand, words: &[&str], places: &Places) {
     const ASKS: &str =
         "-l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool list get";
     const CHANGES: &str =
@@ -125,12 +125,11 @@ fn config(command: &mut FoundCommand, words: &[&str], places: &Places) {
     let operands = operands.saturating_sub(usize::from(has_any("-f --file")));
     let changes = has_any(CHANGES) || (!has_any(ASKS) && operands != 1);
     let files = given.iter().chain(files);
-    let paths: Vec<NamedPath> = files.flat_map(|file| named(file, false, places)).collect();
+    let paths: Vec<LinePath> = files.flat_map(|file| named(file, false, places)).collect();
     if changes {
         // Without an option only the settings of the work are changed.
-        let is_changed = |path: &&NamedPath| {
-            operands == 0 || has_any("--global") || !path.text.starts_with("~/.gitconfig")
-        };
+        let is_changed =
+            |path: &&LinePath| operands == 0 || has_any("--global") || !path.text.starts_with("~/.gitconfig");
         command.writes.extend(paths.iter().filter(is_changed).cloned());
     } else {
         command.reads.extend(paths);
@@ -138,7 +137,7 @@ fn config(command: &mut FoundCommand, words: &[&str], places: &Places) {
 }
 
 /// The file or the directory that is written.
-fn outputs(words: &[Argument], places: &Places) -> Vec<NamedPath> {
+fn outputs(words: &[Argument], places: &Places) -> Vec<LinePath> {
     let mut paths = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let text = word.text.as_str();

@@ -2,7 +2,7 @@
 
 use super::super::word::Argument;
 use super::{COMPILES, READS, WRITES, WRITES_BUT_FIRST, WRITES_LAST, path};
-use crate::NamedPath;
+use crate::LinePath;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
 
@@ -40,7 +40,7 @@ pub(in crate::all_commands) fn mentioned(
     base: &str,
     arguments: &[Argument],
     places: &Places,
-) -> Vec<NamedPath> {
+) -> Vec<LinePath> {
     let mut names = Vec::new();
     if is_known(base) {
         return names;
@@ -81,7 +81,7 @@ fn parts(word: &Argument, take: &mut impl FnMut(&str)) {
 }
 
 /// The path of a name, or of anything below it.
-fn name(word: &Argument, part: &str, places: &Places) -> Vec<NamedPath> {
+fn name(word: &Argument, part: &str, places: &Places) -> Vec<LinePath> {
     let is_option = part.starts_with('-');
     if part.is_empty() || is_option || part.len() > LENGTH_MAX || part.contains(char::is_whitespace) {
         return Vec::new();

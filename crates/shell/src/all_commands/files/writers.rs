@@ -2,7 +2,7 @@
 
 use super::super::word::Argument;
 use super::path;
-use crate::FoundCommand;
+use crate::LooseCommand;
 use crate::all_commands::{below, search};
 use crate::names::{Sieve, has_name as has};
 use crate::places::{Places, named};
@@ -95,7 +95,7 @@ static MAY_WRITE: Sieve = Sieve::EMPTY
     .with("awk gawk mawk nawk ruby yq mlr sqlite3 protoc cpio docker podman kubectl patch");
 
 /// Adds what a program changes.
-pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument], places: &Places) {
+pub(super) fn add(command: &mut LooseCommand, base: &str, arguments: &[Argument], places: &Places) {
     if !MAY_WRITE.may_have(base) {
         return;
     }
@@ -151,7 +151,7 @@ fn is_file(word: &str) -> bool {
 }
 
 /// Adds the files that a formatter finds in directories. Which those are is not known, so they are only mentioned.
-fn write_below(command: &mut FoundCommand, base: &str, directories: &[&Argument], places: &Places) {
+fn write_below(command: &mut LooseCommand, base: &str, directories: &[&Argument], places: &Places) {
     let endings = ENDINGS.iter().find(|(programs, _)| has(programs, base)).map(|(_, endings)| *endings);
     for directory in directories {
         let Some(endings) = endings else {

@@ -1,10 +1,10 @@
 //! What commands may read, write and remove, and where they run.
 
-use crate::{FoundCommand, NamedPath, analyse};
+use crate::{LinePath, LooseCommand, analyse};
 
 /// Paths of one kind, with the directory they are relative to if that is not the start.
-fn paths(line: &str, kind: impl Fn(&FoundCommand) -> &Vec<NamedPath>) -> Vec<String> {
-    let name = |path: &NamedPath| path.text.replace('\0', "?");
+fn paths(line: &str, kind: impl Fn(&LooseCommand) -> &Vec<LinePath>) -> Vec<String> {
+    let name = |path: &LinePath| path.text.replace('\0', "?");
     analyse(line)
         .found
         .iter()
