@@ -62,7 +62,7 @@ impl Run {
     /// A call that reads, from the model's wish to its result.
     fn calls(&mut self, call: u32, outcome: ToolOutput) -> &mut Self {
         let input = RawValue::from_string(format!("{{\"n\":{call}}}")).expect("JSON");
-        self.says(Block::tool_use(&format!("toolu_{call}"), "Read", &input)).ends(StopReason::ToolUse);
+        self.says(Block::tool_use(&format!("toolu_{call}"), "Read", input)).ends(StopReason::ToolUse);
         let facts = CallFacts { shared: true, ..CallFacts::new(CallKind::Read) };
         let call = CallId(call);
         self.tell(Event::Examined { call, admission: Admission::Ready { tool: "Read".into(), facts } });
@@ -164,11 +164,25 @@ fn a_run_that_was_dropped_waits_for_none_of_its_forks() {
 }
 
 #[test]
+fn an_input_with_the_field_unparsed_reaches_its_tool() {
+    for json in [r#"{"unparsed":"x"}"#, r#"{"unparsed":"x","more":1}"#] {
+        let mut run = Run::new(config(), Transcript::default());
+        let input = RawValue::from_string(json.into()).expect("JSON");
+        run.submit().says(Block::tool_use("toolu_1", "Read", input)).ends(StopReason::ToolUse);
+        let examined = run.effects.iter().find_map(|effect| match effect {
+            Effect::Examine { tool_use, .. } => Some(tool_use.input.get()),
+            _ => None,
+        });
+        assert_eq!(examined, Some(json));
+    }
+}
+
+#[test]
 fn a_summariser_does_not_look_around() {
     let mut run =
         Run::new(Config { source: Source::Compact, tools: task_list(), ..config() }, Transcript::default());
     let input = RawValue::from_string("{\"a\":1}".into()).expect("JSON");
-    run.submit().says(Block::tool_use("toolu_1", "TodoWrite", &input)).ends(StopReason::ToolUse);
+    run.submit().says(Block::tool_use("toolu_1", "TodoWrite", input)).ends(StopReason::ToolUse);
     assert!(!run.effects.iter().any(|effect| matches!(effect, Effect::LookAround { .. })));
     assert_eq!(run.requests, 2);
 }

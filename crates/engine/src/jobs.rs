@@ -37,7 +37,7 @@ pub(crate) fn tool(
     context: ToolContext,
     redactor: Redactor,
 ) -> Job {
-    let (call, name, input) = (context.call, tool_use.name.clone(), Arc::clone(tool_use.input.json()));
+    let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.json());
     async move {
         let work = async {
             match tool {

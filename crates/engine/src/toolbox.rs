@@ -98,7 +98,7 @@ impl Toolbox {
         };
         let hidden = hidden_paths(&config.permissions.rules);
         let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone(), hidden };
-        match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(tool_use.input.json(), &cx))) {
+        match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input.json(), &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
             Ok(Err(text)) => Admission::Invalid(text),
             Err(_) => Admission::Invalid(format!(

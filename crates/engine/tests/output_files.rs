@@ -43,7 +43,7 @@ impl ModelClient for Curious {
 }
 
 fn call_of(number: usize, tool: &str, input: &str) -> Block {
-    Block::tool_use(&format!("toolu_{number}"), tool, &RawValue::from_string(input.into()).unwrap())
+    Block::tool_use(&format!("toolu_{number}"), tool, RawValue::from_string(input.into()).unwrap())
 }
 
 /// The file that a result names. A command in the background writes to it in its own time.

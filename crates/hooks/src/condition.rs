@@ -30,7 +30,7 @@ pub(crate) fn holds(
 ) -> bool {
     let Condition::Rule(rule) = &handler.condition else { return true };
     let (Some((tool, tool_use)), Some(rules)) = (tool_use(call), rules) else { return true };
-    rules(rule, tool, tool_use.input.json(), &scene.cwd).unwrap_or(true)
+    rules(rule, tool, &tool_use.input.json(), &scene.cwd).unwrap_or(true)
 }
 
 /// What counts of an answer. A handler that is asked about more calls than it was made for may object to each, but not allow

@@ -131,7 +131,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
 fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     let Some((tool, tool_use)) = crate::condition::tool_use(call) else { return };
     fields.put("tool_name", tool);
-    fields.put_json("tool_input", &absolute(tool_use.input.json(), &scene.cwd));
+    fields.put_json("tool_input", &absolute(&tool_use.input.json(), &scene.cwd));
     match call {
         HookCall::PermissionRequest { suggestions, .. } => {
             let list: Vec<&str> = suggestions.iter().map(|update| update.get()).collect();
@@ -153,7 +153,7 @@ fn ending(fields: &mut ObjectWriter, active: bool, text: &str) {
 fn batch(call: &BatchCall, scene: &HookScene) -> String {
     let mut fields = ObjectWriter::open();
     fields.put("tool_name", &call.tool);
-    fields.put_json("tool_input", &absolute(call.tool_use.input.json(), &scene.cwd));
+    fields.put_json("tool_input", &absolute(&call.tool_use.input.json(), &scene.cwd));
     fields.put("tool_use_id", &call.tool_use.id);
     fields.put("tool_response", &text(&call.content));
     fields.close()

@@ -124,9 +124,27 @@ impl OpenBlock {
         }
         let skeleton = Arc::clone(&self.skeleton);
         let start = object(skeleton.get())?;
-        let fields = self.filled(&start);
+        let input = self.complete_input(&start);
+        let fields = self.filled(&start, input.as_ref());
         let json = if fields.is_empty() { skeleton.get().into() } else { Cow::Owned(start.with(&fields)) };
-        Block::from_json(&json).map_err(|error| error.to_string())
+        let block = Block::from_json(&json).map_err(|error| error.to_string())?;
+        Ok(match input {
+            Some(ToolInput::Unparsed(text)) => block.with_unparsed_input(&text),
+            _ => block,
+        })
+    }
+
+    /// The input if it differs from the skeleton's. A whole answer has text that is no object as a string.
+    fn complete_input(&self, start: &RawObject<'_>) -> Option<ToolInput> {
+        let is_tool_use = self.kind == OpenBlockKind::ToolUse;
+        let text = match text_of(start, "input") {
+            Some(text) if is_tool_use && self.input.trim().is_empty() => text,
+            _ => Cow::Borrowed(&*self.input),
+        };
+        if !text.trim().is_empty() {
+            return Some(input_of(&text));
+        }
+        (is_tool_use && !start.get("input").is_some_and(is_object)).then(|| input_of("{}"))
     }
 
     /// Gives up on the other half of the last character.
@@ -152,7 +170,7 @@ impl OpenBlock {
     }
 
     /// The fields whose value differs from the skeleton's, as JSON.
-    fn filled(self, start: &RawObject<'_>) -> Vec<(String, String)> {
+    fn filled(self, start: &RawObject<'_>, input: Option<&ToolInput>) -> Vec<(String, String)> {
         let mut filled = Vec::new();
         let mut add = |name: &str, json: String| filled.push((name.to_owned(), json));
         if let Some(text) = self.text {
@@ -164,10 +182,8 @@ impl OpenBlock {
         if let Some(signature) = self.signature {
             add("signature", string_json(&signature));
         }
-        if !self.input.trim().is_empty() {
-            add("input", input_json(&self.input));
-        } else if self.kind == OpenBlockKind::ToolUse && !start.get("input").is_some_and(is_object) {
-            add("input", "{}".to_owned());
+        if let Some(input) = input {
+            add("input", input.json().get().to_owned());
         }
         if !self.citations.is_empty() {
             add("citations", extended(start, "citations", &self.citations));
@@ -202,12 +218,10 @@ fn extended(start: &RawObject<'_>, name: &str, more: &str) -> String {
     }
 }
 
-/// The input as the model wrote it if it is an object, else an object that says what it wrote.
-fn input_json(text: &str) -> String {
-    let fixed = replace_lone_surrogates(text);
-    match serde_json::from_str::<&RawValue>(&fixed) {
-        Ok(raw) if is_object(raw) => raw.get().to_owned(),
-        _ => ToolInput::unparsed(text).get().to_owned(),
+fn input_of(text: &str) -> ToolInput {
+    match serde_json::from_str::<Box<RawValue>>(&replace_lone_surrogates(text)) {
+        Ok(raw) if is_object(&raw) => raw.into(),
+        _ => ToolInput::Unparsed(text.into()),
     }
 }
 

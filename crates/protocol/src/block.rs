@@ -118,6 +118,15 @@ impl Block {
         Ok(Self { json: json.trim().into(), kind })
     }
 
+    /// Takes a block from a session log: see [`ToolInput::from_log`].
+    pub fn from_log(json: &str) -> Result<Self, BlockError> {
+        let mut block = Self::from_json(json)?;
+        if let BlockKind::ToolUse(tool_use) = &mut block.kind {
+            tool_use.input = ToolInput::from_log(tool_use.input.json());
+        }
+        Ok(block)
+    }
+
     /// A text block.
     pub fn text(text: &str) -> Self {
         let json = to_json(&BlockJson::Text { text });
@@ -125,9 +134,10 @@ impl Block {
     }
 
     /// A tool use, for scripts and tests; live ones come from the model as JSON.
-    pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
-        let json = to_json(&BlockJson::ToolUse { id, name, input });
-        let view = ToolUse { id: id.into(), name: name.into(), input: input.to_owned().into() };
+    pub fn tool_use(id: &str, name: &str, input: impl Into<ToolInput>) -> Self {
+        let input = input.into();
+        let json = to_json(&BlockJson::ToolUse { id, name, input: &input.json() });
+        let view = ToolUse { id: id.into(), name: name.into(), input };
         Self { json, kind: BlockKind::ToolUse(view) }
     }
 
@@ -176,9 +186,37 @@ impl Block {
     /// A tool use or tool result under another id, everything else as it was.
     #[must_use]
     pub fn with_tool_use_id(&self, id: &str) -> Self {
-        let field = if self.as_tool_use().is_some() { "id" } else { "tool_use_id" };
-        let renamed = RawObject::parse(&self.json).map(|object| object.with(&[(field, to_json(&id))]));
-        renamed.ok().and_then(|json| Self::from_json(&json).ok()).unwrap_or_else(|| self.clone())
+        let mut renamed = self.clone();
+        let field = match &mut renamed.kind {
+            BlockKind::ToolUse(tool_use) => {
+                tool_use.id = id.into();
+                "id"
+            }
+            BlockKind::ToolResult { tool_use_id, .. } => {
+                *tool_use_id = id.into();
+                "tool_use_id"
+            }
+            _ => return renamed,
+        };
+        renamed.set_field(field, &to_json(&id));
+        renamed
+    }
+
+    /// A tool use whose input is text that is no JSON object, everything else as it was.
+    #[must_use]
+    pub fn with_unparsed_input(mut self, text: &str) -> Self {
+        if let BlockKind::ToolUse(tool_use) = &mut self.kind {
+            tool_use.input = ToolInput::Unparsed(text.into());
+            let json = tool_use.input.json();
+            self.set_field("input", json.get());
+        }
+        self
+    }
+
+    fn set_field(&mut self, name: &str, json: &str) {
+        if let Ok(object) = RawObject::parse(&self.json) {
+            self.json = object.with(&[(name, json)]).into();
+        }
     }
 
     /// The blocks inside a tool result that are not just a plain text.
@@ -327,6 +365,11 @@ mod tests {
             r#"{"tool_use_id":"a:","type":"tool_result","x":-0.0}"#,
             r#"{"tool_use_id":"b","type":"tool_result","x":-0.0}"#,
         );
+        let cut = Block::tool_use("a", "N", ToolInput::Unparsed("{\"a".into())).with_tool_use_id("b");
+        assert_eq!(cut.json(), r#"{"type":"tool_use","id":"b","name":"N","input":{"unparsed":"{\"a"}}"#);
+        assert_eq!(cut.as_tool_use().unwrap().input, ToolInput::Unparsed("{\"a".into()));
+        assert_eq!(&*cut.as_tool_use().unwrap().id, "b");
+        assert_eq!(Block::from_log(cut.json()).unwrap().kind(), cut.kind());
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn estimate_tokens(block: &Block) -> u32 {
         }
         BlockKind::ToolResult { .. } => result_tokens(block).saturating_add(CALL_TOKENS),
         BlockKind::ToolUse(tool_use) => {
-            estimate_text_tokens(tool_use.input.get()).saturating_add(CALL_TOKENS)
+            estimate_text_tokens(tool_use.input.json().get()).saturating_add(CALL_TOKENS)
         }
         BlockKind::Thinking | BlockKind::RedactedThinking | BlockKind::Other(_) => {
             estimate_text_tokens(block.json())

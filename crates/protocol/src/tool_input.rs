@@ -2,58 +2,69 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
-/// The field of the object that stands for an input which is none. Sessions that were written before have it too.
-const UNPARSED: &str = "unparsed";
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The input of a tool use as the model wrote it.
 #[derive(Clone, Debug)]
 pub enum ToolInput {
-    /// JSON. It is an object once it is part of a [`Block`](crate::Block).
+    /// JSON, an object unless the transcript is a foreign one.
     Parsed(Arc<RawValue>),
-    /// Text that is no JSON object, most often one that was cut off. Such a call is never run. A provider takes nothing but an
-    /// object back, so this one stands for it in requests and in the log: `{"unparsed": "<the text>"}`.
-    Unparsed(Arc<RawValue>),
+    /// Text that is no JSON object, most often one that was cut off. Such a call is never run.
+    Unparsed(Arc<str>),
+}
+
+/// The object that stands for text that is none, since a provider takes nothing else back.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct UnparsedObject {
+    unparsed: Arc<str>,
 }
 
 impl ToolInput {
-    /// What a model wrote that is no JSON object.
-    pub fn unparsed(text: &str) -> Self {
-        let text = serde_json::Value::from(text);
-        Self::Unparsed(RawValue::from_string(format!("{{\"{UNPARSED}\":{text}}}")).unwrap_or_default().into())
-    }
-
-    /// The JSON that stands in the transcript.
-    pub fn json(&self) -> &Arc<RawValue> {
-        match self {
-            Self::Parsed(json) | Self::Unparsed(json) => json,
+    /// The input of a tool use that a session log holds. The log has the JSON of requests, so `{"unparsed":"..."}` with nothing
+    /// else in it is text there. A model that sends this object now means an object.
+    pub fn from_log(json: Arc<RawValue>) -> Self {
+        match serde_json::from_str(json.get()) {
+            Ok(UnparsedObject { unparsed }) if json.get().starts_with('{') => Self::Unparsed(unparsed),
+            _ => Self::Parsed(json),
         }
     }
 
-    /// Its text.
+    /// The JSON for requests, logs and hosts.
+    pub fn json(&self) -> Arc<RawValue> {
+        match self {
+            Self::Parsed(json) => Arc::clone(json),
+            Self::Unparsed(text) => {
+                to_raw_value(&UnparsedObject { unparsed: Arc::clone(text) }).unwrap_or_default().into()
+            }
+        }
+    }
+
+    /// The text that the model wrote.
     pub fn get(&self) -> &str {
-        self.json().get()
+        match self {
+            Self::Parsed(json) => json.get(),
+            Self::Unparsed(text) => text,
+        }
     }
 }
 
 impl From<Arc<RawValue>> for ToolInput {
     fn from(json: Arc<RawValue>) -> Self {
-        let mut rest = json.get().trim_start().strip_prefix('{').unwrap_or_default().trim_start().split('"');
-        let is_unparsed = rest.next() == Some("") && rest.next() == Some(UNPARSED);
-        if is_unparsed { Self::Unparsed(json) } else { Self::Parsed(json) }
+        Self::Parsed(json)
     }
 }
 
 impl From<Box<RawValue>> for ToolInput {
     fn from(json: Box<RawValue>) -> Self {
-        Arc::<RawValue>::from(json).into()
+        Self::Parsed(json.into())
     }
 }
 
 impl PartialEq for ToolInput {
     fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
+        matches!(self, Self::Unparsed(_)) == matches!(other, Self::Unparsed(_)) && self.get() == other.get()
     }
 }
 
@@ -61,18 +72,35 @@ impl PartialEq for ToolInput {
 mod tests {
     use super::*;
 
+    fn raw(json: &str) -> Arc<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap().into()
+    }
+
     #[test]
-    fn what_stands_for_no_object_is_known_again() {
+    fn what_stands_for_no_object_is_known_again_in_a_log() {
         let check = |json: &str, expected: bool| {
-            let input = ToolInput::from(RawValue::from_string(json.to_owned()).unwrap());
+            let input = ToolInput::from_log(raw(json));
             assert_eq!(matches!(input, ToolInput::Unparsed(_)), expected, "{json}");
         };
-        check(ToolInput::unparsed("{\"a\": \"b").get(), true);
-        check(r#" { "unparsed" : "x"}"#, true);
+        let cut = ToolInput::Unparsed("{\"a\": \"b".into());
+        assert_eq!(ToolInput::from_log(cut.json()), cut);
+        check(r#"{ "unparsed" : "x"}"#, true);
+        check(r#"{"unparsed":"x","more":1}"#, false);
+        check(r#"{"unparsed":1}"#, false);
         check(r#"{"a":"unparsed"}"#, false);
         check(r#"{"unparsed_too":1}"#, false);
         check("{}", false);
         check(r#""unparsed""#, false);
-        assert_eq!(ToolInput::unparsed("[1]").get(), r#"{"unparsed":"[1]"}"#);
+        check(r#"["x"]"#, false);
+        assert_eq!(ToolInput::Unparsed("[1]".into()).json().get(), r#"{"unparsed":"[1]"}"#);
+    }
+
+    #[test]
+    fn what_a_model_sends_is_what_it_is() {
+        for json in [r#"{"unparsed":"x"}"#, r#"{"unparsed":"x","more":1}"#] {
+            let input = ToolInput::from(raw(json));
+            assert!(matches!(input, ToolInput::Parsed(_)), "{json}");
+            assert_ne!(input, ToolInput::Unparsed(json.into()));
+        }
     }
 }

@@ -236,7 +236,7 @@ pub(crate) fn random_start(rng: &mut Rng) -> Transcript {
             blocks.extend(thinking(&format!("old{round}")));
         }
         let name = rng.pick(&TOOLS).unwrap_or("Read");
-        blocks.push(Block::tool_use(&call, name, &input));
+        blocks.push(Block::tool_use(&call, name, input));
         messages.push(Message::assistant(MessageId(2 * round), model.into(), blocks).into());
         let text = long_text(rng);
         let result = Block::tool_result(&call, &[Block::text(text)], false);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::Config;
 use windlass_protocol::{
     Block, Culprit, Delta, Failure, FailureClass, ModelEvent, ModelNote, ModelRequest, Overflow, StopReason,
-    ToolUse, Usage,
+    ToolInput, ToolUse, Usage,
 };
 
 use crate::failures::{FAILURE_CLASSES, FailurePoint};
@@ -275,20 +275,20 @@ impl ModelServer {
         let id = if rng.one_in(100) { "strange id:" } else { "toolu_" };
         let id = format!("{id}{}", self.tool_uses);
         if self.repeats_itself() {
-            return Block::tool_use(&id, "Bash", &raw("{\"command\":\"same\"}"));
+            return Block::tool_use(&id, "Bash", raw("{\"command\":\"same\"}"));
         }
         if let Some(again) = self.tries_again.take() {
-            return Block::tool_use(&id, &again.name, again.input.json());
+            return Block::tool_use(&id, &again.name, again.input);
         }
         let name = rng.pick(&TOOLS).unwrap_or("Read");
         let input = match rng.below(24) {
             0 => "{}".to_owned(),
-            1 => "{\"unparsed\":\"{\\\"a\"}".to_owned(),
+            1 => return Block::tool_use(&id, name, ToolInput::Unparsed("{\"a".into())),
             2..=4 => "{\"a\":1}".to_owned(),
             5..=12 => format!("{{\"file_path\":\"/project/{}\"}}", rng.below(3)),
             _ => format!("{{\"a\":{}}}", self.tool_uses),
         };
-        Block::tool_use(&id, name, &raw(&input))
+        Block::tool_use(&id, name, raw(&input))
     }
 }
 

@@ -36,7 +36,7 @@ fn good_rounds(rng: &mut Rng) -> Vec<Message> {
             other => format!("toolu_{n}_{other}"),
         };
         let ids: Vec<String> = (0..=rng.below(2)).map(|_| id(rng)).collect();
-        let calls = ids.iter().map(|id| Block::tool_use(id, "Tool", &raw("{}"))).collect();
+        let calls = ids.iter().map(|id| Block::tool_use(id, "Tool", raw("{}"))).collect();
         let results = ids.iter().map(|id| Block::tool_result(id, &[Block::text("done")], false)).collect();
         messages.push(Message::assistant(MessageId(2 * n), "model".into(), calls));
         messages.push(Message::user(MessageId(2 * n + 1), Origin::Results, results));
@@ -74,8 +74,8 @@ fn random_block(rng: &mut Rng) -> Block {
         0 => Block::text(" \n"),
         1 => Block::text("words"),
         2 => Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap(),
-        3 => Block::tool_use(&id, "Tool", &raw("[1]")),
-        4 | 5 => Block::tool_use(&id, "Tool", &raw("{}")),
+        3 => Block::tool_use(&id, "Tool", raw("[1]")),
+        4 | 5 => Block::tool_use(&id, "Tool", raw("{}")),
         _ => Block::tool_result(&id, &[Block::text("done")], false),
     }
 }
@@ -93,7 +93,9 @@ fn well_formed(messages: &Transcript) -> Result<(), String> {
             Role::User => block.as_tool_use().is_some() || block.is_thinking(),
             Role::Assistant => {
                 matches!(block.kind(), BlockKind::ToolResult { .. })
-                    || block.as_tool_use().is_some_and(|tool_use| !tool_use.input.get().starts_with('{'))
+                    || block
+                        .as_tool_use()
+                        .is_some_and(|tool_use| !tool_use.input.json().get().starts_with('{'))
             }
         })
     });
@@ -153,7 +155,7 @@ fn each_kind_of_damage_is_named() {
         assert_eq!(repair(&messages).1, expected, "{messages:#?}");
     };
     let (user, assistant) = (Role::User, Role::Assistant);
-    let call = |id: &str| Block::tool_use(id, "Tool", &raw("{}"));
+    let call = |id: &str| Block::tool_use(id, "Tool", raw("{}"));
     let result = |id: &str| Block::tool_result(id, &[], false);
     let hi = || (user, vec![Block::text("hi")]);
     let id = |id: &str| id.into();
@@ -195,7 +197,7 @@ fn each_kind_of_damage_is_named() {
     check(vec![(assistant, vec![Block::text("hello")])], &[Repair::AddedUser, Repair::AddedUser]);
     check(vec![], &[Repair::AddedUser]);
     check(
-        vec![hi(), (assistant, vec![Block::tool_use("a", "Tool", &raw("[1]"))]), (user, vec![result("a")])],
+        vec![hi(), (assistant, vec![Block::tool_use("a", "Tool", raw("[1]"))]), (user, vec![result("a")])],
         &[Repair::WrappedInput { tool_use_id: id("a") }],
     );
     let thinking = || Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap();
@@ -213,7 +215,7 @@ fn each_kind_of_damage_is_named() {
 
 #[test]
 fn what_is_added_says_what_is_known() {
-    let call = Block::tool_use("a", "Tool", &raw("[1]"));
+    let call = Block::tool_use("a", "Tool", raw("[1]"));
     let messages: Transcript = [
         Message::user(MessageId(1), Origin::Prompt, vec![Block::text("hi")]),
         Message::assistant(MessageId(2), "model".into(), vec![call]),
@@ -224,7 +226,7 @@ fn what_is_added_says_what_is_known() {
     let (mended, _) = repair(&messages);
     let blocks: Vec<&Block> = mended.iter().skip(1).flat_map(|message| &message.blocks).collect();
     let [call, result] = blocks[..] else { panic!("{mended:#?}") };
-    assert_eq!(call.as_tool_use().unwrap().input.get(), r#"{"unparsed":"[1]"}"#);
+    assert_eq!(call.json(), r#"{"type":"tool_use","id":"a","name":"Tool","input":{"unparsed":"[1]"}}"#);
     let text = "No result: the call was interrupted or its result was lost, so what it did is unknown.";
     let expected = Block::tool_result("a", &[Block::text(text)], /* is an error */ true);
     assert_eq!(result.json(), expected.json());

@@ -32,7 +32,8 @@ pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
 /// The name of a tool and what it is given: texts as they are, since a secret is easier to find in them than in JSON.
 fn of_tool_use(tool_use: &ToolUse) -> String {
     let mut text = tool_use.name.to_string();
-    let Ok(input) = RawObject::parse(tool_use.input.get()) else { return text };
+    let json = tool_use.input.json();
+    let Ok(input) = RawObject::parse(json.get()) else { return text };
     for (name, value) in input.iter() {
         let plain: Result<String, _> = serde_json::from_str(value.get());
         let _ = write!(text, " {name}: {}", plain.as_deref().unwrap_or(value.get()));

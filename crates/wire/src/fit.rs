@@ -121,7 +121,7 @@ pub(crate) fn block_at(block: &Block, detail: Detail) -> Block {
 fn bare(block: &Block) -> Block {
     let note = left_out(block.json().len());
     match block.kind() {
-        BlockKind::ToolUse(tool_use) => Block::tool_use(&tool_use.id, &tool_use.name, &empty_object()),
+        BlockKind::ToolUse(tool_use) => Block::tool_use(&tool_use.id, &tool_use.name, empty_object()),
         BlockKind::ToolResult { tool_use_id, is_error } => {
             Block::tool_result(tool_use_id, &[Block::text(&note)], *is_error)
         }
@@ -362,7 +362,7 @@ mod tests {
     fn a_line_of_many_small_pieces_falls_back_to_the_bare_message() {
         let input = format!("[{}1]", "1,".repeat(LINE_BYTES_MAX));
         let input = format!(r#"{{"numbers":{input}}}"#);
-        let block = Block::tool_use("t", "N", &RawValue::from_string(input).unwrap());
+        let block = Block::tool_use("t", "N", RawValue::from_string(input).unwrap());
         let mut out = b"before\n".to_vec();
         append(&mut out, |detail, out| write_json(&block_at(&block, detail), out));
         assert_eq!(

@@ -154,7 +154,7 @@ pub(crate) fn append(outcome: &Outcome, context: &ResultContext<'_>, out: &mut V
             deferred_tool_use: outcome.deferred.as_ref().filter(|_| success).map(|call| DeferredJson {
                 id: &call.id,
                 name: &call.name,
-                input: Arc::clone(call.input.json()),
+                input: call.input.json(),
             }),
             terminal_reason: is_loop(outcome).then(|| terminal_reason(outcome.terminal)),
             result_index: context.result_index,
@@ -205,7 +205,7 @@ fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
         id: &denial.tool_use.id,
         input: match detail {
             Detail::Bare => fit::empty_object(),
-            _ => Arc::clone(denial.tool_use.input.json()),
+            _ => denial.tool_use.input.json(),
         },
     }
 }

@@ -193,7 +193,7 @@ fn failure(class: FailureClass, status: Option<u16>, message: &str) -> Failure {
 
 fn run_with_a_tool() -> Vec<Update> {
     let thinking = Block::from_json(r#"{"type":"thinking","thinking":"Hm."}"#).unwrap();
-    let call = Block::tool_use("toolu_1", "Read", &raw(r#"{"file_path":"a.txt"}"#));
+    let call = Block::tool_use("toolu_1", "Read", raw(r#"{"file_path":"a.txt"}"#));
     let text = |text: &str| Delta::Text(text.into());
     let input = |json: &str| Delta::InputJson(json.into());
     let delta = |index, delta| Update::Delta { index, delta };
@@ -358,7 +358,7 @@ fn huge_messages_are_shortened_and_stay_valid() {
     let long = "\u{1}é\"x".repeat(size / 4);
     let structured = serde_json::json!({ "content": long });
     let input = serde_json::json!({ "file_path": "a", "content": long });
-    let call = Block::tool_use("toolu_1", "Write", &serde_json::value::to_raw_value(&input).unwrap());
+    let call = Block::tool_use("toolu_1", "Write", serde_json::value::to_raw_value(&input).unwrap());
     let picture = Block::image("image/png", &"A".repeat(size));
     let mut updates = run_with_a_tool();
     updates.truncate(2);
@@ -407,7 +407,7 @@ fn no_line_is_ever_too_long() {
         ("blocks", user((0..20_000).map(|n| Block::text(&format!("{n} {}", words(12)))).collect())),
         ("empty blocks", user(vec![Block::text(""); 100_000])),
         ("results", user(results)),
-        ("ids", block(1, 0, Block::tool_use(&words(300_000), &words(300_000), &raw(&numbers)))),
+        ("ids", block(1, 0, Block::tool_use(&words(300_000), &words(300_000), raw(&numbers)))),
         ("parts", tool_result(1, &ToolOutput::blocks(vec![Block::text("part"); 50_000]))),
         ("server tool", block(1, 0, Block::from_json(&server_tool).unwrap())),
         ("denied", Update::Denied(denial(&numbers, &words(300_000)))),

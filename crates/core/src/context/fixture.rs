@@ -27,7 +27,7 @@ pub(crate) fn thinking() -> Block {
 /// An answer that thinks and makes these calls: id, tool, input.
 pub(crate) fn calls(id: u64, calls: &[(&str, &str, &str)]) -> Message {
     let uses = calls.iter().map(|(id, name, input)| {
-        Block::tool_use(id, name, &RawValue::from_string((*input).to_owned()).unwrap())
+        Block::tool_use(id, name, RawValue::from_string((*input).to_owned()).unwrap())
     });
     let blocks = std::iter::once(thinking()).chain(uses).collect();
     Message::assistant(MessageId(id), "m".into(), blocks)

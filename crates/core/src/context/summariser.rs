@@ -135,7 +135,7 @@ fn cut(messages: &Transcript, room: u64) -> Transcript {
         BlockKind::ToolUse(call) if call.input.get().len() > chars => {
             let field = serde_json::Value::String(clip(call.input.get(), chars));
             let input = RawValue::from_string(format!("{{\"cut\":{field}}}")).unwrap_or_default();
-            Block::tool_use(&call.id, &call.name, &input)
+            Block::tool_use(&call.id, &call.name, input)
         }
         _ => block.clone(),
     };

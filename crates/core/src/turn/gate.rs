@@ -9,9 +9,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use windlass_protocol::{
-    Block, BlockKind, Message, MessageId, Origin, Repair, Role, ToolInput, ToolUse, Transcript,
-};
+use windlass_protocol::{Block, BlockKind, Message, MessageId, Origin, Repair, Role, ToolInput, Transcript};
 
 /// How far a transcript was checked. Each request checks only what is new.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +64,9 @@ impl Watermark {
         match block.kind() {
             BlockKind::ToolUse(tool_use) => {
                 self.open.push(tool_use.id.clone());
-                is_object(tool_use) && is_valid_id(&tool_use.id) && self.tool_uses.insert(tool_use.id.clone())
+                is_object(&tool_use.input)
+                    && is_valid_id(&tool_use.id)
+                    && self.tool_uses.insert(tool_use.id.clone())
             }
             BlockKind::ToolResult { .. } => false,
             _ => !block.is_blank(),
@@ -104,8 +104,9 @@ fn is_valid_id_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-fn is_object(tool_use: &ToolUse) -> bool {
-    tool_use.input.get().trim_start().starts_with('{')
+/// Whether the JSON of an input is an object, as what stands for text is.
+fn is_object(input: &ToolInput) -> bool {
+    matches!(input, ToolInput::Unparsed(_)) || input.get().trim_start().starts_with('{')
 }
 
 /// Mends a conversation so that it can be sent, and says what was mended.
@@ -226,13 +227,9 @@ impl Mender {
                 self.repairs.push(Repair::DroppedToolUse { tool_use_id: tool_use.id.clone() });
                 None
             }
-            BlockKind::ToolUse(tool_use) if !is_object(tool_use) => {
+            BlockKind::ToolUse(tool_use) if !is_object(&tool_use.input) => {
                 self.repairs.push(Repair::WrappedInput { tool_use_id: tool_use.id.clone() });
-                Some(Block::tool_use(
-                    &tool_use.id,
-                    &tool_use.name,
-                    ToolInput::unparsed(tool_use.input.get()).json(),
-                ))
+                Some(block.clone().with_unparsed_input(tool_use.input.get()))
             }
             BlockKind::ToolResult { tool_use_id, .. } => {
                 self.repairs.push(Repair::DroppedResult { tool_use_id: tool_use_id.clone() });

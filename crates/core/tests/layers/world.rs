@@ -134,7 +134,7 @@ impl World {
             self.calls += 1;
             self.results.push_back((*result).to_owned());
             let input = RawValue::from_string(input.to_owned()).unwrap();
-            let block = Block::tool_use(&format!("t{}", self.calls), tool, &input);
+            let block = Block::tool_use(&format!("t{}", self.calls), tool, input);
             self.model(ModelEvent::Block { index, block });
         }
         self.ended(StopReason::ToolUse, used)

@@ -20,8 +20,8 @@ use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     AmbientChanges, Answer, Block, CallId, Delta, Failure, FailureClass, ForkId, HookAnswer, HookId, LookId,
     MemoryNote, Message, ModelEvent, ModelNote, ModelRequest, Outcome, PermissionChange, PermissionUpdate,
-    RawValue, Record, RequestId, SettingsDestination, StopReason, Terminal, TimerId, ToolOutput, ToolUse,
-    Transcript, Transition, Update, Usage,
+    RawValue, Record, RequestId, SettingsDestination, StopReason, Terminal, TimerId, ToolInput, ToolOutput,
+    ToolUse, Transcript, Transition, Update, Usage,
 };
 
 use values::{Told, costing, examination, outcome, raw, tool_use};
@@ -102,7 +102,7 @@ pub(crate) fn recall(records: impl IntoIterator<Item = Record>) -> windlass_core
 
 /// The input of a call that is written `tool argument`.
 pub(crate) fn input(words: &str) -> Arc<RawValue> {
-    tool_use(words).input.json().clone()
+    tool_use(words).input.json()
 }
 
 pub(crate) struct Scenario {
@@ -361,17 +361,17 @@ impl Scenario {
     pub(crate) fn call(self, words: &str) -> Self {
         let ToolUse { name, input, .. } = tool_use(words);
         let id = format!("toolu_{}", self.events.len());
-        let block = Block::tool_use(&id, &name, input.json());
+        let block = Block::tool_use(&id, &name, input);
         self.model(format!("< call {words}"), ModelEvent::Block { index: 0, block })
     }
 
     pub(crate) fn empty_call(self) -> Self {
-        let block = Block::tool_use("toolu_empty", "read", &raw("{}"));
+        let block = Block::tool_use("toolu_empty", "read", raw("{}"));
         self.model("< empty call".into(), ModelEvent::Block { index: 0, block })
     }
 
     pub(crate) fn truncated_call(self) -> Self {
-        let block = Block::tool_use("toolu_cut", "write", &raw(r#"{"unparsed":"{\"content\":\"ab"}"#));
+        let block = Block::tool_use("toolu_cut", "write", ToolInput::Unparsed(r#"{"content":"ab"#.into()));
         self.model("< truncated call".into(), ModelEvent::Block { index: 0, block })
     }
 
@@ -496,7 +496,7 @@ impl Player {
             let mut edges: VecDeque<PhaseName> = effects.edges().iter().map(|(_, to)| *to).collect();
             for effect in effects {
                 if let Effect::Examine { call, tool_use, .. } = &effect {
-                    self.inputs.entry(*call).or_insert_with(|| tool_use.input.json().clone());
+                    self.inputs.entry(*call).or_insert_with(|| tool_use.input.json());
                     pending.push_back(examination(*call, tool_use));
                 }
                 self.note(effect, &mut edges, &mut words);

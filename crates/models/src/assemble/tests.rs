@@ -246,6 +246,7 @@ fn tool_input_is_kept_as_the_model_wrote_it() {
     check(&["", r#"{"z": 1,"#, r#" "a":"x"}"#], r#"{"z": 1, "a":"x"}"#);
     check(&[r#"{"a":"cut"#], r#"{"unparsed":"{\"a\":\"cut"}"#);
     check(&["[1]"], r#"{"unparsed":"[1]"}"#);
+    check(&[r#"{"unparsed":"x"}"#], r#"{"unparsed":"x"}"#);
     check(&[r#"{"a":"\ud83d"#, r#"\ude00 \ud800"}"#], r#"{"a":"\ud83d\ude00 \ufffd"}"#);
     check_block(
         r#"{"type":"tool_use","id":"t","name":"N","input":{"whole":true}}"#,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_protocol::ToolInput;
 
 use super::expand::{Expansion, Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
 use super::fault::ScriptFault;
@@ -56,8 +55,7 @@ impl Expansion<'_> {
         match &block.content {
             ScriptContent::Text(text) => whole["text"] = json!(text),
             ScriptContent::Tool { input, .. } => {
-                let unparsed = |_| serde_json::from_str(ToolInput::unparsed(input).get()).unwrap_or_default();
-                whole["input"] = serde_json::from_str(input).unwrap_or_else(unparsed);
+                whole["input"] = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
             }
             ScriptContent::Thinking { thinking, signature } => {
                 whole["thinking"] = json!(thinking);

@@ -128,7 +128,7 @@ fn blocks(entry: &LogEntry, exact: &Exact) -> Result<Vec<Block>, serde_json::Err
     }
     let block = |(index, json): (usize, &RawValue)| {
         let copy = exact.iter().find(|(place, _)| *place == index).map(|(_, json)| json.as_str());
-        Block::from_json(copy.unwrap_or(json.get())).map_err(serde_json::Error::custom)
+        Block::from_log(copy.unwrap_or(json.get())).map_err(serde_json::Error::custom)
     };
     serde_json::from_str::<Vec<&RawValue>>(content.get())?.into_iter().enumerate().map(block).collect()
 }

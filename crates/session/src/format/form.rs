@@ -320,7 +320,7 @@ impl FieldForm<Block> for PlainForm {
         let raw = <&RawValue>::deserialize(from)?;
         let json =
             if raw.get().starts_with('"') { text(raw).map_err(D::Error::custom)? } else { raw.get().into() };
-        Block::from_json(&json).map_err(D::Error::custom)
+        Block::from_log(&json).map_err(D::Error::custom)
     }
 }
 

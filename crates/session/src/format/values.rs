@@ -122,12 +122,11 @@ object!(ToolUse { id, name, input });
 
 impl FieldForm<ToolInput> for PlainForm {
     fn serialize<S: Serializer>(value: &ToolInput, to: S) -> Result<S::Ok, S::Error> {
-        <PlainForm as FieldForm<Arc<RawValue>>>::serialize(value.json(), to)
+        <PlainForm as FieldForm<Arc<RawValue>>>::serialize(&value.json(), to)
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ToolInput, D::Error> {
-        let json: Arc<RawValue> = PlainForm::deserialize(from)?;
-        Ok(json.into())
+        PlainForm::deserialize(from).map(ToolInput::from_log)
     }
 }
 

@@ -118,7 +118,7 @@ impl World {
             model: "m".into(),
             answered_by: "m".into(),
             index: 0,
-            block: Block::tool_use(&id, "Tool", &input),
+            block: Block::tool_use(&id, "Tool", input),
             usage: None,
             aborted: false,
         };

@@ -39,7 +39,7 @@ fn result(id: u64, asked_by: u64, tool_use_id: &str, text: &str) -> Record {
 
 pub(crate) fn session() -> Vec<Vec<Record>> {
     let raw = |json: &str| RawValue::from_string(json.into()).unwrap();
-    let call = |id: &str| Block::tool_use(id, "Read", &raw(r#"{"file_path":"/project/a"}"#));
+    let call = |id: &str| Block::tool_use(id, "Read", raw(r#"{"file_path":"/project/a"}"#));
     let prompt = Message::user(
         MessageId(1),
         Origin::Prompt,

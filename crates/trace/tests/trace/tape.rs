@@ -113,7 +113,7 @@ impl Tape {
         self.calls += 1;
         let call = CallId(self.calls);
         let input = RawValue::from_string(serde_json::json!({ "target": target }).to_string()).unwrap();
-        let block = self.block(Block::tool_use(&self.tool_use_id(call), name, &input));
+        let block = self.block(Block::tool_use(&self.tool_use_id(call), name, input));
         let facts =
             CallFacts { shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
         self.heard(Event::Examined { call, admission: Admission::Ready { tool: name.into(), facts } });

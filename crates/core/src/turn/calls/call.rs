@@ -6,8 +6,8 @@ use std::sync::Arc;
 use windlass_permission::{self as permission, PermissionCase};
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallIntent, CallKind, CallRuling, Denial, ForkId, HookId,
-    HookPermission, Interrupt, MessageId, Question, Record, Ruling, ToolInput, ToolOutput, ToolSpec, ToolUse,
-    Update, Verdict,
+    HookPermission, Interrupt, MessageId, Question, RawValue, Record, Ruling, ToolInput, ToolOutput,
+    ToolSpec, ToolUse, Update, Verdict,
 };
 
 use super::hooks::{OpenDecision, Review};
@@ -215,7 +215,10 @@ impl Call {
         PermissionCase {
             tool: &self.tool,
             profile: cx.config.profile(&self.tool),
-            input: self.tool_use.input.json(),
+            input: match &self.tool_use.input {
+                ToolInput::Parsed(json) => json,
+                ToolInput::Unparsed(_) => RawValue::NULL,
+            },
             facts,
             hook: self.permission.as_ref(),
             doubtful: carry.doubtful.contains(&self.input_hash()),
@@ -274,7 +277,7 @@ impl Call {
     }
 
     /// Another input goes through parsing and validation like the first.
-    pub(super) fn change_input(&mut self, input: Arc<windlass_protocol::RawValue>) {
+    pub(super) fn change_input(&mut self, input: Arc<RawValue>) {
         self.tool_use = ToolUse { input: input.into(), ..self.tool_use.clone() };
         self.stage = CallStage::Queued;
     }

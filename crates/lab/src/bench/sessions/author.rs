@@ -93,7 +93,7 @@ impl Author {
         let (call, id) = (CallId(self.call), format!("toolu_{}", self.call));
         let path = format!("/project/src/file-{}.rs", self.call);
         let input = to_raw_value(&json!({ "file_path": path }))?;
-        let asked = Block::tool_use(&id, "Read", &input);
+        let asked = Block::tool_use(&id, "Read", input);
         let asked_by = self.answered(asked.clone())?;
         let intended = CallIntent {
             call,

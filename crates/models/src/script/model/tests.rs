@@ -35,7 +35,7 @@ async fn outcome(model: &ScriptModel, request: Arc<ModelRequest>) -> String {
     for (index, event) in events.iter().enumerate() {
         match event {
             ModelEvent::Block { block, .. } => words.push(match block.as_tool_use() {
-                Some(tool) => format!("{}{}", tool.name, tool.input.get()),
+                Some(tool) => format!("{}{}", tool.name, tool.input.json()),
                 None => block.as_text().map_or_else(|| block.json().to_owned(), str::to_owned),
             }),
             ModelEvent::Ended { stop, .. } => words.push(format!("= {}", stop.name())),
@@ -285,6 +285,8 @@ async fn an_answer_that_is_asked_for_whole() {
     );
     assert!(began.elapsed() >= Duration::from_millis(105), "{:?}", began.elapsed());
     let broken = |fault: &str| format!(r#"{{"blocks":[{{"text":"a"}}],"fault":{fault}}}"#);
+    let cut = r#"{"blocks":[{"tool":"Read","input_json":"{\"fi"}]}"#;
+    assert_eq!(whole(cut).await, r#"Read{"unparsed":"{\"fi"} = tool_use"#);
     assert_eq!(whole(&broken(r#"{"cut":{"after_events":1}}"#)).await, "= Cut");
     assert_eq!(whole(&broken(r#"{"stall":{}}"#)).await, "= Stalled");
     assert_eq!(whole(&broken(r#"{"malformed":{}}"#)).await, "= Malformed");
