@@ -34,12 +34,11 @@ pub use settings::{
     ShellSettings,
 };
 pub use settings_files::{
-    AutoMode, ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent,
-    PermissionSettings, ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxPath,
-    SandboxSettings, SavedChange, SettingOrigin, SettingSources, SettingsFiles, SettingsLevel,
-    SettingsPlaces, SettingsProblem, Severity, ShownValue, SourcedValue, TrustAnswer, TrustGrant,
-    TrustRequest, TrustState, TrustStore, TrustedProject, setting_names, settings_list, settings_page,
-    settings_schema, show, update_settings,
+    ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent, PermissionSettings,
+    ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxPath, SandboxSettings, SavedChange,
+    SettingOrigin, SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity,
+    ShownValue, SourcedValue, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore, TrustedProject,
+    setting_names, settings_list, settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{VARIABLES, Variable, VariableArea};

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use windlass_permission::{
-    Anchors, Answerer, Classifier, PermissionMode, Permissions, RuleError, RuleSource, Rules,
-};
+use windlass_permission::{Anchors, Answerer, PermissionMode, Permissions, RuleError, RuleSource, Rules};
 use windlass_protocol::Behaviour;
 
 use crate::flags::{Flags, split_rules};
 use crate::{
-    AutoMode, ConfigError, FileSettings, ProcessContext, SettingOrigin, Settings, SettingsLevel, SourcedValue,
+    ConfigError, FileSettings, ProcessContext, SettingOrigin, Settings, SettingsLevel, SourcedValue,
 };
 
 /// The permissions, the working directories that files add, and what the user should know about both.
@@ -59,7 +57,7 @@ pub(crate) fn permissions(
         may_bypass: mode == PermissionMode::BypassPermissions,
         is_bypass_refused: check_mode(PermissionMode::BypassPermissions, "", settings, files, place).is_err(),
         may_classify: files.permissions.auto_disabled.is_none(),
-        classifier: classifier(files),
+        classifier: files.auto_mode.clone(),
         managed_only: files.permissions.managed_only.is_some(),
         sandbox: None,
     };
@@ -135,11 +133,6 @@ fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf>
         }
     }
     found
-}
-
-fn classifier(files: &FileSettings) -> Classifier {
-    let AutoMode { environment, allow, soft_deny, hard_deny } = files.auto_mode.clone();
-    Classifier { environment, allow, soft_deny, hard_deny }
 }
 
 /// The mode, and what chose it.

@@ -1,5 +1,7 @@
 //! The settings of who may do what: the mode, the rules, who answers, and how commands are confined.
 
+use serde::{Deserialize, Serialize};
+
 use crate::rules::{Anchors, CommandPattern, Rules};
 
 /// Who may do what.
@@ -38,8 +40,9 @@ pub struct SandboxPermissions {
     pub excluded: Vec<CommandPattern>,
 }
 
-/// What the user wants the judge of the mode `auto` to know.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the user wants the judge of the mode `auto` to know. `$defaults` in a list stands for what is built in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Classifier {
     /// About the surroundings: which hosts, repositories and services are the user's own.
     pub environment: Vec<String>,

@@ -5,8 +5,8 @@ mod sandbox;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_permission::Classifier;
 use windlass_protocol::Secret;
 
 use super::SettingSources;
@@ -43,7 +43,7 @@ pub struct FileSettings {
     /// Patterns of memory files that are not read.
     pub memory_excludes: Vec<String>,
     /// What the model that judges commands is told.
-    pub auto_mode: AutoMode,
+    pub auto_mode: Classifier,
 }
 
 /// Who may do what.
@@ -78,20 +78,6 @@ pub struct HookGroup {
     pub origin: SettingOrigin,
 }
 
-/// What the model that judges commands is told. `$defaults` in a list stands for what is built in.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct AutoMode {
-    /// What it should know.
-    pub environment: Vec<String>,
-    /// What it may let pass.
-    pub allow: Vec<String>,
-    /// What it should stop unless the user asked for it.
-    pub soft_deny: Vec<String>,
-    /// What it must stop.
-    pub hard_deny: Vec<String>,
-}
-
 /// Makes types of a tree that was checked against the table.
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
@@ -108,7 +94,7 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         sandbox: sandbox::settings(&values),
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
-        auto_mode: AutoMode {
+        auto_mode: Classifier {
             environment: values.plain_texts("autoMode.environment"),
             allow: values.plain_texts("autoMode.allow"),
             soft_deny: values.plain_texts("autoMode.soft_deny"),

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use windlass_permission::Classifier;
 
 use super::SettingSources;
-use super::file_settings::{AutoMode, FileSettings, PermissionSettings};
+use super::file_settings::{FileSettings, PermissionSettings};
 use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 
 /// The settings that decide about calls and models. Those that a variable can say too are among the variables of a run; see
@@ -30,7 +31,7 @@ pub struct RecordedSettings {
     #[serde(skip_serializing_if = "is_default")]
     managed_only: bool,
     #[serde(skip_serializing_if = "is_default")]
-    auto_mode: AutoMode,
+    auto_mode: Classifier,
     #[serde(skip_serializing_if = "is_default")]
     fallback_models: Vec<String>,
     #[serde(skip_serializing_if = "is_default")]
