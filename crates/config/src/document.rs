@@ -5,19 +5,15 @@ use std::fmt::Write as _;
 use crate::variables::{VARIABLES, VariableArea};
 
 /// The page as Markdown.
-#[must_use]
 pub fn environment_page() -> String {
     let mut page = String::from(
         "# Environment variables\n\n\
          Windlass reads them once, at the start. An empty variable counts as unset; an invalid value is an error.\n\
          This page is made from the table in `crates/config/src/variables.rs`; a test compares the two.\n",
     );
-    for area in VariableArea::ALL {
-        let _ = write!(
-            page,
-            "\n## {}\n\n| Variable | Value | Default | Meaning |\n|---|---|---|---|\n",
-            area.title()
-        );
+    for (area, heading) in VariableArea::HEADINGS {
+        let _ =
+            write!(page, "\n## {heading}\n\n| Variable | Value | Default | Meaning |\n|---|---|---|---|\n");
         for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
             let _ = writeln!(
                 page,

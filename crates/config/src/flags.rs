@@ -54,18 +54,16 @@ pub enum PromptText {
 
 /// Splits a list of rules on commas and blanks outside parentheses.
 pub(crate) fn split_rules(tokens: &[String]) -> impl Iterator<Item = &str> {
-    tokens.iter().flat_map(|token| split_outside_parentheses(token))
-}
-
-fn split_outside_parentheses(token: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_u32;
-    let pieces = token.split(move |c: char| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && (c == ',' || c.is_whitespace())
+    let pieces = tokens.iter().flat_map(|token| {
+        let mut depth = 0_u32;
+        token.split(move |c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && (c == ',' || c.is_whitespace())
+        })
     });
     pieces.filter(|piece| !piece.is_empty())
 }

@@ -19,7 +19,6 @@ pub struct Home {
 
 impl Home {
     /// Follows from the environment and from where the user's own home is.
-    #[must_use]
     pub fn new(settings: &HomeSettings, place: &ProcessContext) -> Self {
         let absolute = |path: &PathBuf| place.cwd.join(path);
         let of_user = |name: &str| place.home.as_ref().map(|home| home.join(name));
@@ -37,7 +36,6 @@ impl Home {
     }
 
     /// The directory, if there is one.
-    #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }

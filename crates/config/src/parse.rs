@@ -1,10 +1,8 @@
 //! Reading the values of variables. What cannot be read is `None`; the table says what could.
 
-use std::path::PathBuf;
+use windlass_protocol::Secret;
 
 use crate::settings::LogSync;
-
-use windlass_protocol::Secret;
 
 /// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
 pub(crate) fn switch(value: &str) -> Option<bool> {
@@ -30,11 +28,6 @@ pub(crate) fn number<N: std::str::FromStr + PartialOrd + Copy>(value: &str, leas
     value.trim().parse().ok().filter(|number| *number >= least && *number <= most)
 }
 
-/// A path, as it is.
-pub(crate) fn path(value: &str) -> PathBuf {
-    PathBuf::from(value)
-}
-
 /// Names separated by commas.
 pub(crate) fn list(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -42,20 +35,17 @@ pub(crate) fn list(value: &str) -> Vec<String> {
 
 /// Headers, one `Name: value` per line.
 pub(crate) fn headers(value: &str) -> Option<Vec<(String, Secret)>> {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
     lines
         .map(|line| {
             let (name, value) = line.split_once(':')?;
             let (name, value) = (name.trim(), value.trim());
-            let is_name = !name.is_empty() && name.bytes().all(is_header_name_byte);
+            let is_name = !name.is_empty() && name.bytes().all(is_name_byte);
             let is_value = value.bytes().all(|byte| byte >= b' ' && byte != 0x7f);
             (is_name && is_value).then(|| (name.to_owned(), Secret::new(value.to_owned())))
         })
         .collect()
-}
-
-fn is_header_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// A key or token as it can stand in a header.

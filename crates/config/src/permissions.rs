@@ -172,22 +172,16 @@ fn check_mode(
     files: &FileSettings,
     place: &ProcessContext,
 ) -> Result<(), ConfigError> {
-    let permissions = &files.permissions;
-    match mode {
-        PermissionMode::BypassPermissions => {
-            if let Some(origin) = &permissions.bypass_disabled {
-                return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
-            }
-            if place.is_root && !settings.in_sandbox {
-                return Err(ConfigError::BypassAsRoot { flag: named_by.to_owned() });
-            }
-        }
-        PermissionMode::Auto => {
-            if let Some(origin) = &permissions.auto_disabled {
-                return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
-            }
-        }
-        _ => (),
+    let disabled = match mode {
+        PermissionMode::BypassPermissions => files.permissions.bypass_disabled.as_ref(),
+        PermissionMode::Auto => files.permissions.auto_disabled.as_ref(),
+        _ => None,
+    };
+    if let Some(origin) = disabled {
+        return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
+    }
+    if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
+        return Err(ConfigError::BypassAsRoot { flag: named_by.to_owned() });
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ const TELLING: &[&str] = &["authorization", "key", "token", "secret", "password"
 
 impl ApiSettings {
     /// The secrets that are sent to the provider: whatever prints or keeps text hides these first.
-    #[must_use]
     pub fn secrets(&self) -> Vec<&str> {
         let keys = [&self.key, &self.token].into_iter().flatten().map(windlass_protocol::Secret::reveal);
         let headers = self.headers.iter().filter(|(name, _)| is_telling(name));

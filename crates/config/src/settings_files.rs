@@ -31,7 +31,6 @@ mod visible_text;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +51,6 @@ pub use trust::{
 };
 
 use check::CheckedFile;
-use origin::SettingsSource;
 use tree::SettingsTree;
 
 /// A file that `--settings` names may be larger than others.
@@ -101,7 +99,7 @@ pub struct SettingsFiles {
     places: SettingsPlaces,
     sources: SettingSources,
     /// The weakest first.
-    files: Vec<(SettingsSource, SettingsTree)>,
+    files: Vec<(SettingOrigin, SettingsTree)>,
     /// What each of them says, in the same order.
     texts: Vec<String>,
     problems: Vec<SettingsProblem>,
@@ -111,7 +109,6 @@ pub struct SettingsFiles {
 
 impl SettingsFiles {
     /// Reads every file that counts. `flags` is what each `--settings` says, the weakest first: a path or JSON.
-    #[must_use]
     pub fn read(places: SettingsPlaces, sources: SettingSources, flags: &[impl AsRef<str>]) -> Self {
         let (files, texts) = (Vec::new(), Vec::new());
         let mut files = Self { places, sources, files, texts, problems: Vec::new(), lost_hooks: Vec::new() };
@@ -132,7 +129,6 @@ impl SettingsFiles {
     }
 
     /// What is wrong with the files.
-    #[must_use]
     pub fn problems(&self) -> &[SettingsProblem] {
         &self.problems
     }
@@ -143,13 +139,11 @@ impl SettingsFiles {
     }
 
     /// Whether the project's files count.
-    #[must_use]
     pub fn reads_project(&self) -> bool {
         self.sources.project
     }
 
     /// Where the files were looked for.
-    #[must_use]
     pub fn places(&self) -> &SettingsPlaces {
         &self.places
     }
@@ -203,55 +197,34 @@ impl SettingsFiles {
     fn read_flag(&mut self, flag: &str) {
         let start = self.places.start.clone();
         if flag.trim_start().starts_with('{') {
-            let source = SettingsSource {
-                level: SettingsLevel::Flags,
-                file: None,
-                anchor: start.as_path().into(),
-                foreign: false,
-            };
-            self.add(flag.to_owned(), source);
+            self.add(flag.to_owned(), SettingOrigin::whole(SettingsLevel::Flags, None, start, false));
             return;
         }
         let file = start.join(flag);
-        match read::read(&file, FLAG_BYTES_MAX) {
-            Ok(Some(text)) => {
-                let anchor = file.parent().unwrap_or(&start).into();
-                let source = SettingsSource {
-                    level: SettingsLevel::Flags,
-                    file: Some(file.as_path().into()),
-                    anchor,
-                    foreign: false,
-                };
-                self.add(text, source);
-            }
-            Ok(None) => {
-                let advice = "Give --settings the path of a file that exists, or JSON in braces.";
-                let what = "it does not exist".into();
-                self.problems.push(SettingsProblem::with_file(&file, Severity::Fatal, what, advice));
-            }
-            Err(problem) => self.unusable(&file, problem),
+        if !self.read_file(&file, SettingsLevel::Flags, || file.parent().unwrap_or(&start).to_owned()) {
+            let advice = "Give --settings the path of a file that exists, or JSON in braces.";
+            let what = "it does not exist".into();
+            self.problems.push(SettingsProblem::with_file(&file, Severity::Fatal, what, advice));
         }
     }
 
-    /// `anchor` says what its relative paths start from; most files are not there, and then nobody asks.
-    fn read_file(&mut self, file: &Path, level: SettingsLevel, anchor: impl FnOnce() -> PathBuf) {
-        match read::read(file, read::BYTES_MAX) {
-            Ok(None) => {}
+    /// Says whether there is such a file. `anchor` is what its relative paths start from; most files are not there, and then
+    /// nobody asks.
+    fn read_file(&mut self, file: &Path, level: SettingsLevel, anchor: impl FnOnce() -> PathBuf) -> bool {
+        let bytes_max = if level == SettingsLevel::Flags { FLAG_BYTES_MAX } else { read::BYTES_MAX };
+        match read::read(file, bytes_max) {
+            Ok(None) => return false,
             Ok(Some(text)) => {
-                let foreign = match level {
-                    SettingsLevel::Project => true,
-                    SettingsLevel::Local => self.places.is_foreign(file),
-                    SettingsLevel::User | SettingsLevel::Flags | SettingsLevel::Managed => false,
-                };
-                let source =
-                    SettingsSource { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
-                self.add(text, source);
+                let foreign = level == SettingsLevel::Project
+                    || (level == SettingsLevel::Local && self.places.is_foreign(file));
+                self.add(text, SettingOrigin::whole(level, Some(file.into()), anchor(), foreign));
             }
             Err(problem) => self.unusable(file, problem),
         }
+        true
     }
 
-    fn add(&mut self, text: String, source: SettingsSource) {
+    fn add(&mut self, text: String, source: SettingOrigin) {
         match json::parse(&text) {
             Ok(node) => {
                 let CheckedFile { mut tree, problems, lost_hooks } = check::check(&node, &source);
@@ -262,7 +235,7 @@ impl SettingsFiles {
                 self.texts.push(text);
             }
             Err(broken) => {
-                let origin = source.origin(broken.at);
+                let origin = source.at(broken.at);
                 self.problems.push(SettingsProblem::at(&origin, Severity::Fatal, broken.what, broken.advice));
             }
         }

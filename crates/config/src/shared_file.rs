@@ -65,7 +65,6 @@ pub enum SharedFileError {
 
 impl SharedFile {
     /// The file at a path. It need not exist.
-    #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), leaves_lock: true }
     }
@@ -77,7 +76,6 @@ impl SharedFile {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

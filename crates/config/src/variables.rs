@@ -7,7 +7,7 @@ use windlass_core::{CompactionPolicy, EarlyStart};
 use windlass_protocol::Effort;
 
 use crate::Settings;
-use crate::parse::{headers, list, number, path, secret, switch, sync};
+use crate::parse::{headers, list, number, secret, switch, sync};
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,34 +33,18 @@ pub enum VariableArea {
 }
 
 impl VariableArea {
-    /// Every area, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
-        Self::Provider,
-        Self::Model,
-        Self::Run,
-        Self::Retry,
-        Self::Context,
-        Self::Memory,
-        Self::Sessions,
-        Self::Commands,
-        Self::Files,
+    /// Every area and its heading, in the order of the documentation.
+    pub const HEADINGS: [(Self, &str); 9] = [
+        (Self::Provider, "Reaching the provider"),
+        (Self::Model, "Choosing the model"),
+        (Self::Run, "Limits of a run"),
+        (Self::Retry, "Sending a request again"),
+        (Self::Context, "Keeping the context small"),
+        (Self::Memory, "Memory files"),
+        (Self::Sessions, "Keeping sessions"),
+        (Self::Commands, "Running commands"),
+        (Self::Files, "Reading and finding files"),
     ];
-
-    /// The heading in the documentation.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Provider => "Reaching the provider",
-            Self::Model => "Choosing the model",
-            Self::Run => "Limits of a run",
-            Self::Retry => "Sending a request again",
-            Self::Context => "Keeping the context small",
-            Self::Memory => "Memory files",
-            Self::Sessions => "Keeping sessions",
-            Self::Commands => "Running commands",
-            Self::Files => "Reading and finding files",
-        }
-    }
 }
 
 /// One environment variable.
@@ -143,13 +127,13 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.api.betas = list(text)),
     row!(Provider "CLAUDE_CODE_CLIENT_CERT", PEM, "none",
         "The certificate shown to the server; needs `CLAUDE_CODE_CLIENT_KEY`.",
-        |settings, text| settings.api.client_certificate = Some(path(text))),
+        |settings, text| settings.api.client_certificate = Some(text.into())),
     row!(Provider "CLAUDE_CODE_CLIENT_KEY", PEM, "none",
         "The private key of that certificate.",
-        |settings, text| settings.api.client_key = Some(path(text))),
+        |settings, text| settings.api.client_key = Some(text.into())),
     row!(Provider "NODE_EXTRA_CA_CERTS", PEM, "none",
         "Additional certificate authorities to trust.",
-        |settings, text| settings.api.extra_authorities = Some(path(text))),
+        |settings, text| settings.api.extra_authorities = Some(text.into())),
     row!(Provider "CLAUDE_STREAM_IDLE_TIMEOUT_MS",
         "a whole number of milliseconds; 0 turns it off", "90 s without a byte, 300 s without an event",
         "How long a response may be silent before the request is sent again. Sets both limits.",
@@ -192,7 +176,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.models.thinking_tokens = Some(number(text, 0, u32::MAX)?)),
     row!(Model "WINDLASS_SCRIPT", "the path of a script", "none",
         "A script of model responses, in the format of `docs/script-format.md`. Needs no API key.",
-        |settings, text| settings.models.script = Some(path(text))),
+        |settings, text| settings.models.script = Some(text.into())),
     row!(Run "CLAUDE_CODE_MAX_OUTPUT_TOKENS", TOKENS_FROM_1, "`WINDLASS_OUTPUT_TOKENS_FIRST`",
         "The limit on output tokens of one response; never more than the model allows. It is not raised \
          automatically.",
@@ -255,7 +239,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.run.early_start = early_start(text)?),
     row!(Run "WINDLASS_SCRIPTED_HOOKS", "the path of a JSON file", "none",
         "Scripted answers of hooks, for trying out what hooks can do. See below.",
-        |settings, text| settings.scripted_hooks = Some(path(text))),
+        |settings, text| settings.scripted_hooks = Some(text.into())),
     row!(Run "IS_SANDBOX", ON_OFF, "off",
         "The process already runs in a sandbox, so the root user may use `bypassPermissions`.",
         |settings, text| settings.in_sandbox = switch(text)?),
@@ -374,11 +358,11 @@ pub static VARIABLES: &[Variable] = &[
     row!(Sessions "WINDLASS_HOME", DIRECTORY, "`CLAUDE_CONFIG_DIR`, else `~/.windlass`",
         "The directory for sessions, unless an Agent SDK started the process. A `CLAUDE.md` there is a \
          memory file for every project.",
-        |settings, text| settings.home.own = Some(path(text))),
+        |settings, text| settings.home.own = Some(text.into())),
     row!(Sessions "CLAUDE_CONFIG_DIR", DIRECTORY, "`~/.claude`, which is only read",
         "The directory that Agent SDKs read: sessions they start are kept there, and all others too if `WINDLASS_HOME` is \
          not set. A `CLAUDE.md` there is a memory file for every project.",
-        |settings, text| settings.home.shared = Some(path(text))),
+        |settings, text| settings.home.shared = Some(text.into())),
     row!(Sessions "WINDLASS_SYNC", "always, turn or never", "`turn`",
         "When the session log is synced to the disk: after every record, around everything that does \
          more than read and at the end of a run, or never. Everything shown survives the end of the \
@@ -408,7 +392,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.shell.keep_directory = switch(text)?),
     row!(Commands "CLAUDE_ENV_FILE", "the path of a shell script", "none",
         "A script to source before each command, if it exists.",
-        |settings, text| settings.shell.environment_file = Some(path(text))),
+        |settings, text| settings.shell.environment_file = Some(text.into())),
     row!(Commands "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", ON_OFF, "off",
         "No command runs in the background; one that reaches its timeout is stopped.",
         |settings, text| settings.shell.background = !switch(text)?),

@@ -44,7 +44,6 @@ pub struct CallbackInput {
 }
 
 /// A callback and what decides whether it is asked.
-#[must_use]
 pub struct CallbackHook {
     /// The event it is asked about.
     pub event: HookEvent,

@@ -75,7 +75,6 @@ pub struct HookHost {
 
 impl HookHost {
     /// Hooks of a project, with the environment of this process.
-    #[must_use]
     pub fn new(project: PathBuf) -> Self {
         Self {
             project,
@@ -120,7 +119,6 @@ struct Inner {
 
 impl SettingsHooks {
     /// The runner of these handlers.
-    #[must_use]
     pub fn new(set: HookSet, host: HookHost) -> Self {
         let identity = SessionIdentity { home: host.home.clone(), ..SessionIdentity::default() };
         let inner = Inner {

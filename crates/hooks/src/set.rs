@@ -45,13 +45,11 @@ pub enum SourceKind {
 
 impl HookSource {
     /// A settings file.
-    #[must_use]
     pub fn settings(origin: &str) -> Self {
         Self { origin: origin.into(), kind: SourceKind::Settings }
     }
 
     /// A settings file that an administrator manages.
-    #[must_use]
     pub fn managed(origin: &str) -> Self {
         Self { origin: origin.into(), kind: SourceKind::Managed }
     }
@@ -85,19 +83,16 @@ impl HookSet {
     }
 
     /// Whether there is none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.handlers.is_empty()
     }
 
     /// How many there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.handlers.len()
     }
 
     /// The events there are handlers for.
-    #[must_use]
     pub fn events(&self) -> BTreeSet<HookEvent> {
         self.handlers.iter().map(|handler| handler.event).collect()
     }

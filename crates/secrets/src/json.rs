@@ -26,7 +26,6 @@ impl Redactor {
     ///     r#"{"a key we know":["[redacted: known secret]",1.0],"signature":"a key we know"}"#
     /// );
     /// ```
-    #[must_use]
     pub fn redact_json<'a>(&self, json: &'a str) -> Cow<'a, str> {
         let Ok(mut value) = serde_json::from_str(json) else { return self.redact(json) };
         if self.redact_value(&mut value) { Cow::Owned(value.to_string()) } else { Cow::Borrowed(json) }

@@ -20,7 +20,6 @@ impl Redactor {
     /// let redactor = Redactor::new(["correct horse battery"]);
     /// assert_eq!(redactor.redact_line("password: correct horse"), "password: [redacted: known secret]");
     /// ```
-    #[must_use]
     pub fn redact_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
         self.redact_with(line, |line| {
             let known = self.known.unfinished(line).map(|start| (start, SecretKind::Known));

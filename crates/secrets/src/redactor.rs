@@ -31,13 +31,11 @@ pub struct Redactor {
 impl Redactor {
     /// Hides these values, and everything that has the shape of a secret. Values of less than 8 bytes are too common to be
     /// hidden and do not count.
-    #[must_use]
     pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
         Self { known: KnownValues::new(known) }
     }
 
     /// The text without its secrets. What has none is given back as it is.
-    #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.redact_with(text, |_| Vec::new())
     }

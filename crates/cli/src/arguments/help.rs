@@ -122,8 +122,8 @@ fn environment() -> String {
         "Windlass reads environment variables once, at the start. An empty one counts as unset; an invalid value \
          is an error.\n",
     );
-    for area in VariableArea::ALL {
-        let _ = write!(text, "\n{}:\n", area.title());
+    for (area, heading) in VariableArea::HEADINGS {
+        let _ = write!(text, "\n{heading}:\n");
         for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
             let _ = write!(
                 text,

@@ -6,23 +6,13 @@ pub(super) fn without_comments(text: &str) -> String {
     let mut fence = Fence::default();
     let mut in_comment = false;
     for line in text.split_inclusive('\n') {
-        if in_comment {
-            let Some((_, rest)) = line.split_once("-->") else { continue };
-            in_comment = false;
-            if !rest.trim().is_empty() {
-                kept.push_str(rest);
-            }
-            continue;
-        }
-        if fence.passes(line) || !line.trim_start().starts_with("<!--") {
+        if !in_comment && (fence.passes(line) || !line.trim_start().starts_with("<!--")) {
             kept.push_str(line);
             continue;
         }
-        match line.split_once("-->") {
-            None => in_comment = true,
-            Some((_, rest)) if rest.trim().is_empty() => {}
-            Some((_, rest)) => kept.push_str(rest),
-        }
+        let behind = line.split_once("-->").map(|(_, rest)| rest);
+        in_comment = behind.is_none();
+        kept.push_str(behind.filter(|rest| !rest.trim().is_empty()).unwrap_or_default());
     }
     kept
 }
@@ -54,17 +44,12 @@ impl Fence {
         let line = line.trim_start();
         let mark = ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark));
         match (self.mark, mark) {
-            (None, None) => false,
-            (None, Some(_)) => {
-                self.mark = mark;
-                true
-            }
-            (Some(open), Some(close)) if open == close => {
-                self.mark = None;
-                true
-            }
-            (Some(_), _) => true,
+            (None, None) => return false,
+            (None, Some(_)) => self.mark = mark,
+            (Some(open), Some(close)) if open == close => self.mark = None,
+            (Some(_), _) => {}
         }
+        true
     }
 }
 

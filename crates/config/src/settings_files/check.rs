@@ -7,7 +7,7 @@ use windlass_protocol::blocks_on_failure;
 use super::json::{JsonContent, JsonNode, Member, TextPosition};
 use super::keys::{self, KEYS, ValueType};
 use super::nearest::{may_protect, meant};
-use super::origin::SettingsSource;
+use super::origin::SettingOrigin;
 use super::problem::{SettingsProblem, Severity};
 use super::tree::{Leaf, SettingsList, SettingsTree};
 use super::visible_text::short;
@@ -31,7 +31,7 @@ pub(crate) struct CheckedFile {
 }
 
 /// Reads the settings of one file.
-pub(crate) fn check(node: &JsonNode, source: &SettingsSource) -> CheckedFile {
+pub(crate) fn check(node: &JsonNode, source: &SettingOrigin) -> CheckedFile {
     let mut checker = Checker { source, problems: Vec::new(), lost_hooks: Vec::new(), untold: 0 };
     let tree = match &node.content {
         JsonContent::Object(members) => checker.group(members, ""),
@@ -43,14 +43,14 @@ pub(crate) fn check(node: &JsonNode, source: &SettingsSource) -> CheckedFile {
     };
     if checker.untold > 0 {
         let what = format!("{} more values are left out", checker.untold);
-        let (origin, advice) = (source.origin(node.at), "Correct the others first.");
+        let (origin, advice) = (source.at(node.at), "Correct the others first.");
         checker.problems.push(SettingsProblem::at(&origin, Severity::Warning, what, advice));
     }
     CheckedFile { tree, problems: checker.problems, lost_hooks: checker.lost_hooks }
 }
 
 struct Checker<'a> {
-    source: &'a SettingsSource,
+    source: &'a SettingOrigin,
     problems: Vec<SettingsProblem>,
     lost_hooks: Vec<SettingsProblem>,
     untold: usize,
@@ -72,7 +72,7 @@ impl Checker<'_> {
             self.untold += 1;
             return;
         }
-        self.problems.push(SettingsProblem::at(&self.source.origin(at), severity, what, advice));
+        self.problems.push(SettingsProblem::at(&self.source.at(at), severity, what, advice));
     }
 
     /// The members of an object whose names are keys.
@@ -145,7 +145,7 @@ impl Checker<'_> {
                     let path = format!("{}[{position}]", wanted.path);
                     self.leaf(item, Expectation { path: &path, kind, ..wanted })
                 });
-                let mut list = SettingsList { items: items.collect(), origin: self.source.origin(node.at) };
+                let mut list = SettingsList { items: items.collect(), origin: self.source.at(node.at) };
                 list.without_doubles(keys::find(wanted.path).is_some_and(|key| key.anchored));
                 Some(SettingsTree::List(list))
             }
@@ -193,7 +193,7 @@ impl Checker<'_> {
                 let what = format!("`{}` is there twice in `{}`", short(name), short(wanted.path));
                 self.tell(at, Severity::Warning, what, "Only the last holds. Remove one.");
             }
-            return Some(Leaf { value, origin: self.source.origin(node.at) });
+            return Some(Leaf { value, origin: self.source.at(node.at) });
         }
         self.wrong(node, wanted);
         None
@@ -221,7 +221,7 @@ impl Checker<'_> {
             self.refuse(node.at, wanted, what);
             return None;
         }
-        Some(Leaf { value: node.to_value(), origin: self.source.origin(node.at) })
+        Some(Leaf { value: node.to_value(), origin: self.source.at(node.at) })
     }
 
     fn wrong(&mut self, node: &JsonNode, wanted: Expectation<'_>) {
@@ -248,7 +248,7 @@ impl Checker<'_> {
     /// Hooks that stand where nobody looks for them.
     fn lost_hooks(&mut self, node: &JsonNode, what: String) {
         if blocks_on_failure(&node.to_value()) {
-            let origin = self.source.origin(node.at);
+            let origin = self.source.at(node.at);
             self.lost_hooks.push(SettingsProblem::at(&origin, Severity::Fatal, what, HOOKS_STOP));
         } else {
             self.tell(node.at, Severity::Warning, what, HOOKS_LEFT_OUT);

@@ -1,18 +1,17 @@
 //! What all files say together.
 
-use std::fmt;
-
 use serde_json::Value;
 
 use super::SettingsFiles;
 use super::file_settings::{self, FileSettings};
 use super::keys::{KEYS, ValueType};
-use super::origin::{SettingsLevel, SettingsSource, SourcedValue};
+use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
+use super::parts::ProjectParts;
 use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
 
 /// What holds, and what was left out.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct EffectiveSettings {
     /// The settings.
     pub settings: FileSettings,
@@ -25,32 +24,18 @@ pub struct EffectiveSettings {
     pub(crate) tree: SettingsTree,
 }
 
-/// The tree may hold secrets.
-impl fmt::Debug for EffectiveSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EffectiveSettings")
-            .field("settings", &self.settings)
-            .field("problems", &self.problems)
-            .field("unsupported", &self.unsupported)
-            .field("skipped", &self.skipped)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A project can turn this on and not off.
 const SANDBOX: &str = "sandbox.enabled";
 const HOOKS_OFF: &str = "disableAllHooks";
 
 impl EffectiveSettings {
     /// Why nothing may start, if so.
-    #[must_use]
     pub fn fatal(&self) -> Option<&SettingsProblem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Fatal)
     }
 
     /// What holds under a full name, such as `statusLine` or `worktree.sparsePaths`, and where its first value stands: for what has no
     /// type of its own here.
-    #[must_use]
     pub fn value(&self, path: &str) -> Option<SourcedValue<Value>> {
         let tree = self.tree.get(path)?;
         Some(SourcedValue { value: tree.to_value(), origin: tree.origin()?.clone() })
@@ -59,7 +44,6 @@ impl EffectiveSettings {
 
 impl SettingsFiles {
     /// Makes one set of settings of all files. Without trust, what came with the project and would act is left out.
-    #[must_use]
     pub fn effective(&self, trusted: bool) -> EffectiveSettings {
         let locks = closed_locks(&self.files);
         let mut problems = self.problems.clone();
@@ -90,18 +74,17 @@ impl SettingsFiles {
         problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
+        let parts = if trusted { ProjectParts::default() } else { self.parts() };
         let settings = file_settings::settings(&tree, &places.start, places.home.as_deref());
         EffectiveSettings {
             settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
             unsupported,
-            skipped: if trusted { Vec::new() } else { self.skipped() },
+            skipped: parts.list().iter().map(|part| part.content.to_string()).collect(),
             tree,
         }
     }
-}
 
-impl SettingsFiles {
     /// Hooks that nothing may start without, and that cannot be found. Where they would not count anyway, they are only told.
     fn lost_hooks<'a>(
         &'a self,
@@ -130,10 +113,6 @@ impl SettingsFiles {
         (self.sources.project && file.symlink_metadata().is_ok())
             .then(|| SettingsProblem::with_file(&file, Severity::Ignored, what.into(), ""))
     }
-
-    fn skipped(&self) -> Vec<String> {
-        self.parts().list().iter().map(|part| part.content.to_string()).collect()
-    }
 }
 
 /// Leaves out what waits for trust. What does nothing yet is left out in any case, since nobody agreed to it, and is given back.
@@ -159,7 +138,7 @@ const LOCKS: [Lock; 4] = [
 ];
 
 /// The locks that the administrator closed.
-fn closed_locks(files: &[(SettingsSource, SettingsTree)]) -> Vec<Lock> {
+fn closed_locks(files: &[(SettingOrigin, SettingsTree)]) -> Vec<Lock> {
     let mut managed = SettingsTree::default();
     for (_, file) in files.iter().filter(|(source, _)| source.level == SettingsLevel::Managed) {
         managed.put(file.clone(), "");
@@ -172,7 +151,7 @@ fn closed_locks(files: &[(SettingsSource, SettingsTree)]) -> Vec<Lock> {
 fn apply_locks(
     locks: &[Lock],
     file: &mut SettingsTree,
-    source: &SettingsSource,
+    source: &SettingOrigin,
     problems: &mut Vec<SettingsProblem>,
 ) {
     for (lock, path) in locks {

@@ -56,7 +56,6 @@ pub(super) fn stand_ins(tree: &SettingsTree) -> BTreeMap<&'static str, String> {
 impl FileSettings {
     /// The environment of a run and its commands: the shell's, and over it the variables of the files. An empty one in a file
     /// takes the shell's away.
-    #[must_use]
     pub fn environment(&self, shell: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
         let mut environment: Environment = shell.into_iter().collect();
         for (name, value) in &self.env {
@@ -79,7 +78,6 @@ impl FileSettings {
     }
 
     /// The variables that shape a run and are no secrets, with what settings say in their place.
-    #[must_use]
     pub fn plain_variables(&self, environment: &Environment) -> BTreeMap<String, String> {
         let filled = self.filled(environment);
         let plain = VARIABLES.iter().filter(|variable| !variable.secret);
@@ -104,7 +102,6 @@ impl FileSettings {
     }
 
     /// Whether a model, by its id, may be chosen. A list names ids and families; a family stands for every model of it.
-    #[must_use]
     pub fn allows_model(&self, name: &str) -> bool {
         const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
         let Some(available) = &self.available_models else { return true };

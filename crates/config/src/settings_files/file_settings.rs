@@ -111,18 +111,12 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         ask: values.texts("permissions.ask"),
         deny: values.texts("permissions.deny"),
         directories: directories
-            .map(|SourcedValue { value, origin }| SourcedValue {
-                value: values.path(&value, values.start),
-                origin,
-            })
+            .filter_map(|named| named.read(|path| Some(values.path(path, values.start))))
             .collect(),
         mode: values.text("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
         auto_disabled: stated("permissions.disableAutoMode").or_else(|| stated("disableAutoMode")),
-        managed_only: values
-            .switch("allowManagedPermissionRulesOnly")
-            .filter(|switch| switch.value)
-            .map(|switch| switch.origin),
+        managed_only: values.who_turned_on("allowManagedPermissionRulesOnly"),
     }
 }
 
@@ -134,9 +128,8 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn single<T>(&self, path: &str, read: impl Fn(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
-        let leaf = self.tree.leaf(path)?;
-        Some(SourcedValue { value: read(&leaf.value)?, origin: leaf.origin.clone() })
+    fn single<T>(&self, path: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
+        self.tree.leaf(path)?.read(read)
     }
 
     fn text(&self, path: &str) -> Option<SourcedValue<String>> {
@@ -145,6 +138,10 @@ impl Values<'_> {
 
     fn switch(&self, path: &str) -> Option<SourcedValue<bool>> {
         self.single(path, Value::as_bool)
+    }
+
+    fn who_turned_on(&self, path: &str) -> Option<SettingOrigin> {
+        self.switch(path).filter(|switch| switch.value).map(|switch| switch.origin)
     }
 
     fn texts(&self, path: &str) -> Vec<SourcedValue<String>> {
@@ -157,6 +154,7 @@ impl Values<'_> {
 
     /// A list that says something even if it is empty.
     fn stated_texts(&self, path: &str) -> Option<Vec<SourcedValue<String>>> {
+        let text = |leaf: &Leaf| leaf.read(|value| value.as_str().map(str::to_owned));
         Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
     }
 
@@ -166,13 +164,9 @@ impl Values<'_> {
 
     fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
         let members = self.tree.object("env").into_iter().flatten();
-        let secret = |tree: &SettingsTree| match tree {
-            SettingsTree::Leaf(leaf) => text(leaf),
-            _ => None,
-        };
         let variable = |(name, tree): (&String, &SettingsTree)| {
-            let SourcedValue { value, origin } = secret(tree)?;
-            Some((name.clone(), SourcedValue { value: Secret::new(value), origin }))
+            let SettingsTree::Leaf(leaf) = tree else { return None };
+            Some((name.clone(), leaf.read(|value| value.as_str().map(Secret::new))?))
         };
         members.filter_map(variable).collect()
     }
@@ -198,8 +192,4 @@ impl Values<'_> {
             _ => below.join(text),
         }
     }
-}
-
-fn text(leaf: &Leaf) -> Option<SourcedValue<String>> {
-    Some(SourcedValue { value: leaf.value.as_str()?.to_owned(), origin: leaf.origin.clone() })
 }

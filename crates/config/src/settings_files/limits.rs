@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::keys::{KEYS, Key, KeyScope};
-use super::origin::{SettingOrigin, SettingsLevel, SettingsSource};
+use super::origin::{SettingOrigin, SettingsLevel};
 use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
 use super::visible_text::short;
@@ -15,7 +15,7 @@ use crate::variables::{VARIABLES, VariableArea};
 const MODES: [&str; 2] = ["bypassPermissions", "auto"];
 
 /// Takes out what the source may not say, and tells each.
-pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems: &mut Vec<SettingsProblem>) {
+pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingOrigin, problems: &mut Vec<SettingsProblem>) {
     let mut limits = Limits { source, problems: Vec::new() };
     for key in KEYS {
         limits.key(tree, key);
@@ -29,7 +29,7 @@ pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingsSource, problems
 }
 
 struct Limits<'a> {
-    source: &'a SettingsSource,
+    source: &'a SettingOrigin,
     problems: Vec<SettingsProblem>,
 }
 

@@ -31,7 +31,6 @@ pub struct SettingsPlaces {
 
 impl SettingsPlaces {
     /// Follows from where the process runs.
-    #[must_use]
     pub fn new(place: &ProcessContext, home: &Home) -> Self {
         let start = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
         // A relative one would be a folder of the project.
@@ -57,7 +56,6 @@ impl SettingsPlaces {
     }
 
     /// The top of the repository around the start directory, or the start directory itself: what is trusted or not.
-    #[must_use]
     pub fn root(&self) -> &Path {
         self.repository.as_ref().map_or(&self.start, |repository| &repository.top)
     }
@@ -66,7 +64,6 @@ impl SettingsPlaces {
     ///
     /// The start directory outside of a repository, and where the top is not the user's own project: it is the whole home, or it
     /// belongs to somebody else.
-    #[must_use]
     pub fn local(&self) -> &Path {
         let Some(repository) = &self.repository else { return &self.start };
         let top = repository.main.as_ref().map_or(&repository.top, |main| &main.top);
@@ -76,7 +73,6 @@ impl SettingsPlaces {
 
     /// Project settings that lie above the start directory, up to the top of the repository, the nearest first. They are not read:
     /// only those of the start directory are.
-    #[must_use]
     pub fn unread(&self) -> Vec<PathBuf> {
         let top = self.root();
         let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
@@ -92,13 +88,11 @@ impl SettingsPlaces {
     }
 
     /// Whether a directory is the user's home.
-    #[must_use]
     pub fn is_home(&self, directory: &Path) -> bool {
         self.home.as_deref() == Some(directory)
     }
 
     /// Whether git can tell what is the user's own and what came with the project.
-    #[must_use]
     pub fn has_repository(&self) -> bool {
         self.repository.is_some()
     }

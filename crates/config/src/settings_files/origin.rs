@@ -29,7 +29,6 @@ impl SettingsLevel {
     pub const ALL: [Self; 5] = [Self::User, Self::Project, Self::Local, Self::Flags, Self::Managed];
 
     /// Its name in listings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -47,31 +46,39 @@ impl fmt::Display for SettingsLevel {
     }
 }
 
-/// One text with settings.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SettingsSource {
-    pub(crate) level: SettingsLevel,
+/// Where a value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingOrigin {
+    /// Whose it is.
+    pub level: SettingsLevel,
     /// The file; none for JSON on the command line.
-    pub(crate) file: Option<Arc<Path>>,
-    /// What a leading `/` in a path pattern means.
-    pub(crate) anchor: Arc<Path>,
+    pub file: Option<Arc<Path>>,
+    /// The line, counted from 1; 0 for the file as a whole.
+    pub line: u32,
+    /// The character in the line, counted from 1; 0 for the file as a whole.
+    pub column: u32,
+    /// What a leading `/` in a path pattern means there.
+    pub anchor: Arc<Path>,
     /// Whether somebody else may have written it: it came with the project.
-    pub(crate) foreign: bool,
+    pub foreign: bool,
 }
 
-impl SettingsSource {
-    pub(crate) fn origin(&self, at: TextPosition) -> SettingOrigin {
-        SettingOrigin {
-            level: self.level,
-            file: self.file.clone(),
-            line: at.line,
-            column: at.column,
-            anchor: self.anchor.clone(),
-            foreign: self.foreign,
-        }
+impl SettingOrigin {
+    /// A file as a whole, or the command line.
+    pub(crate) fn whole(
+        level: SettingsLevel,
+        file: Option<Arc<Path>>,
+        anchor: impl Into<Arc<Path>>,
+        foreign: bool,
+    ) -> Self {
+        Self { level, file, line: 0, column: 0, anchor: anchor.into(), foreign }
     }
 
-    /// What it is, in a sentence.
+    pub(crate) fn at(&self, TextPosition { line, column }: TextPosition) -> Self {
+        Self { line, column, ..self.clone() }
+    }
+
+    /// Whose file it is, in a sentence.
     pub(crate) fn what(&self) -> &'static str {
         match self.level {
             SettingsLevel::User => "user settings",
@@ -82,23 +89,6 @@ impl SettingsSource {
             SettingsLevel::Managed => "managed settings",
         }
     }
-}
-
-/// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingOrigin {
-    /// Whose it is.
-    pub level: SettingsLevel,
-    /// The file; none for JSON on the command line.
-    pub file: Option<Arc<Path>>,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// The character in the line, counted from 1.
-    pub column: u32,
-    /// What a leading `/` in a path pattern means there.
-    pub anchor: Arc<Path>,
-    /// Whether somebody else may have written it: it came with the project.
-    pub foreign: bool,
 }
 
 impl fmt::Display for SettingOrigin {
@@ -117,4 +107,11 @@ pub struct SourcedValue<T> {
     pub value: T,
     /// Where it stands.
     pub origin: SettingOrigin,
+}
+
+impl<T> SourcedValue<T> {
+    /// What is read from the value, at the same place.
+    pub(crate) fn read<U>(&self, read: impl FnOnce(&T) -> Option<U>) -> Option<SourcedValue<U>> {
+        Some(SourcedValue { value: read(&self.value)?, origin: self.origin.clone() })
+    }
 }

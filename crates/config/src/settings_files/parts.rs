@@ -141,31 +141,26 @@ pub struct ProjectParts {
 
 impl ProjectParts {
     /// Each part and each restriction once, sorted.
-    #[must_use]
     pub fn new(parts: Vec<ProjectPart>, restrictions: Vec<ProjectPart>) -> Self {
         Self { parts: each_once(parts), restrictions: each_once(restrictions) }
     }
 
     /// The parts.
-    #[must_use]
     pub fn list(&self) -> &[ProjectPart] {
         &self.parts
     }
 
     /// What the project forbids, or asks about: with less of it, what acts may do more.
-    #[must_use]
     pub fn restrictions(&self) -> &[ProjectPart] {
         &self.restrictions
     }
 
     /// Whether nothing would act.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// A hash over all that would act: the same for the same content, however it is written and wherever it stands.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut hashes: Vec<&str> = self.parts.iter().map(|part| &*part.hash).collect();
         hashes.sort_unstable();
@@ -182,7 +177,6 @@ fn each_once(mut parts: Vec<ProjectPart>) -> Vec<ProjectPart> {
 
 impl SettingsFiles {
     /// What came with the project and would act. With it, what it forbids.
-    #[must_use]
     pub fn parts(&self) -> ProjectParts {
         ProjectParts::new(self.under(Key::needs_trust), self.under(restricts))
     }

@@ -25,7 +25,6 @@ pub struct ReportStore {
 
 impl ReportStore {
     /// The one in our home.
-    #[must_use]
     pub fn new(home: &Path) -> Self {
         Self { file: SharedFile::new(home.join("reported.json")) }
     }
@@ -42,29 +41,24 @@ impl ReportStore {
         for problem in problems {
             by_file.entry(problem.file.as_deref()).or_default().push(problem);
         }
-        if by_file.is_empty() {
-            return Vec::new();
-        }
         let states = by_file.into_iter().map(|(file, problems)| (files.state(file, &problems), problems));
         self.take_new(states).into_iter().flatten().collect()
     }
 
     /// Of these notices, each with everything that it depends on, those that were not reported yet. They count as reported from
     /// now on. Without notices nothing is read.
-    #[must_use]
     pub fn take_unreported_notices(&self, notices: Vec<String>) -> Vec<String> {
-        if notices.is_empty() {
-            return notices;
-        }
         self.take_new(notices.into_iter().map(|notice| (hash(notice.as_bytes()), notice)))
     }
 
     /// What belongs to states that are not remembered. They are from now on.
-    fn take_new<T>(&self, states: impl IntoIterator<Item = (String, T)>) -> Vec<T> {
+    fn take_new<T>(&self, states: impl ExactSizeIterator<Item = (String, T)>) -> Vec<T> {
+        if states.len() == 0 {
+            return Vec::new();
+        }
         let known = self.file.read().unwrap_or_default();
         let is_known = |state: &String| list(&known).iter().any(|known| known == state);
-        let (states, new): (Vec<String>, Vec<T>) =
-            states.into_iter().filter(|(state, _)| !is_known(state)).unzip();
+        let (states, new): (Vec<String>, Vec<T>) = states.filter(|(state, _)| !is_known(state)).unzip();
         if !states.is_empty() {
             let _ = self.file.update(|json| remember(json, states));
         }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::keys::{self, KEYS, Key, KeyScope, ValueType};
 
 /// A JSON schema of settings files, for editors.
-#[must_use]
 pub fn settings_schema() -> String {
     let mut schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -20,7 +19,6 @@ pub fn settings_schema() -> String {
 }
 
 /// The keys as a list for the documentation, in Markdown.
-#[must_use]
 pub fn settings_list() -> String {
     let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
     for key in KEYS.iter().filter(|key| key.acts && !matches!(key.kind, ValueType::Group)) {
@@ -44,7 +42,6 @@ pub fn setting_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The keys whose names begin so, as a page for a terminal; nothing if there is none.
-#[must_use]
 pub fn settings_page(prefix: &str) -> Option<String> {
     let is_wanted = |key: &&Key| {
         let rest = key.path.strip_prefix(prefix);

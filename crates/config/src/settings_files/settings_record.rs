@@ -53,7 +53,6 @@ struct RecordedRules {
 
 impl RecordedSettings {
     /// What these settings say.
-    #[must_use]
     pub fn of(files: &FileSettings) -> Self {
         let permissions = &files.permissions;
         Self {
@@ -72,7 +71,6 @@ impl RecordedSettings {
     }
 
     /// The settings as they were. Only rules still know where they stood.
-    #[must_use]
     pub fn restore(self) -> FileSettings {
         FileSettings {
             permissions: PermissionSettings {
@@ -113,7 +111,7 @@ fn recorded_rules(rules: &[SourcedValue<String>]) -> Vec<RecordedRules> {
 
 fn rule_texts(recorded: Vec<RecordedRules>) -> Vec<SourcedValue<String>> {
     let rules = |RecordedRules { level, file, anchor, rules }: RecordedRules| {
-        let origin = SettingOrigin { level, file, line: 0, column: 0, anchor, foreign: false };
+        let origin = SettingOrigin::whole(level, file, anchor, false);
         rules.into_iter().map(move |(line, value)| SourcedValue {
             value,
             origin: SettingOrigin { line, ..origin.clone() },
@@ -132,6 +130,5 @@ fn sourced<T>(list: Vec<T>) -> Vec<SourcedValue<T>> {
 
 /// Where values stand whose place in a file is not recorded.
 fn the_log() -> SettingOrigin {
-    let anchor = Arc::from(PathBuf::new());
-    SettingOrigin { level: SettingsLevel::Flags, file: None, line: 0, column: 0, anchor, foreign: false }
+    SettingOrigin::whole(SettingsLevel::Flags, None, PathBuf::new(), false)
 }

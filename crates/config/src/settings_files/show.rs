@@ -47,7 +47,6 @@ impl ShownValue {
 }
 
 /// Each value that holds, sorted by name.
-#[must_use]
 pub fn show(effective: &EffectiveSettings) -> Vec<ShownValue> {
     let mut shown = Vec::new();
     add(&effective.tree, String::new(), &mut shown);

@@ -1,6 +1,7 @@
 //! Settings as a tree of values that know where they stand, and how the trees of several files become one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -26,6 +27,13 @@ pub(crate) enum SettingsTree {
 pub(crate) struct SettingsList {
     pub(crate) origin: SettingOrigin,
     pub(crate) items: Vec<Leaf>,
+}
+
+/// It may hold secrets.
+impl fmt::Debug for SettingsTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
 }
 
 impl Default for SettingsTree {

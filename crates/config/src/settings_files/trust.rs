@@ -70,7 +70,6 @@ pub enum TrustAnswer {
 
 impl TrustRequest {
     /// What follows from what is known.
-    #[must_use]
     pub fn answer(self, state: &TrustState) -> TrustAnswer {
         if self.trust_flag || *state == TrustState::Trusted {
             return TrustAnswer::Trust;
@@ -113,7 +112,6 @@ pub struct TrustStore {
 
 impl TrustStore {
     /// The one in our home.
-    #[must_use]
     pub fn new(home: &Path) -> Self {
         Self { file: SharedFile::new(home.join("trust.json")) }
     }

@@ -73,10 +73,7 @@ pub(super) fn settings(values: &Values<'_>) -> SandboxSettings {
         allowed_domains: values.texts("sandbox.network.allowedDomains"),
         denied_domains: values.texts("sandbox.network.deniedDomains"),
         strict_domains: values.switch("sandbox.network.strictAllowlist"),
-        managed_domains_only: values
-            .switch("sandbox.network.allowManagedDomainsOnly")
-            .filter(|switch| switch.value)
-            .map(|switch| switch.origin),
+        managed_domains_only: values.who_turned_on("sandbox.network.allowManagedDomainsOnly"),
         hidden_files: values.hidden_files(),
         hidden_variables: values.hidden_variables(),
         bwrap: values.single("sandbox.bwrapPath", |value| Some(PathBuf::from(value.as_str()?))),
@@ -95,10 +92,7 @@ impl Values<'_> {
     }
 
     fn hidden_variables(&self) -> Vec<SourcedValue<String>> {
-        let variable = |leaf: &Leaf| {
-            let value = leaf.value["name"].as_str()?.to_owned();
-            Some(SourcedValue { value, origin: leaf.origin.clone() })
-        };
+        let variable = |leaf: &Leaf| leaf.read(|value| value["name"].as_str().map(str::to_owned));
         self.items("sandbox.credentials.envVars").iter().filter_map(variable).collect()
     }
 
