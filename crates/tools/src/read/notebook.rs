@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::io::{self, BufReader};
 
 use serde::Serialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
@@ -15,7 +15,7 @@ use super::{FileSource, ReadJob, ReadLimits, ReadOutput, ReadRange, bytes, uncha
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
-use cell::{Cell, CellPart, CellSeed, ImageBudget};
+use cell::{Cell, CellPart, CellVisitor, ImageBudget, Seed};
 use short_strings::ShortStrings;
 
 const FILE_BYTES_MAX: u64 = 100_000_000;
@@ -56,7 +56,7 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let mut tap = Tap { source, seen: SeenBuilder::default() };
     let short = BufReader::with_capacity(16 * 1024, ShortStrings::new(&mut tap));
     let mut json = serde_json::Deserializer::from_reader(short);
-    let parsed = Notebook { rendering: &mut rendering, images: &mut images }.deserialize(&mut json);
+    let parsed = json.deserialize_any(Notebook { rendering: &mut rendering, images: &mut images });
     drop(json);
     let fail = |what: &dyn fmt::Display| format!("{} {what}", subject.shown);
     parsed.map_err(|error| fail(&format_args!("is not a valid notebook: {error}.")))?;
@@ -120,13 +120,6 @@ struct Notebook<'a, 'c> {
     images: &'a mut ImageBudget<'c>,
 }
 
-impl<'de> DeserializeSeed<'de> for Notebook<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
 impl<'de> Visitor<'de> for Notebook<'_, '_> {
     type Value = ();
 
@@ -139,7 +132,10 @@ impl<'de> Visitor<'de> for Notebook<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             if key == "cells" {
                 found = true;
-                map.next_value_seed(Cells { rendering: &mut *self.rendering, images: &mut *self.images })?;
+                map.next_value_seed(Seed(Cells {
+                    rendering: &mut *self.rendering,
+                    images: &mut *self.images,
+                }))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -153,13 +149,6 @@ struct Cells<'a, 'c> {
     images: &'a mut ImageBudget<'c>,
 }
 
-impl<'de> DeserializeSeed<'de> for Cells<'_, '_> {
-    type Value = ();
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
 impl<'de> Visitor<'de> for Cells<'_, '_> {
     type Value = ();
 
@@ -170,7 +159,7 @@ impl<'de> Visitor<'de> for Cells<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
         loop {
             let more = if self.rendering.wants_next() {
-                let cell = cells.next_element_seed(CellSeed { images: &mut *self.images })?;
+                let cell = cells.next_element_seed(Seed(CellVisitor(&mut *self.images)))?;
                 cell.map(|cell| self.rendering.push(cell)).is_some()
             } else {
                 cells.next_element::<IgnoredAny>()?.is_some()

@@ -158,17 +158,20 @@ impl<'a> ImageBudget<'a> {
     }
 }
 
+/// Reads what a visitor takes, whatever that is.
+pub(super) struct Seed<V>(pub(super) V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Seed<V> {
+    type Value = V::Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_any(self.0)
+    }
+}
+
 /// Reads a text that is stored as one string or as a list of them. Returns whether there was one.
 struct TextInto<'a> {
     clip: &'a mut ClippedText,
     separator: &'static str,
-}
-
-impl<'de> DeserializeSeed<'de> for TextInto<'_> {
-    type Value = bool;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_any(self)
-    }
 }
 
 impl<'de> Visitor<'de> for TextInto<'_> {
@@ -185,7 +188,9 @@ impl<'de> Visitor<'de> for TextInto<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut lines: A) -> Result<bool, A::Error> {
         let separator = self.separator;
-        while let Some(found) = lines.next_element_seed(TextInto { clip: &mut *self.clip, separator })? {
+        while let Some(found) =
+            lines.next_element_seed(Seed(TextInto { clip: &mut *self.clip, separator }))?
+        {
             if found && !separator.is_empty() {
                 self.clip.push(separator);
             }
@@ -230,23 +235,14 @@ fn joined<'de, A: MapAccess<'de>>(
     separator: &'static str,
 ) -> Result<Option<ClippedText>, A::Error> {
     let mut clip = ClippedText::new(bytes_max);
-    let found = map.next_value_seed(TextInto { clip: &mut clip, separator })?;
+    let found = map.next_value_seed(Seed(TextInto { clip: &mut clip, separator }))?;
     Ok(found.then_some(clip))
 }
 
 /// Reads one cell.
-pub(super) struct CellSeed<'a, 'c> {
-    pub(super) images: &'a mut ImageBudget<'c>,
-}
+pub(super) struct CellVisitor<'a, 'c>(pub(super) &'a mut ImageBudget<'c>);
 
-impl<'de> DeserializeSeed<'de> for CellSeed<'_, '_> {
-    type Value = Cell;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for CellSeed<'_, '_> {
+impl<'de> Visitor<'de> for CellVisitor<'_, '_> {
     type Value = Cell;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,10 +258,8 @@ impl<'de> Visitor<'de> for CellSeed<'_, '_> {
                 "source" => source = text(&mut map, STRUCTURED_BYTES_MAX)?,
                 "id" => id = text(&mut map, NAME_BYTES_MAX)?,
                 "execution_count" => execution_count = map.next_value()?,
-                "outputs" => outputs = map.next_value_seed(OutputsSeed { images: &mut *self.images })?,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+                "outputs" => outputs = map.next_value_seed(Seed(OutputsVisitor(&mut *self.0)))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         Ok(Cell {
@@ -278,18 +272,9 @@ impl<'de> Visitor<'de> for CellSeed<'_, '_> {
     }
 }
 
-struct OutputsSeed<'a, 'c> {
-    images: &'a mut ImageBudget<'c>,
-}
+struct OutputsVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
 
-impl<'de> DeserializeSeed<'de> for OutputsSeed<'_, '_> {
-    type Value = CellOutputs;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CellOutputs, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
+impl<'de> Visitor<'de> for OutputsVisitor<'_, '_> {
     type Value = CellOutputs;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -300,7 +285,7 @@ impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
         let mut outputs = CellOutputs::default();
         let mut room = OUTPUTS_BYTES_MAX;
         while outputs.left_out == 0 {
-            let Some(parts) = list.next_element_seed(OutputSeed { images: &mut *self.images })? else {
+            let Some(parts) = list.next_element_seed(Seed(OutputVisitor(&mut *self.0)))? else {
                 return Ok(outputs);
             };
             let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
@@ -320,18 +305,9 @@ impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
 }
 
 /// Reads one output: its image, the plainest of its texts, its error.
-struct OutputSeed<'a, 'c> {
-    images: &'a mut ImageBudget<'c>,
-}
+struct OutputVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
 
-impl<'de> DeserializeSeed<'de> for OutputSeed<'_, '_> {
-    type Value = Vec<CellPart>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<CellPart>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
+impl<'de> Visitor<'de> for OutputVisitor<'_, '_> {
     type Value = Vec<CellPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -344,13 +320,11 @@ impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
         while let Some(key) = map.next_key::<String>()? {
             match &*key {
                 "text" => parts.extend(text(&mut map, RAW_OUTPUT_BYTES_MAX)?.map(plain)),
-                "data" => parts.extend(map.next_value_seed(DataSeed { images: &mut *self.images })?),
+                "data" => parts.extend(map.next_value_seed(Seed(DataVisitor(&mut *self.0)))?),
                 "ename" => name = text(&mut map, NAME_BYTES_MAX)?,
                 "evalue" => value = text(&mut map, OUTPUT_BYTES_MAX)?,
                 "traceback" => trace = joined(&mut map, RAW_OUTPUT_BYTES_MAX, "\n")?,
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         if let Some(name) = name {
@@ -373,18 +347,9 @@ fn plain(clip: ClippedText) -> CellPart {
 }
 
 /// Reads the forms in which one thing is stored and picks the best.
-struct DataSeed<'a, 'c> {
-    images: &'a mut ImageBudget<'c>,
-}
+struct DataVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
 
-impl<'de> DeserializeSeed<'de> for DataSeed<'_, '_> {
-    type Value = Vec<CellPart>;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<CellPart>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for DataSeed<'_, '_> {
+impl<'de> Visitor<'de> for DataVisitor<'_, '_> {
     type Value = Vec<CellPart>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -415,7 +380,7 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         }
         let mut parts = Vec::new();
         parts.extend(best_text.map(|(_, clip)| plain(clip)));
-        parts.extend(best_image.map(|(rank, clip)| self.images.part(IMAGES[rank], clip)));
+        parts.extend(best_image.map(|(rank, clip)| self.0.part(IMAGES[rank], clip)));
         if let (true, Some(media_type)) = (parts.is_empty(), other) {
             let media_type = shortened(&media_type, NAME_BYTES_MAX);
             parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
