@@ -36,7 +36,6 @@ const COMPLAINT_BYTES_MAX: u64 = 2000;
 pub(crate) struct Enclosure {
     channel: Option<UnixStream>,
     buffer: MessageBuffer,
-    /// What `bwrap` says when it fails.
     complaints: File,
     stands: bool,
     is_namespaced: bool,

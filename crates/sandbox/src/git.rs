@@ -127,7 +127,6 @@ impl Search {
         }
     }
 
-    /// Guards what git keeps of one linked work tree.
     fn guard_linked(&mut self, tree: &Path) {
         self.protect(["commondir", "gitdir"].map(|name| ProtectedPath::pointer(tree.join(name))));
         self.protect([ProtectedPath::new(tree.join("config.worktree"))]);

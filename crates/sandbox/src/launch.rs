@@ -135,7 +135,6 @@ impl Launcher {
         Ok(ProgramProcess { input, output, errors, exit, tree })
     }
 
-    /// Starts the program with these standard streams.
     pub(crate) fn launch_program(
         &self,
         job: &ProgramJob,
@@ -173,7 +172,6 @@ impl Launcher {
     }
 }
 
-/// The standard streams of a command.
 pub(crate) struct StandardStreams {
     /// Without one it is at its end at once.
     pub(crate) input: Option<OwnedFd>,
@@ -181,7 +179,6 @@ pub(crate) struct StandardStreams {
     pub(crate) errors: OwnedFd,
 }
 
-/// A command that is about to be started.
 struct Task<'a> {
     command: CommandToRun,
     cwd: &'a Path,
@@ -190,7 +187,6 @@ struct Task<'a> {
     streams: StandardStreams,
 }
 
-/// What whoever watches a command holds.
 struct CommandWatch {
     exit: Option<oneshot::Sender<Exit>>,
     stop: CancellationToken,

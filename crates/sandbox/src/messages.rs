@@ -15,7 +15,6 @@ use crate::process::Exit;
 
 /// No message is longer. The environment of a program alone may have a few megabytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 32 << 20;
-/// So much is received at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// What is told upwards about a command: by the process that confines it to the supervisor, and by that to the engine.

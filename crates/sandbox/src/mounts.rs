@@ -28,7 +28,6 @@ pub(crate) struct Mounts {
     entries: Vec<(PathBuf, MountAccess)>,
     /// Links to be covered inside.
     pub(crate) symlinks: Vec<PathBuf>,
-    /// What stands in for missing paths.
     pub(crate) stubs: Stubs,
 }
 
@@ -42,7 +41,6 @@ enum MountAccess {
     Hide,
 }
 
-/// What is wanted of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
     /// Read-only, if it exists.
@@ -63,7 +61,6 @@ const LINKS: &[(&str, &str)] = &[
     ("/proc/self/fd/2", "/dev/stderr"),
 ];
 
-/// What `bwrap` is told in every case.
 pub(crate) fn base_arguments(
     bubblewrap: &Bubblewrap,
     network: NetworkReach,
@@ -91,7 +88,6 @@ pub(crate) fn base_arguments(
     arguments
 }
 
-/// Which devices there are inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Devices {
     /// What `bwrap` sets up, terminals among it.
@@ -178,7 +174,6 @@ impl Mounts {
         arguments
     }
 
-    /// Which devices there can be.
     pub(crate) fn devices(&self) -> Devices {
         if self.symlinks.is_empty() { Devices::Full } else { Devices::Few }
     }

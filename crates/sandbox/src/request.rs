@@ -21,7 +21,6 @@ const INPUT_CARRIER: &[u8] = b" ";
 pub(crate) struct SupervisorRequest {
     pub(crate) command: CommandToRun,
     pub(crate) confined: Option<ConfinedRun>,
-    /// Whether a standard input comes with it.
     pub(crate) has_input: bool,
 }
 

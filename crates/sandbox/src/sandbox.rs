@@ -234,7 +234,6 @@ impl Sandbox {
         self.0.arbiter.as_ref()
     }
 
-    /// The environment of a command as it must be inside.
     pub(crate) fn environment(&self, given: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let is_closed = self.0.plan.network != NetworkReach::Open;
         let is_kept = |name: &OsStr| {

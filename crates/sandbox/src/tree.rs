@@ -15,7 +15,6 @@ pub(crate) struct ProcessEntry {
     ended: bool,
 }
 
-/// Whether a process of a tree is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeState {
     Alive,

@@ -128,9 +128,7 @@ pub(crate) fn lacking(lacking: &UnencodableChar, subject: &TargetFile, content: 
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum OriginalText<'a> {
-    /// There was no file.
     Missing(Option<()>),
-    /// This was it.
     Text(Cow<'a, str>),
     /// Too large to repeat.
     #[serde(skip)]

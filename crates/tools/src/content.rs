@@ -73,7 +73,6 @@ impl FileContent {
     }
 }
 
-/// How a line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
     Lf,

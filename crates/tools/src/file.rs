@@ -16,7 +16,6 @@ const SUGGESTIONS_MAX: usize = 3;
 /// The structured form travels in one line of JSON with the result itself, which must stay below 1 MiB.
 const STRUCTURED_JSON_BYTES_MAX: usize = 640 * 1024;
 
-/// The facts of a call about one file.
 pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
     let edited = Some(&path).filter(|_| !kind.is_read_only());
@@ -30,11 +29,9 @@ pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Res
     })
 }
 
-/// The file a call is about.
 pub(crate) struct TargetFile {
     /// Its absolute name, links and all.
     pub(crate) lexical: PathBuf,
-    /// The object itself.
     pub(crate) resolved: PathBuf,
     /// Its name for people and models.
     pub(crate) shown: String,
@@ -173,7 +170,6 @@ fn without_huge_structure(mut outcome: ToolOutput) -> ToolOutput {
     outcome
 }
 
-/// What a cancelled call says.
 pub(crate) const CANCELLED: &str = "The call was cancelled.";
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ const LINES_MAX: usize = 250_000;
 const PLACES_MAX: usize = 6;
 /// Lines shown of one changed place.
 const LINES_SHOWN_MAX: usize = 12;
-/// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 240;
 /// Comparing stops here and falls back to coarser places.
 const DIFF_TIME_MAX: Duration = Duration::from_millis(100);
@@ -67,7 +66,6 @@ impl LongLine {
 }
 
 impl SeenBuilder {
-    /// Takes the next piece.
     pub(crate) fn update(&mut self, piece: &[u8]) {
         self.whole.update(piece);
         if !self.started && !piece.is_empty() {
@@ -146,7 +144,6 @@ fn short(hash: u64) -> u32 {
     hash as u32
 }
 
-/// The knowledge of content that is in memory.
 #[must_use]
 pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
     let mut builder = SeenBuilder::default();

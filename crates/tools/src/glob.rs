@@ -20,7 +20,6 @@ use crate::search::{
     place, printable, threads_for,
 };
 
-/// Names returned at most.
 const NAMES_MAX: usize = 100;
 /// A tree of unknown size gets as many threads as there are.
 const UNKNOWN_SIZE: usize = usize::MAX;
@@ -100,7 +99,6 @@ impl Tool for Glob {
     }
 }
 
-/// What to look for, and where.
 struct Query {
     /// The deepest directory that the pattern names literally.
     base: PathFact,
@@ -108,7 +106,6 @@ struct Query {
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
     all: bool,
-    /// What is not to be found.
     hidden: Hidden,
 }
 

@@ -137,14 +137,12 @@ impl Tool for Grep {
     }
 }
 
-/// What to look for, where, and what to return.
 struct Query {
     place: PathFact,
     cwd: PathBuf,
     /// One file was named, so its name need not be repeated.
     is_file: bool,
     filter: FileFilter,
-    /// What is not to be found.
     hidden: Hidden,
     lines: LineQuery,
     mode: OutputMode,

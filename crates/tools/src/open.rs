@@ -11,19 +11,15 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags};
 use windlass_protocol::FileStamp;
 
-/// Why a file could not be opened for its content.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
-    /// There is nothing at the path.
     #[error("does not exist")]
     Missing,
-    /// It is a directory.
     #[error("is a directory")]
     Directory,
     /// It is a pipe, socket or device.
     #[error("is {0}, not a regular file")]
     Special(&'static str),
-    /// Anything else the system said.
     #[error("cannot be opened: {0}")]
     Io(#[from] io::Error),
 }
@@ -31,11 +27,9 @@ pub(crate) enum OpenError {
 /// A regular file, open for reading.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    /// The file.
     pub(crate) file: File,
     /// Its size when it was opened. Files of the process file system say 0 and hold more.
     pub(crate) size: u64,
-    /// What it looked like then.
     pub(crate) stamp: FileStamp,
 }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp};
 
-/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 /// Comparing stops here and falls back to coarser hunks.
 const DIFF_TIME_MAX: Duration = Duration::from_millis(200);

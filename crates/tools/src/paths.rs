@@ -32,7 +32,6 @@ pub(crate) fn fact(path: PathBuf) -> PathFact {
     path_fact(lexical, resolved)
 }
 
-/// The fact of a path whose names are known.
 pub(crate) fn path_fact(lexical: PathBuf, resolved: Option<PathBuf>) -> PathFact {
     let is_directory = resolved.as_ref().is_some_and(|path| path.is_dir());
     PathFact { lexical, resolved, is_directory }
@@ -164,14 +163,12 @@ fn has_no_links(_: &Path) -> bool {
     false
 }
 
-/// One name still to be walked.
 struct Pending {
     name: OsString,
     /// It comes from the target of a link, so it must exist.
     linked: bool,
 }
 
-/// Walks on from what is reached.
 fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     let mut pending = Vec::new();
     push_names(&mut pending, path, false);

@@ -98,7 +98,6 @@ impl Tool for Read {
     }
 }
 
-/// The part of a file that is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadRange {
     /// The first line or cell, from 1.
@@ -129,7 +128,6 @@ impl ReadRange {
     }
 }
 
-/// One read of one file.
 struct ReadJob<'a> {
     subject: TargetFile,
     source: FileSource,

@@ -44,7 +44,6 @@ pub(crate) enum SaveError {
     /// Somebody else wrote to it between the check and the write.
     #[error("was changed by another program at the same moment. Read it again, then repeat the change")]
     Raced,
-    /// The call was cancelled before anything changed.
     #[error("was not written: the call was cancelled")]
     Cancelled,
     /// Its owner, or whoever is asking, did not mean it to be changed.
@@ -52,28 +51,16 @@ pub(crate) enum SaveError {
         "was not changed: it is read-only for this user (mode {mode:04o}). If it may be changed, make it \
          writable first, for example with `chmod u+w` through Bash"
     )]
-    ReadOnly {
-        /// Its permissions.
-        mode: rustix::fs::RawMode,
-    },
+    ReadOnly { mode: rustix::fs::RawMode },
     /// Replacing it would leave its other names with the old content.
     #[error(
         "was not changed: it has {count} names (hard links), and the others would keep the old content. To \
          change all of them, write into it through Bash, for example `cat NEW > FILE`; to separate it, `cp \
          -p FILE COPY && mv COPY FILE` and repeat the change"
     )]
-    HardLinked {
-        /// How many names it has.
-        count: u64,
-    },
-    /// The system refused one of the steps.
+    HardLinked { count: u64 },
     #[error("was not written: {step}: {error}")]
-    Io {
-        /// What was being done.
-        step: &'static str,
-        /// What the system said.
-        error: io::Error,
-    },
+    Io { step: &'static str, error: io::Error },
 }
 
 fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {

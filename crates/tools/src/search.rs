@@ -22,7 +22,6 @@ const THREADS_MAX: usize = 8;
 /// Directories of version control, which hold no text worth finding.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-/// Tells a search when to give up.
 #[derive(Debug)]
 pub(crate) struct SearchStop {
     unwanted: AtomicBool,

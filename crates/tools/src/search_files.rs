@@ -20,7 +20,6 @@ const BATCH: usize = 256;
 /// The first look comes sooner: often it is all that is needed.
 const FIRST_BATCH: usize = 32;
 
-/// Which files of a tree are searched.
 #[derive(Clone, Debug)]
 pub(crate) struct FileFilter {
     globs: Override,
@@ -58,7 +57,6 @@ fn split_globs(text: &str) -> Vec<&str> {
 /// name is left out, also where there is no repository; hidden files are not.
 pub(crate) struct FileWalk {
     walk: Walk,
-    /// Places that could not be read.
     pub(crate) unreadable: u64,
 }
 

@@ -21,12 +21,10 @@ const PIECE_BYTES_MAX: usize = 256 * 1024;
 /// What a search may hold of a file. Searching across lines needs all of it.
 const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
 const HELD_BYTES_MAX_ACROSS_LINES: usize = 16 * 1024 * 1024;
-/// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 500;
-/// Of them, as many stand in front of a match that is far inside a long line.
+/// As many of a long line are shown in front of a match that is far inside.
 const BEFORE_MATCH_BYTES: usize = 100;
 
-/// What to look for and how to show it.
 #[derive(Clone, Debug)]
 pub(crate) struct LineQuery {
     pub(crate) matcher: RegexMatcher,
@@ -49,7 +47,6 @@ pub(crate) fn matcher(pattern: &str, ignore_case: bool, across_lines: bool) -> R
     builder.build(pattern).map_err(|error| error.to_string())
 }
 
-/// What is wanted of one file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SearchGoal {
     /// Whether anything matches.
@@ -60,7 +57,6 @@ pub(crate) enum SearchGoal {
     Entries { skip: u64, take: u64, bytes_max: usize },
 }
 
-/// What one file holds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileFound {
     /// Matching lines; across lines, matches.
@@ -74,7 +70,6 @@ pub(crate) struct FileFound {
     pub(crate) trouble: Option<UnsearchedReason>,
 }
 
-/// Why a file was not searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnsearchedReason {
     Binary,
@@ -83,7 +78,6 @@ pub(crate) enum UnsearchedReason {
     Unreadable,
 }
 
-/// Searches files, one after the other.
 pub(crate) struct LineSearch<'a> {
     query: &'a LineQuery,
     stop: &'a SearchStop,
@@ -104,7 +98,6 @@ impl<'a> LineSearch<'a> {
         Self { query, stop, searcher }
     }
 
-    /// Searches the file at a resolved path.
     pub(crate) fn search(&mut self, resolved: &Path, want: SearchGoal) -> FileFound {
         let trouble = |trouble| FileFound { trouble: Some(trouble), ..FileFound::default() };
         let Ok(open) = open_regular(resolved) else { return trouble(UnsearchedReason::Unreadable) };
@@ -190,7 +183,6 @@ struct Lines<'a> {
     binary: bool,
 }
 
-/// Where a line comes from.
 #[derive(Clone, Copy)]
 struct Origin {
     offset: u64,
@@ -245,7 +237,6 @@ impl Lines<'_> {
         });
     }
 
-    /// Each match on its own.
     fn only_matches(&mut self, origin: Origin, lines: &[u8]) {
         let mut matches: Vec<Range<usize>> = Vec::new();
         let room = usize::try_from(self.room()).unwrap_or(usize::MAX);

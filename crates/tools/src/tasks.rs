@@ -18,7 +18,6 @@ use windlass_ports::{EndedTask, TaskWatch};
 pub(crate) use self::files::OutputFile;
 use self::files::OutputFiles;
 
-/// As many commands may run in the background at once.
 const RUNNING_MAX: usize = 32;
 /// As many ended tasks are remembered, so that stopping one of them can be answered well.
 const ENDED_MAX: usize = 64;
@@ -82,7 +81,6 @@ pub(crate) struct TaskSignals {
     pub(crate) done: CancellationToken,
 }
 
-/// A task that was asked to stop.
 #[derive(Debug)]
 pub(crate) struct StoppedTask {
     pub(crate) id: String,
@@ -133,7 +131,6 @@ impl Tasks {
             .collect()
     }
 
-    /// Fires when the session ends.
     pub(crate) fn session_end(&self) -> CancellationToken {
         self.end.clone()
     }
@@ -166,7 +163,6 @@ impl Tasks {
         Some(TaskSignals { stop, done })
     }
 
-    /// Notes how a task ended.
     pub(crate) fn end(&self, number: u64, how: String) {
         let mut table = self.table();
         if let Some(task) = table.tasks.get_mut(&number) {
@@ -249,7 +245,6 @@ impl Drop for Tasks {
     }
 }
 
-/// The name of a task.
 pub(crate) fn task_id(number: u64) -> String {
     format!("bash-{number}")
 }

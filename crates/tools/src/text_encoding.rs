@@ -18,21 +18,15 @@ const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF16_LE_BOM: &[u8] = b"\xff\xfe";
 const UTF16_BE_BOM: &[u8] = b"\xfe\xff";
 
-/// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
-    /// UTF-8.
     Utf8 {
-        /// It begins with a byte order mark.
         bom: bool,
         /// Some bytes of it are not valid.
         broken: bool,
     },
     /// UTF-16 with a byte order mark.
-    Utf16 {
-        /// Most significant byte first.
-        big_endian: bool,
-    },
+    Utf16 { big_endian: bool },
     /// An older encoding, by guess.
     Legacy(&'static Encoding),
 }
@@ -42,7 +36,6 @@ pub(crate) enum TextEncoding {
 pub(crate) struct UnencodableChar(pub(crate) char);
 
 impl TextEncoding {
-    /// The encoding of content that begins like this.
     pub(crate) fn detect(content: &[u8]) -> Self {
         let content = &content[..content.len().min(DETECT_BYTES_MAX)];
         if let Some(known) = Self::from_bom(content) {
@@ -51,7 +44,6 @@ impl TextEncoding {
         Self::Utf8 { bom: false, broken: false }.checked(content)
     }
 
-    /// The encoding a byte order mark tells.
     pub(crate) fn from_bom(content: &[u8]) -> Option<Self> {
         if content.starts_with(UTF8_BOM) {
             Some(Self::Utf8 { bom: true, broken: false })
@@ -112,7 +104,6 @@ impl TextEncoding {
         }
     }
 
-    /// What to call it in front of people.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Utf8 { broken: true, .. } => "UTF-8 with invalid bytes",
@@ -124,7 +115,6 @@ impl TextEncoding {
         }
     }
 
-    /// The byte order mark at the start of the file.
     pub(crate) fn bom(self) -> &'static [u8] {
         match self {
             Self::Utf8 { bom: true, .. } => UTF8_BOM,

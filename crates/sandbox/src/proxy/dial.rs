@@ -22,11 +22,8 @@ pub(super) struct Dialer {
     pub(super) refusals: RefusedConnections,
 }
 
-/// Why there is no connection.
 pub(super) enum DialError {
-    /// It was not to be.
     Refused(RefusedConnection),
-    /// It could not be made.
     Unreachable(String),
 }
 

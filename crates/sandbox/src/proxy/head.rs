@@ -4,7 +4,6 @@ use crate::network::{Host, NetworkDestination};
 
 /// What ends the head of a request.
 pub(super) const END: &[u8] = b"\r\n\r\n";
-/// A longer head is not read.
 pub(super) const BYTES_MAX: usize = 64 * 1024;
 
 /// Headers that are between the client and its proxy, or that we set anew.

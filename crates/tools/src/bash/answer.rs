@@ -7,7 +7,6 @@ use windlass_protocol::ToolOutput;
 
 use super::capture::ShownOutput;
 
-/// The structured form of a result.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BashOutput {
@@ -31,7 +30,6 @@ pub(crate) struct BashOutput {
     pub(crate) persisted_output_size: Option<u64>,
 }
 
-/// A result in the making.
 #[derive(Default)]
 pub(crate) struct BashAnswer {
     pub(crate) failed: bool,
@@ -45,7 +43,6 @@ pub(crate) struct BashAnswer {
 }
 
 impl BashAnswer {
-    /// With what the command printed.
     pub(crate) fn show(&mut self, shown: ShownOutput) {
         shown.text.trim_end().clone_into(&mut self.output.stdout);
         if shown.cut && shown.file.is_some() {

@@ -13,7 +13,6 @@ use crate::tasks::{OutputFile, Tasks};
 const FAILED_CHARS_MAX: usize = 10_000;
 /// Characters shown of each end when the whole is too long.
 const EXCERPT_CHARS: usize = 5_000;
-/// A character takes at most this many bytes.
 const CHAR_BYTES_MAX: usize = 4;
 /// As much of the last line is looked at.
 const LINE_BYTES_MAX: usize = 400;
@@ -21,7 +20,6 @@ const LINE_BYTES_MAX: usize = 400;
 /// As much of the end is looked at for what bash said about a failure.
 const SAID_BYTES_MAX: usize = 4_000;
 
-/// How much output is shown and kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputLimits {
     /// Characters that are given back in full.
@@ -32,7 +30,6 @@ pub(crate) struct OutputLimits {
     pub(crate) bytes: u64,
 }
 
-/// What a command has printed so far.
 pub(crate) struct Capture {
     limits: OutputLimits,
     tasks: Weak<Tasks>,
@@ -51,7 +48,6 @@ enum OutputCopy {
     Failed(String),
 }
 
-/// The file with the output, or with its beginning.
 struct SavedFile {
     number: u64,
     path: PathBuf,
@@ -88,14 +84,11 @@ pub(crate) enum Room {
     Full,
 }
 
-/// Output as it is given back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShownOutput {
     /// The text, or its two ends.
     pub(crate) text: String,
-    /// Whether something was left out.
     pub(crate) cut: bool,
-    /// Where it is kept.
     pub(crate) file: Option<PathBuf>,
     /// How much of it is in that file, or was printed if there is none.
     pub(crate) bytes: u64,
@@ -107,7 +100,6 @@ impl Capture {
         Self { limits, tasks, total: 0, head: Vec::new(), tail: Vec::new(), saved: OutputCopy::NotYet }
     }
 
-    /// Takes the next piece.
     pub(crate) async fn push(&mut self, piece: &[u8]) -> Room {
         let room =
             usize::try_from(self.limits.bytes - self.total.min(self.limits.bytes)).unwrap_or(usize::MAX);
@@ -261,7 +253,6 @@ impl Capture {
         text.split(['\n', '\r']).rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 
-    /// The end of what was printed.
     pub(crate) fn said_last(&self) -> String {
         String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(SAID_BYTES_MAX)..]).into_owned()
     }

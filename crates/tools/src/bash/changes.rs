@@ -8,7 +8,6 @@ use windlass_protocol::{CommandFacts, NamedPath, PathFact, PathNaming};
 use super::commands::knows_all;
 use crate::paths::resolve;
 
-/// No more files are named.
 const CHANGES_MAX: usize = 64;
 /// Nothing below these is a file whose content could be kept.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];

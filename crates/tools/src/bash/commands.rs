@@ -22,13 +22,11 @@ use crate::paths::resolve;
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
-/// Where a line would run.
 #[derive(Clone, Copy)]
 pub(crate) struct LineContext<'a> {
     pub(crate) cwd: &'a Path,
     /// Where the session started.
     pub(crate) root: &'a Path,
-    /// What may not be read.
     pub(crate) hidden: &'a Hidden,
 }
 
@@ -71,7 +69,6 @@ pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgeme
     }
 }
 
-/// The files that these paths name now.
 pub(super) fn named_now(paths: &[WrittenPath]) -> Vec<PathFact> {
     let mut names = DiskNames::new();
     let found = paths.iter().flat_map(|path| names.find(path.clone())).collect::<Vec<_>>();
@@ -84,7 +81,6 @@ pub(super) fn knows_all(plain: &Result<Vec<PlainCommand>, String>) -> bool {
     plain.as_ref().is_ok_and(|commands| commands.iter().all(is_known))
 }
 
-/// Whether every command of a line only looks.
 fn only_looks(facts: &CommandFacts) -> bool {
     let looks = |command: &PlainCommand| {
         command.effect == CommandEffect::Looks && command.writes.is_empty() && !command.network
@@ -99,7 +95,6 @@ fn moves(facts: &CommandFacts) -> bool {
     names.any(|name| MOVERS.contains(&name.as_str()))
 }
 
-/// The paths that a line which only looks looks at.
 fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
     let reads = facts.plain.iter().flatten().flat_map(|command| &command.reads);
     reads.filter(|named| named.naming == PathNaming::Exact).map(|named| named.path.clone()).collect()

@@ -27,7 +27,6 @@ impl DiskNames {
         Self { entries: ENTRIES_MAX, is_unsure: false, lookup: PathLookup::default() }
     }
 
-    /// What a path is, or may be.
     pub(super) fn find(&mut self, written: WrittenPath) -> Vec<(PathFact, PathNaming)> {
         if written.is_pattern { self.expand(written.path) } else { vec![self.exact(written.path)] }
     }

@@ -8,10 +8,8 @@ use ignore::WalkBuilder;
 use windlass_git::{TrackedFile, tracked_files};
 use windlass_shell::{Handed, Listed, NameEnd};
 
-/// More names are not looked through.
 const NAMES_MAX: usize = 100_000;
 
-/// A list of names.
 #[derive(Clone, Copy)]
 pub(super) struct NameList<'a> {
     /// Where both programs run.

@@ -19,7 +19,6 @@ const DRAIN_TIME: Duration = Duration::from_millis(500);
 const QUESTION_TIME: Duration = Duration::from_secs(3);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// A command that was started, and what it has printed.
 pub(crate) struct RunningCommand {
     output: OutputPipe,
     exit: ExitReceiver,
@@ -36,7 +35,6 @@ enum Event {
     Finished(Exit),
 }
 
-/// Why watching a command stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandEnd {
     Finished(Exit),

@@ -2,7 +2,6 @@
 
 use windlass_sandbox::CommandStatus;
 
-/// How a command's end is to be taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExitMeaning {
     pub(crate) failed: bool,

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where a command is to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StartDirectory {
     pub(crate) cwd: PathBuf,
-    /// What the model must know about it.
     pub(crate) notice: Option<String>,
 }
 
@@ -31,12 +29,10 @@ pub(crate) fn start(cwd: &Path, roots: &[PathBuf]) -> Result<StartDirectory, Str
     }
 }
 
-/// What becomes of the working directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NextDirectory {
     /// From now on, if it is another one.
     pub(crate) cwd: Option<PathBuf>,
-    /// What the model must know about it.
     pub(crate) notice: Option<String>,
 }
 
@@ -44,7 +40,6 @@ pub(crate) struct NextDirectory {
 pub(crate) struct DirectoryRules<'a> {
     /// What the session takes for its working directory.
     pub(crate) session: &'a Path,
-    /// Where the command started.
     pub(crate) started: &'a Path,
     pub(crate) roots: &'a [PathBuf],
     /// Every command starts in the project's directory.

@@ -12,13 +12,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::plurals::counted;
 
-/// Places that are listed.
 const PLACES_MAX: usize = 8;
 /// Lines of the wanted text that take part in the search.
 const WANTED_LINES_MAX: usize = 200;
 /// Lines shown of the closest place.
 const LINES_SHOWN_MAX: usize = 24;
-/// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 300;
 /// Bytes of one line that are compared.
 const COMPARED_BYTES_MAX: usize = 2000;
@@ -51,7 +49,6 @@ pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown:
     message
 }
 
-/// The error for a text that does not occur.
 pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
     let mut message = format!("Not changed: `old_string` does not occur in {shown}.");
     if let Some(hint) = hint_from_wanted(text, wanted) {
@@ -163,7 +160,6 @@ fn plain_marks(text: &str) -> String {
     text.replace('\u{2026}', "...").chars().map(plain).collect()
 }
 
-/// The lines of the file that are closest to the wanted text.
 fn closest(text: &[u8], wanted: &str) -> Option<Range<usize>> {
     let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').take(WANTED_LINES_MAX).collect();
     let deadline = Instant::now() + SEARCH_TIME_MAX;

@@ -9,13 +9,11 @@ use crate::file::TargetFile;
 use crate::patch::{Hunk, hunks_from};
 use crate::plurals::counted;
 
-/// Lines of context around a change in the report.
 const CONTEXT_LINES: usize = 3;
 /// Changed places that are shown in the report.
 const PLACES_MAX: usize = 3;
 /// Lines shown of one place.
 const LINES_MAX: usize = 40;
-/// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 500;
 /// A window of changed lines larger than this gets no patch.
 const WINDOW_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -52,7 +50,6 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     (head, tail)
 }
 
-/// The changes as bytes of the file.
 pub(crate) struct EncodedChanges {
     spans: Vec<(Range<usize>, Vec<u8>)>,
 }

@@ -9,14 +9,12 @@ use super::OutputMode;
 use crate::plurals::counted;
 use crate::search_files::Enough;
 
-/// Text of one page.
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 
 /// The entries that are returned, out of all there are.
 #[derive(Default)]
 pub(super) struct ResultPage {
     pub(super) lines: Vec<String>,
-    /// Whether entries follow.
     pub(super) more: bool,
     limit: u64,
     offset: u64,
@@ -37,7 +35,6 @@ impl ResultPage {
         skipped
     }
 
-    /// The next entry.
     pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> Enough {
         if self.skip(1) == 1 {
             return Enough::No;
@@ -66,7 +63,6 @@ impl ResultPage {
     }
 }
 
-/// Everything a search came to.
 #[derive(Default)]
 pub(super) struct GrepMatches {
     pub(super) mode: OutputMode,

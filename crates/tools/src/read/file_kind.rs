@@ -9,7 +9,6 @@ use crate::text_encoding::TextEncoding;
 /// Control characters beyond this share, in thousandths, make a file binary.
 const CONTROL_PER_MILLE_MAX: usize = 10;
 
-/// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     Text,

@@ -5,7 +5,6 @@ use memchr::{memchr, memchr_iter};
 /// Bytes kept of one line; what is cut is counted.
 pub(super) const LINE_BYTES_MAX: usize = 10_000;
 
-/// One line of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TextLine {
     start: usize,
@@ -61,7 +60,6 @@ impl TextPage {
         }
     }
 
-    /// Takes the next piece.
     pub(super) fn feed(&mut self, mut piece: &[u8]) {
         while !self.is_full() {
             let Some(at) = memchr(self.separator, piece) else {
@@ -77,7 +75,6 @@ impl TextPage {
         self.open = last.map_or(self.open + piece.len(), |at| piece.len() - at - 1);
     }
 
-    /// Whether nothing more will be kept.
     pub(super) fn is_full(&self) -> bool {
         self.overflow || self.ended + 1 >= self.end
     }
@@ -130,12 +127,10 @@ impl TextPage {
         &self.bytes
     }
 
-    /// Lines counted so far.
     pub(super) fn lines_total(&self) -> usize {
         self.ended
     }
 
-    /// Whether wanted lines were left out for lack of room.
     pub(super) fn has_overflow(&self) -> bool {
         self.overflow
     }

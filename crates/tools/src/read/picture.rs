@@ -76,14 +76,12 @@ pub(super) fn read(mut job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutp
     Ok(ToolOutput::blocks(vec![block]).with_structured(&ReadOutput { kind: "image", file }))
 }
 
-/// What a picture is and what it is to become.
 pub(super) struct PictureOptions<'a> {
     pub(super) format: ImageFormat,
     pub(super) edge_px_max: u32,
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// An image fit for a model.
 pub(super) struct Picture<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     pub(super) media_type: &'static str,

@@ -32,7 +32,6 @@ struct TextFile<'a> {
     truncated_by_token_cap: bool,
 }
 
-/// What one pass over the file found.
 struct Scan {
     page: TextPage,
     /// Missing if the file was too long to read to its end.

@@ -10,14 +10,12 @@ const UNITS_PER_ASCII_BYTE: usize = 2;
 /// No text has more bytes per token than this.
 pub(super) const BYTES_PER_TOKEN_MAX: usize = 4;
 
-/// Adds up what texts cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TokenEstimate {
     units: usize,
 }
 
 impl TokenEstimate {
-    /// The cost of a text.
     pub(super) fn of(text: &str) -> Self {
         let characters = text.chars().count();
         // Bytes of continuation plus characters is the length; ASCII characters have no continuation.

@@ -14,7 +14,6 @@ use windlass_protocol::FileStamp;
 use super::{SaveError, failed};
 use crate::open::stamp;
 
-/// The file that will be replaced.
 pub(super) struct ReplacedFile {
     stat: Stat,
     /// Open for its attributes, if it can be.
@@ -64,7 +63,6 @@ impl<'a> NewFile<'a> {
         self.file.sync_all().map_err(step("cannot flush it to disk"))
     }
 
-    /// What the file looks like from outside.
     pub(super) fn stamp(&self) -> Option<FileStamp> {
         self.file.metadata().ok().map(|meta| stamp(&meta))
     }

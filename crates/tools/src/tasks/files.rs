@@ -17,7 +17,6 @@ pub(crate) struct OutputFile {
     pub(crate) file: File,
 }
 
-/// The output files of a session.
 #[derive(Debug)]
 pub(super) struct OutputFiles {
     next: u64,

@@ -75,7 +75,6 @@ impl ClippedText {
     }
 }
 
-/// One piece of an output.
 pub(super) enum CellPart {
     Text(ClippedText),
     Image(Block),
@@ -94,7 +93,6 @@ impl CellPart {
     }
 }
 
-/// A cell as far as it can be shown.
 pub(super) struct Cell {
     pub(super) kind: String,
     pub(super) source: ClippedText,
@@ -110,7 +108,6 @@ pub(super) struct CellOutputs {
     pub(super) left_out: usize,
 }
 
-/// Room for the images of a notebook.
 pub(super) struct ImageBudget<'a> {
     pub(super) edge_px_max: u32,
     pub(super) cancel: &'a CancellationToken,
@@ -239,7 +236,6 @@ fn joined<'de, A: MapAccess<'de>>(
     Ok(found.then_some(clip))
 }
 
-/// Reads one cell.
 pub(super) struct CellVisitor<'a, 'c>(pub(super) &'a mut ImageBudget<'c>);
 
 impl<'de> Visitor<'de> for CellVisitor<'_, '_> {

@@ -44,7 +44,6 @@ impl CMap {
         map
     }
 
-    /// The text of a code.
     pub(super) fn text(&self, code: u32) -> Option<String> {
         if let Some(text) = self.single.get(&code) {
             return Some(text.clone());

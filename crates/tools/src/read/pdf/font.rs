@@ -85,7 +85,6 @@ impl Font {
         Self { coding, to_unicode, widths, width_default }
     }
 
-    /// The glyphs of a string.
     pub(super) fn glyphs<'a>(&'a self, string: &'a [u8]) -> impl Iterator<Item = Glyph> + 'a {
         let mut rest = string;
         std::iter::from_fn(move || {

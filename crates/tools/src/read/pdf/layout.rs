@@ -9,14 +9,12 @@ const PARAGRAPH_STEP: f64 = 1.9;
 /// Text of one page beyond this is left out.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// A point of the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PagePoint {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
-/// A piece of text and where it stands.
 #[derive(Debug)]
 pub(super) struct TextRun {
     pub(super) text: String,
@@ -77,7 +75,6 @@ fn between(last: &TextRun, next: &TextRun) -> &'static str {
     }
 }
 
-/// The direction in which a run is written.
 fn direction(run: &TextRun) -> (f64, f64) {
     let (x, y) = (run.end.x - run.start.x, run.end.y - run.start.y);
     let length = x.hypot(y);

@@ -13,7 +13,6 @@ use super::scale::{PictureSize, scale_in_place};
 pub(super) const BYTES_MAX: usize = 500_000;
 const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 
-/// A picture as a file.
 pub(super) struct CompressedPicture {
     pub(super) bytes: Vec<u8>,
     pub(super) media_type: &'static str,

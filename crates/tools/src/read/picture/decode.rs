@@ -31,7 +31,6 @@ pub(super) fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the caller wants of a picture.
 pub(super) struct DecodeRequest<'a> {
     pub(super) format: ImageFormat,
     pub(super) edge_px_max: u32,
