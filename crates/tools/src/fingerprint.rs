@@ -36,10 +36,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(crate) struct SeenBuilder {
     whole: Xxh3Default,
     lines: Vec<u32>,
-    /// The start of a line whose end has not come yet.
-    open: Vec<u8>,
-    /// A line too long to keep until its end.
-    long: Option<LongLine>,
+    /// The line whose end has not come yet.
+    open: Option<OpenLine>,
     /// No hashes of lines: there are too many, or bytes do not tell where a line ends.
     overflow: bool,
     started: bool,
@@ -47,12 +45,12 @@ pub(crate) struct SeenBuilder {
 
 /// The hash of a line so far. A carriage return waits until it is known not to be part of the line's end.
 #[derive(Default)]
-struct LongLine {
+struct OpenLine {
     hash: Xxh3Default,
     held_cr: bool,
 }
 
-impl LongLine {
+impl OpenLine {
     fn update(&mut self, part: &[u8]) {
         if part.is_empty() {
             return;
@@ -85,34 +83,18 @@ impl SeenBuilder {
                 return;
             }
         }
-        self.extend_line(rest);
-    }
-
-    fn extend_line(&mut self, part: &[u8]) {
-        if let Some(long) = &mut self.long {
-            long.update(part);
-        } else if self.open.len() + part.len() <= CHUNK_BYTES {
-            self.open.extend_from_slice(part);
-        } else {
-            let mut long = LongLine::default();
-            long.update(&self.open);
-            long.update(part);
-            self.open.clear();
-            self.long = Some(long);
+        if !rest.is_empty() {
+            self.open.get_or_insert_default().update(rest);
         }
     }
 
     fn end_line(&mut self, part: &[u8]) {
-        let hash = if let Some(mut long) = self.long.take() {
-            long.update(part);
-            long.hash.digest()
-        } else if self.open.is_empty() {
-            xxh3_64(without_cr(part))
-        } else {
-            self.open.extend_from_slice(part);
-            let hash = xxh3_64(without_cr(&self.open));
-            self.open.clear();
-            hash
+        let hash = match self.open.take() {
+            None => xxh3_64(without_cr(part)),
+            Some(mut open) => {
+                open.update(part);
+                open.hash.digest()
+            }
         };
         self.lines.push(short(hash));
     }
@@ -120,7 +102,7 @@ impl SeenBuilder {
     /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
     #[must_use]
     pub(crate) fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
-        if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
+        if !self.overflow && self.open.is_some() {
             self.end_line(&[]);
         }
         FileSeen {

@@ -8,7 +8,9 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use windlass_protocol::FileStamp;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +45,9 @@ pub(crate) fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match open_without_links(resolved, flags) {
         Ok(descriptor) => File::from(descriptor),
-        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Err(OpenError::Missing),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Err(OpenError::Missing),
         // Sockets, and devices that nothing stands behind.
-        Err(rustix::io::Errno::NXIO) => {
+        Err(Errno::NXIO) => {
             let kind = std::fs::symlink_metadata(resolved)?.file_type();
             return Err(OpenError::Special(special_name(kind)));
         }
@@ -79,23 +81,14 @@ pub(crate) fn special_name(kind: FileType) -> &'static str {
     }
 }
 
-#[cfg(target_os = "linux")]
-pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    use rustix::fs::ResolveFlags;
+pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // Old kernels, and sandboxes that filter the call.
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => open_no_follow(path, flags),
+        Err(Errno::NOSYS | Errno::PERM) => {
+            rustix::fs::openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
+        }
         result => result,
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    open_no_follow(path, flags)
-}
-
-fn open_no_follow(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    rustix::fs::openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
 #[cfg(test)]

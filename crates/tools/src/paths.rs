@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use memchr::memmem;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use windlass_ports::ToolContext;
 use windlass_protocol::PathFact;
@@ -150,17 +150,10 @@ impl PathLookup {
 }
 
 /// One system call tells for the ordinary case that a directory is its own resolved name.
-#[cfg(target_os = "linux")]
 fn has_no_links(path: &Path) -> bool {
-    use rustix::fs::ResolveFlags;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let plain = path.components().all(|part| part != Component::ParentDir);
     plain && rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn has_no_links(_: &Path) -> bool {
-    false
 }
 
 struct Pending {
@@ -271,14 +264,14 @@ fn is_magic(path: &Path) -> bool {
     }
 }
 
-/// The path as a person likes to see it: relative to `cwd` when inside it. Bytes that are not UTF-8 are shown
-/// as the replacement character.
-#[must_use]
+/// The path as a person likes to see it. Bytes that are not UTF-8 are shown as the replacement character.
 pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
-    match path.strip_prefix(cwd) {
-        Ok(rest) if !rest.as_os_str().is_empty() => rest.to_string_lossy().into_owned(),
-        _ => path.to_string_lossy().into_owned(),
-    }
+    relative(path, cwd).to_string_lossy().into_owned()
+}
+
+/// The path from `cwd` on when it is inside.
+pub(crate) fn relative<'a>(path: &'a Path, cwd: &Path) -> &'a Path {
+    path.strip_prefix(cwd).ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path)
 }
 
 #[cfg(test)]

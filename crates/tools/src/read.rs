@@ -224,8 +224,9 @@ struct FileSource {
     size: u64,
     /// What the file looked like before anything of it was read.
     stamp: FileStamp,
+    /// As many bytes are in a piece, but for the last one.
+    room: usize,
     buffer: Vec<u8>,
-    filled: usize,
     /// The first piece is still to be handed out.
     fresh: bool,
     ended: bool,
@@ -239,31 +240,23 @@ impl FileSource {
         let OpenFile { file, size, stamp } = open;
         let room = usize::try_from(size).map_or(PIECE_BYTES, |size| (size + 1).clamp(512, PIECE_BYTES));
         let mut source =
-            Self { file, size, stamp, buffer: vec![0; room], filled: 0, fresh: true, ended: false, cancel };
+            Self { file, size, stamp, room, buffer: Vec::new(), fresh: true, ended: false, cancel };
         source.fill()?;
         Ok(source)
     }
 
     /// Fills the buffer as far as the file goes.
     fn fill(&mut self) -> io::Result<()> {
-        self.filled = 0;
-        while self.filled < self.buffer.len() {
-            match self.file.read(&mut self.buffer[self.filled..]) {
-                Ok(0) => {
-                    self.ended = true;
-                    break;
-                }
-                Ok(count) => self.filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        self.buffer.clear();
+        self.buffer.reserve_exact(self.room);
+        (&self.file).take(self.room as u64).read_to_end(&mut self.buffer)?;
+        self.ended = self.buffer.len() < self.room;
         Ok(())
     }
 
     /// The first piece.
     fn start(&self) -> &[u8] {
-        &self.buffer[..self.filled]
+        &self.buffer
     }
 
     /// Whether the first piece is all there is.
@@ -282,10 +275,10 @@ impl FileSource {
             return Ok(None);
         } else {
             // A file that said it was small and goes on gets larger pieces.
-            self.buffer.resize(PIECE_BYTES, 0);
+            self.room = PIECE_BYTES;
             self.fill()?;
         }
-        Ok((self.filled > 0).then(|| &self.buffer[..self.filled]))
+        Ok((!self.buffer.is_empty()).then_some(&self.buffer))
     }
 
     /// All of the file, if it is no larger than `max` bytes.

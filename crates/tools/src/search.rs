@@ -14,7 +14,7 @@ use ignore::{DirEntry, WalkBuilder};
 use windlass_ports::ToolContext;
 use windlass_protocol::PathFact;
 
-use crate::paths::{fact, locate, with_bytes};
+use crate::paths::{fact, locate, relative, with_bytes};
 
 /// More threads than this wait for the disk, not for each other.
 const THREADS_MAX: usize = 8;
@@ -95,12 +95,8 @@ pub(crate) fn names_version_control(text: &str) -> bool {
 /// The path as text on one line: what is not text, or would break the line, is shown as an escape such as `\xff`, which
 /// the shell understands inside `$'…'`.
 pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
-    let path = match path.strip_prefix(cwd) {
-        Ok(rest) if !rest.as_os_str().is_empty() => rest,
-        _ => path,
-    };
     let mut text = String::new();
-    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+    for chunk in relative(path, cwd).as_os_str().as_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
             if c.is_control() {
                 text.extend(c.escape_default());

@@ -5,18 +5,13 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Read, Seek};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Decoder, EncoderResult, Encoding};
 
 /// How much of a file decides about its encoding.
 pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
-const UTF16_LE_BOM: &[u8] = b"\xff\xfe";
-const UTF16_BE_BOM: &[u8] = b"\xfe\xff";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
@@ -26,7 +21,7 @@ pub(crate) enum TextEncoding {
         broken: bool,
     },
     /// UTF-16 with a byte order mark.
-    Utf16 { big_endian: bool },
+    Utf16(&'static Encoding),
     /// An older encoding, by guess.
     Legacy(&'static Encoding),
 }
@@ -38,37 +33,23 @@ pub(crate) struct UnencodableChar(pub(crate) char);
 impl TextEncoding {
     pub(crate) fn detect(content: &[u8]) -> Self {
         let content = &content[..content.len().min(DETECT_BYTES_MAX)];
-        if let Some(known) = Self::from_bom(content) {
-            return known.checked(content);
-        }
-        Self::Utf8 { bom: false, broken: false }.checked(content)
+        Self::from_bom(content).unwrap_or(Self::Utf8 { bom: false, broken: false }).checked(content)
     }
 
     pub(crate) fn from_bom(content: &[u8]) -> Option<Self> {
-        if content.starts_with(UTF8_BOM) {
-            Some(Self::Utf8 { bom: true, broken: false })
-        } else if content.starts_with(UTF16_LE_BOM) {
-            Some(Self::Utf16 { big_endian: false })
-        } else if content.starts_with(UTF16_BE_BOM) {
-            Some(Self::Utf16 { big_endian: true })
-        } else {
-            None
-        }
+        let (encoding, _) = Encoding::for_bom(content)?;
+        let is_utf8 = encoding == encoding_rs::UTF_8;
+        Some(if is_utf8 { Self::Utf8 { bom: true, broken: false } } else { Self::Utf16(encoding) })
     }
 
     /// Whether content begins with a mark of UTF-16, in which line ends and NULs are not single bytes.
     pub(crate) fn has_utf16_bom(content: &[u8]) -> bool {
-        matches!(Self::from_bom(content), Some(Self::Utf16 { .. }))
+        matches!(Self::from_bom(content), Some(Self::Utf16(_)))
     }
 
     /// Looks at content that should be UTF-8 and decides what it is if it is not.
     fn checked(self, content: &[u8]) -> Self {
-        let Self::Utf8 { bom, .. } = self else {
-            return self;
-        };
-        let Err(error) = std::str::from_utf8(content) else {
-            return self;
-        };
+        let (Self::Utf8 { bom, .. }, Err(error)) = (self, std::str::from_utf8(content)) else { return self };
         let cut_at_end = error.error_len().is_none() && content.len() == DETECT_BYTES_MAX;
         if cut_at_end {
             return self;
@@ -82,24 +63,17 @@ impl TextEncoding {
     }
 
     /// As [`TextEncoding::detect`], from the start of a file.
-    pub(crate) fn detect_file(file: &File) -> io::Result<Self> {
+    pub(crate) fn detect_file(mut file: &File) -> io::Result<Self> {
         let mut start = Vec::new();
-        let mut buffer = vec![0; 64 * 1024];
-        while start.len() < DETECT_BYTES_MAX {
-            match file.read_at(&mut buffer, start.len() as u64) {
-                Ok(0) => break,
-                Ok(count) => start.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        file.rewind()?;
+        file.take(DETECT_BYTES_MAX as u64).read_to_end(&mut start)?;
         Ok(Self::detect(&start))
     }
 
     /// Decodes content that comes in pieces; only for UTF-16, which other code cannot look at byte by byte.
     pub(crate) fn decoder(self) -> Option<Decoder> {
         match self {
-            Self::Utf16 { big_endian } => Some(utf16(big_endian).new_decoder_without_bom_handling()),
+            Self::Utf16(encoding) => Some(encoding.new_decoder_without_bom_handling()),
             Self::Utf8 { .. } | Self::Legacy(_) => None,
         }
     }
@@ -109,17 +83,15 @@ impl TextEncoding {
             Self::Utf8 { broken: true, .. } => "UTF-8 with invalid bytes",
             Self::Utf8 { bom: true, .. } => "UTF-8 with byte order mark",
             Self::Utf8 { .. } => "UTF-8",
-            Self::Utf16 { big_endian: false } => "UTF-16LE",
-            Self::Utf16 { big_endian: true } => "UTF-16BE",
-            Self::Legacy(encoding) => encoding.name(),
+            Self::Utf16(encoding) | Self::Legacy(encoding) => encoding.name(),
         }
     }
 
     pub(crate) fn bom(self) -> &'static [u8] {
         match self {
-            Self::Utf8 { bom: true, .. } => UTF8_BOM,
-            Self::Utf16 { big_endian: false } => UTF16_LE_BOM,
-            Self::Utf16 { big_endian: true } => UTF16_BE_BOM,
+            Self::Utf8 { bom: true, .. } => b"\xef\xbb\xbf",
+            Self::Utf16(encoding) if encoding == encoding_rs::UTF_16LE => b"\xff\xfe",
+            Self::Utf16(_) => b"\xfe\xff",
             Self::Utf8 { .. } | Self::Legacy(_) => &[],
         }
     }
@@ -128,8 +100,7 @@ impl TextEncoding {
     pub(crate) fn decode_lossy(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
             Self::Utf8 { .. } => String::from_utf8_lossy(bytes),
-            Self::Utf16 { big_endian } => utf16(big_endian).decode_without_bom_handling(bytes).0,
-            Self::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
+            Self::Utf16(encoding) | Self::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
         }
     }
 
@@ -137,10 +108,9 @@ impl TextEncoding {
     pub(crate) fn decode_exact(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         match self {
             Self::Utf8 { .. } => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-            Self::Utf16 { big_endian } => {
-                utf16(big_endian).decode_without_bom_handling_and_without_replacement(bytes)
+            Self::Utf16(encoding) | Self::Legacy(encoding) => {
+                encoding.decode_without_bom_handling_and_without_replacement(bytes)
             }
-            Self::Legacy(encoding) => encoding.decode_without_bom_handling_and_without_replacement(bytes),
         }
     }
 
@@ -148,17 +118,14 @@ impl TextEncoding {
     pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, UnencodableChar> {
         match self {
             Self::Utf8 { .. } => Ok(Cow::Borrowed(text.as_bytes())),
-            Self::Utf16 { big_endian } => {
-                let bytes = |unit: u16| if big_endian { unit.to_be_bytes() } else { unit.to_le_bytes() };
+            Self::Utf16(encoding) => {
+                let is_little = encoding == encoding_rs::UTF_16LE;
+                let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(text.encode_utf16().flat_map(bytes).collect())
             }
             Self::Legacy(encoding) => encode_legacy(encoding, text),
         }
     }
-}
-
-fn utf16(big_endian: bool) -> &'static Encoding {
-    if big_endian { encoding_rs::UTF_16BE } else { encoding_rs::UTF_16LE }
 }
 
 fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, UnencodableChar> {

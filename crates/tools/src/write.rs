@@ -65,11 +65,9 @@ struct WriteOutput<'a> {
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let subject = TargetFile::new(&input.file_path, cx)?;
     let old = load(&subject.resolved, &subject.shown)?;
-    if let Some(old) = &old {
-        check_replaceable(&subject, old, cx)?;
-    }
-    if old.is_none() {
-        subject.check_new_name()?;
+    match &old {
+        Some(old) => check_replaceable(&subject, old, cx)?,
+        None => subject.check_new_name()?,
     }
     check_no_loss(&input.content, old.as_ref())?;
     let new = NewContent::new(&input.content, &subject, old.as_ref())?;

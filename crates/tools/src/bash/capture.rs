@@ -1,5 +1,6 @@
 //! The output of one command: its head and tail in memory, and once it is long a file with as much as is kept.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Weak;
@@ -248,19 +249,21 @@ impl Capture {
 
     /// The last line that says something. A carriage return begins a new one, as on a terminal.
     pub(crate) fn last_line(&self) -> Option<String> {
-        let tail = &self.tail[self.tail.len().saturating_sub(LINE_BYTES_MAX)..];
-        let text = String::from_utf8_lossy(tail);
+        let text = self.end(LINE_BYTES_MAX);
         text.split(['\n', '\r']).rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
     }
 
     pub(crate) fn said_last(&self) -> String {
-        String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(SAID_BYTES_MAX)..]).into_owned()
+        self.end(SAID_BYTES_MAX).into_owned()
+    }
+
+    fn end(&self, bytes: usize) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(bytes)..])
     }
 
     /// The last line if it has no end yet.
     pub(crate) fn unfinished_line(&self) -> Option<String> {
-        let tail = &self.tail[self.tail.len().saturating_sub(LINE_BYTES_MAX)..];
-        let text = String::from_utf8_lossy(tail);
+        let text = self.end(LINE_BYTES_MAX);
         let line = text.rsplit(['\n', '\r']).next().unwrap_or_default();
         (!line.trim().is_empty()).then(|| line.to_owned())
     }

@@ -73,8 +73,15 @@ impl RunningCommand {
         }
     }
 
-    async fn keep(&mut self, count: usize) -> Room {
-        self.capture.push(&self.buffer[..count]).await
+    /// Keeps what was printed; says if that was the end.
+    async fn take(&mut self, event: Event) -> Option<CommandEnd> {
+        match event {
+            Event::Finished(exit) => Some(CommandEnd::Finished(exit)),
+            Event::Output(count) => {
+                let room = self.capture.push(&self.buffer[..count]).await;
+                (room == Room::Full).then_some(CommandEnd::Full)
+            }
+        }
     }
 
     /// Watches in the foreground, telling how it is getting on.
@@ -92,17 +99,14 @@ impl RunningCommand {
                 () = sleep_until(deadline) => return CommandEnd::TimedOut,
                 () = progress.sent() => {}
                 () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
-                event = self.next() => match event {
-                    Event::Finished(exit) => return CommandEnd::Finished(exit),
-                    Event::Output(count) => {
-                        if self.keep(count).await == Room::Full {
-                            return CommandEnd::Full;
-                        }
-                        let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
-                        question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
-                        progress.news = true;
+                event = self.next() => {
+                    if let Some(end) = self.take(event).await {
+                        return end;
                     }
-                },
+                    let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
+                    question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
+                    progress.news = true;
+                }
                 () = at(unanswered), if unanswered.is_some() => {
                     return CommandEnd::Question(question.map(|(line, _)| line).unwrap_or_default());
                 }
@@ -116,15 +120,12 @@ impl RunningCommand {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return CommandEnd::Cancelled,
-                event = self.next() => match event {
-                    Event::Finished(exit) => return CommandEnd::Finished(exit),
-                    Event::Output(count) => {
-                        if self.keep(count).await == Room::Full {
-                            return CommandEnd::Full;
-                        }
-                        self.capture.flush().await;
+                event = self.next() => {
+                    if let Some(end) = self.take(event).await {
+                        return end;
                     }
-                },
+                    self.capture.flush().await;
+                }
             }
         }
     }

@@ -297,8 +297,8 @@ proptest! {
     ) {
         let content = words.iter().enumerate().map(|(n, word)| format!("{word}{n}é")).collect::<Vec<_>>().join("\r\n");
         let encoding = [
-            TextEncoding::Utf16 { big_endian: false },
-            TextEncoding::Utf16 { big_endian: true },
+            TextEncoding::Utf16(encoding_rs::UTF_16LE),
+            TextEncoding::Utf16(encoding_rs::UTF_16BE),
             TextEncoding::Legacy(encoding_rs::WINDOWS_1252),
         ][which];
         let mut bytes = encoding.bom().to_vec();

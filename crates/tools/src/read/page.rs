@@ -20,7 +20,7 @@ impl TextLine {
 }
 
 /// Takes bytes in pieces and keeps the lines that are wanted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TextPage {
     first: usize,
     /// One past the last wanted line.
@@ -45,11 +45,7 @@ impl TextPage {
             end: count.map_or(usize::MAX, |count| first.saturating_add(count)),
             bytes_max,
             separator: b'\n',
-            bytes: Vec::new(),
-            lines: Vec::new(),
-            ended: 0,
-            open: 0,
-            overflow: false,
+            ..Self::default()
         }
     }
 

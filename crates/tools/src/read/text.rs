@@ -65,7 +65,7 @@ fn scan(job: &mut ReadJob<'_>) -> io::Result<Scan> {
     let mut page = TextPage::new(job.wanted.start, job.wanted.count, bytes_max);
     let bom = TextEncoding::from_bom(job.source.start());
     let mut skip = bom.map_or(0, |encoding| encoding.bom().len());
-    let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16 { .. }));
+    let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16(_)));
     let mut decoder = utf16.and_then(TextEncoding::decoder);
     if decoder.is_none() {
         page.look_at(job.source.start());

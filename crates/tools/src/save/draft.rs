@@ -69,7 +69,8 @@ impl<'a> NewFile<'a> {
 
     /// Owner first: changing it clears special mode bits. Attributes last: they may say more than the mode.
     fn take_over(&self, old: &ReplacedFile) -> Result<(), SaveError> {
-        drop_inherited_acl(&self.file);
+        // What a directory gives to new files is not what the old one had.
+        let _ = rustix::fs::fremovexattr(&self.file, "system.posix_acl_access");
         let stat = &old.stat;
         let own = rustix::fs::fstat(&self.file).map_err(failed("cannot look at the new file"))?;
         if (own.st_uid, own.st_gid) != (stat.st_uid, stat.st_gid) {
@@ -108,17 +109,19 @@ impl<'a> NewFile<'a> {
         let directory = self.directory;
         let published = match &self.name {
             None => link_nameless(&self.file, directory, name),
-            Some(draft) => match rename_new(directory, draft, name) {
-                // File systems without this kind of rename: a link fails in the same way if the name exists.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                    let linked = rustix::fs::linkat(directory, draft, directory, name, AtFlags::empty());
-                    if linked.is_ok() {
-                        let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
+            Some(draft) => {
+                match rustix::fs::renameat_with(directory, draft, directory, name, RenameFlags::NOREPLACE) {
+                    // File systems without this kind of rename: a link fails in the same way if the name exists.
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                        let linked = rustix::fs::linkat(directory, draft, directory, name, AtFlags::empty());
+                        if linked.is_ok() {
+                            let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
+                        }
+                        linked
                     }
-                    linked
+                    result => result,
                 }
-                result => result,
-            },
+            }
         };
         match published {
             Ok(()) => {
@@ -155,18 +158,12 @@ fn with_fresh_name<T>(make: impl Fn(&OsStr) -> rustix::io::Result<T>) -> rustix:
 }
 
 /// A file without a name that can be given one later; `None` where there is no such thing.
-#[cfg(target_os = "linux")]
 fn create_nameless(directory: &OwnedFd, mode: Mode) -> Option<File> {
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(directory, ".", flags, mode).ok()?);
     let seen = rustix::fs::statat(CWD, proc_name(&file), AtFlags::empty()).ok()?;
     let own = rustix::fs::fstat(&file).ok()?;
     ((seen.st_dev, seen.st_ino) == (own.st_dev, own.st_ino)).then_some(file)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn create_nameless(_: &OwnedFd, _: Mode) -> Option<File> {
-    None
 }
 
 fn proc_name(file: &File) -> String {
@@ -177,28 +174,8 @@ fn link_nameless(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::
     rustix::fs::linkat(CWD, proc_name(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
-    rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn rename_new(_: &OwnedFd, _: &OsStr, _: &OsStr) -> rustix::io::Result<()> {
-    Err(Errno::NOSYS)
-}
-
-/// What a directory gives to new files is not what the old one had.
-#[cfg(target_os = "linux")]
-fn drop_inherited_acl(file: &File) {
-    let _ = rustix::fs::fremovexattr(file, "system.posix_acl_access");
-}
-
-#[cfg(not(target_os = "linux"))]
-fn drop_inherited_acl(_: &File) {}
-
 /// Copies extended attributes as far as that is permitted. Those that vouch for the old content are not copied: a write
 /// into the file would have ended them, too.
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn copy_attributes(from: &OwnedFd, to: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fsetxattr};
     const ABOUT_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];
@@ -213,9 +190,6 @@ fn copy_attributes(from: &OwnedFd, to: &File) {
         }
     }
 }
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn copy_attributes(_: &OwnedFd, _: &File) {}
 
 #[cfg(test)]
 mod tests {

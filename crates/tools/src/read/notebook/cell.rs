@@ -125,24 +125,18 @@ impl<'a> ImageBudget<'a> {
         if !base64.is_whole() {
             return CellPart::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
         }
-        let block = if self.full {
-            None
-        } else {
-            base64.text.retain(|character| !character.is_ascii_whitespace());
-            match self.prepare(format, &base64.text) {
-                Ok(block) => block,
-                Err(error) => return CellPart::Note(format!("[image not shown: {error}]"), false),
-            }
-        };
-        block.map_or_else(
-            || {
+        base64.text.retain(|character| !character.is_ascii_whitespace());
+        let prepared = if self.full { Ok(None) } else { self.prepare(format, &base64.text) };
+        match prepared {
+            Ok(Some(block)) => CellPart::Image(block),
+            Ok(None) => {
                 self.full = true;
                 let note =
                     "[image not shown: too many images; ask for fewer cells with `offset` and `limit`]";
                 CellPart::Note(note.to_owned(), true)
-            },
-            CellPart::Image,
-        )
+            }
+            Err(error) => CellPart::Note(format!("[image not shown: {error}]"), false),
+        }
     }
 
     /// `None` if there is no room for it.

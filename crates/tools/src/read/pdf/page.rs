@@ -21,10 +21,16 @@ const INSTRUCTIONS_MAX: usize = 2_000_000;
 
 /// The text of a page; `None` if the call was cancelled.
 pub(super) fn text(page: &Page<'_>, cancel: &CancellationToken) -> Option<String> {
-    let mut drawing =
-        Drawing { layout: PageLayout::default(), state: State::default(), left: INSTRUCTIONS_MAX, cancel };
+    let state = State { stretch: 1.0, ..State::default() };
+    let mut drawing = Drawing { layout: PageLayout::default(), state, left: INSTRUCTIONS_MAX, cancel };
     drawing.follow(page.typed_operations(), page.resources(), 0)?;
     Some(drawing.layout.finish())
+}
+
+impl Default for Matrix {
+    fn default() -> Self {
+        Self::shift(0.0, 0.0)
+    }
 }
 
 /// A transformation of the plane: what becomes of the two axes, and of the origin.
@@ -36,15 +42,13 @@ struct Matrix {
 }
 
 impl Matrix {
-    const IDENTITY: Self = Self::shift(0.0, 0.0);
-
     /// From the six numbers that stand for it in a file.
     fn new(numbers: [f64; 6]) -> Self {
         let point = |at: usize| PagePoint { x: numbers[at], y: numbers[at + 1] };
         Self { right: point(0), up: point(2), origin: point(4) }
     }
 
-    const fn shift(x: f64, y: f64) -> Self {
+    fn shift(x: f64, y: f64) -> Self {
         Self {
             right: PagePoint { x: 1.0, y: 0.0 },
             up: PagePoint { x: 0.0, y: 1.0 },
@@ -72,7 +76,7 @@ impl Matrix {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct State {
     page: Matrix,
     /// Where the next glyph stands, and where its line began.
@@ -85,23 +89,6 @@ struct State {
     stretch: f64,
     leading: f64,
     rise: f64,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            page: Matrix::IDENTITY,
-            glyph: Matrix::IDENTITY,
-            line: Matrix::IDENTITY,
-            font: None,
-            size: 0.0,
-            char_space: 0.0,
-            word_space: 0.0,
-            stretch: 1.0,
-            leading: 0.0,
-            rise: 0.0,
-        }
-    }
 }
 
 struct Drawing<'a> {
@@ -156,7 +143,7 @@ impl Drawing<'_> {
                 let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
                 state.page = Matrix::new(numbers).then(state.page);
             }
-            TypedInstruction::BeginText(_) => state.start_line(Matrix::IDENTITY),
+            TypedInstruction::BeginText(_) => state.start_line(Matrix::default()),
             TypedInstruction::CharacterSpacing(ops::CharacterSpacing(space)) => {
                 state.char_space = space.as_f64();
             }

@@ -138,18 +138,14 @@ impl Scaler {
 }
 
 fn add(sums: &mut [u32], pixel: &[u8], weight: u32, alpha: bool) {
-    if !alpha {
-        for (sum, value) in sums.iter_mut().zip(pixel) {
-            *sum += u32::from(*value) * weight;
-        }
-        return;
-    }
-    let (opaque, colours) = (pixel[pixel.len() - 1], &pixel[..pixel.len() - 1]);
-    let weight = u32::from(opaque) * weight;
+    let (colours, opaque) = pixel.split_at(pixel.len() - usize::from(alpha));
+    let weight = opaque.first().map_or(weight, |opaque| u32::from(*opaque) * weight);
     for (sum, value) in sums.iter_mut().zip(colours) {
         *sum += u32::from(*value) * weight;
     }
-    sums[pixel.len() - 1] += weight;
+    if alpha {
+        sums[colours.len()] += weight;
+    }
 }
 
 /// Scales a picture inside its own memory: a row of the result never reaches beyond the rows it was made of.
