@@ -1,11 +1,10 @@
 //! What the command can be asked to do, a file for each; `print` runs prompts, with what it shares beside it.
 
 pub(crate) mod config;
-pub(crate) mod conversation;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod drive;
-pub(crate) mod jobs;
+pub(crate) mod job_runner;
 pub(crate) mod lines;
 pub(crate) mod permissions;
 pub(crate) mod print;

@@ -18,9 +18,7 @@ use windlass_config::{SettingsFiles, TrustState};
 use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
 
 use crate::arguments::help;
-use crate::commands::conversation::{HandedPrompts, PendingWork};
 use crate::commands::drive::Interrupter;
-use crate::commands::jobs::Job;
 use crate::display;
 use crate::terminal::keys::{KeyboardEvent, Keys};
 use crate::terminal::line_editor::EditorEvent;
@@ -30,6 +28,7 @@ use crate::views::output::Aside;
 use crate::views::screen::Screen;
 use crate::views::watch_decorator::Watch;
 use crate::views::{layout, trust_question};
+use windlass::jobs::{HandedPrompts, Job, PendingWork};
 use windlass::leftovers::Leftovers;
 use windlass::slash_commands::{HELP, PromptEntry};
 
@@ -163,19 +162,16 @@ impl Person {
         if self.ended {
             return None;
         }
-        match self.handed.pay()? {
+        let work = self.handed.pay()?;
+        match &work {
             PendingWork::Answer => {
                 let waiting = self.handed.ids();
                 let queued = std::mem::take(&mut self.queued);
                 queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
-                Some(Job::Run(Prompt::default()))
             }
-            PendingWork::Command { text, id } => {
-                self.send(&text);
-                session.take_back(id.clone());
-                Some(Job::of_command(&text, id))
-            }
+            PendingWork::Command { text, .. } => self.send(text),
         }
+        Some(work.into_job(session))
     }
 
     /// The next thing to do; nothing when the person is done.
@@ -389,9 +385,7 @@ impl Person {
         if speaker == Speaker::User {
             self.queued.push((id, text.to_owned()));
         }
-        if handle.steer(prompt.clone()).await.is_ok() {
-            self.handed.add(&prompt, /* wants an answer */ true);
-        }
+        self.handed.hand_over(prompt, /* wants an answer */ true, handle).await;
     }
 
     fn echo(&self, line: &str) {
@@ -477,12 +471,9 @@ impl Watch for QuestionRelay {
             Update::Question(question) => self.ask(question),
             Update::ToolResult { call, .. } => self.settle(*call),
             Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
-            Update::PromptsStarted(ids) => {
-                self.handed.started(ids);
-                self.tell(News::Sent(ids.clone()));
-            }
-            Update::PromptsRefused(ids) => self.handed.started(ids),
+            Update::PromptsStarted(ids) => self.tell(News::Sent(ids.clone())),
             _ => {}
         }
+        self.handed.heed(update);
     }
 }

@@ -181,6 +181,8 @@ pub mod display;
 mod error;
 pub mod escape;
 pub mod hook_wiring;
+pub mod host_conversation;
+pub mod jobs;
 pub mod leftovers;
 pub mod model_choice;
 mod options;

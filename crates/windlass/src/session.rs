@@ -9,7 +9,7 @@ use futures_util::stream::{FuturesUnordered, Stream};
 use windlass_engine::{Engine, Handle, Prompt, Update};
 use windlass_hooks::SettingsHooks;
 use windlass_ports::BoxFuture;
-use windlass_protocol::{EndReason, PermissionUpdate, Question, SessionKey};
+use windlass_protocol::{Decision, EndReason, PermissionUpdate, Question, SessionKey};
 use windlass_secrets::Redactor;
 use windlass_session::{PromptLine, SessionInfo};
 use windlass_wire::SessionSetup;
@@ -19,7 +19,7 @@ use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
 use crate::rewind::{self, RewindOutcome, RewindRequest};
 use crate::sessions::{OpenSession, Rewinder, SessionCloser};
-use crate::slash_commands::{CommandOutcome, SlashCommand};
+use crate::slash_commands::{self, CommandOutcome, SlashCommand};
 use crate::wiring::WiredEngine;
 
 /// Hears what the application has to say beside the updates of a run.
@@ -160,17 +160,25 @@ impl Session {
         Run::new(inner.go_on(), beside)
     }
 
-    /// Compacts the conversation; the summary keeps what `focus` names.
+    /// Compacts the conversation; the summary keeps what `focus` names. The text of the outcome says what came of it.
     pub fn compact(&mut self, focus: impl Into<String>) -> Run<'_> {
         let (beside, inner) = self.parts();
-        Run::new(inner.compact(focus), beside)
+        Run { compaction: Some(RequestedCompaction::default()), ..Run::new(inner.compact(focus), beside) }
     }
 
-    /// Does what a command asks for.
-    pub async fn perform(&mut self, command: SlashCommand) -> Result<CommandOutcome<'_>, SessionError> {
+    /// Does what a command asks for; `prompt` is the id of the prompt that it came as.
+    pub async fn perform(
+        &mut self,
+        command: SlashCommand,
+        prompt: Option<Arc<str>>,
+    ) -> Result<CommandOutcome<'_>, SessionError> {
         Ok(match command {
             SlashCommand::Compact(_) if !self.may_compact => return Err(SessionError::CompactOff),
-            SlashCommand::Compact(focus) => CommandOutcome::Compaction(self.compact(focus)),
+            SlashCommand::Compact(focus) => {
+                let run = self.compact(focus);
+                let compaction = RequestedCompaction { prompt, ..RequestedCompaction::default() };
+                CommandOutcome::Compaction(Run { compaction: Some(compaction), ..run })
+            }
             SlashCommand::Context => CommandOutcome::Context(self.context_report()),
             SlashCommand::Cost => CommandOutcome::Cost { models: self.spent().clone(), time: self.time() },
             SlashCommand::Help => CommandOutcome::Help,
@@ -213,6 +221,16 @@ impl Session {
 pub struct Run<'session> {
     inner: windlass_engine::Run<'session>,
     beside: Beside<'session>,
+    compaction: Option<RequestedCompaction>,
+}
+
+/// A compaction that somebody asked for: the outcome of its run says what came of it.
+#[derive(Default)]
+struct RequestedCompaction {
+    /// The id of the prompt that asks for it.
+    prompt: Option<Arc<str>>,
+    has_started: bool,
+    report: Option<String>,
 }
 
 /// What the application does beside a run.
@@ -225,13 +243,40 @@ struct Beside<'session> {
 
 impl<'session> Run<'session> {
     fn new(inner: windlass_engine::Run<'session>, beside: Beside<'session>) -> Self {
-        Self { inner, beside }
+        Self { inner, beside, compaction: None }
     }
 
     /// A handle for other tasks.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.inner.handle()
+    }
+}
+
+impl RequestedCompaction {
+    /// What comes before any other update: the prompt that asks for it is being worked on.
+    fn start(&mut self) -> Option<Update> {
+        let is_first = !std::mem::replace(&mut self.has_started, true);
+        let prompt = self.prompt.clone().filter(|_| is_first)?;
+        Some(Update::PromptsStarted(vec![prompt]))
+    }
+
+    fn report(&mut self, update: &mut Update) {
+        match update {
+            Update::Decided(Decision::Compacted(compaction)) => {
+                self.report = Some(slash_commands::compaction_report(compaction));
+            }
+            Update::CompactionFailed(error) => self.report = Some(format!("Not compacted: {error}")),
+            Update::Done(outcome) => {
+                if outcome.terminal.is_success() {
+                    outcome.text = self.report.take().unwrap_or_else(|| "Nothing to compact.".into());
+                    // The summariser is no iteration of a loop of its own.
+                    outcome.iterations = 0;
+                }
+                outcome.prompts.extend(self.prompt.take());
+            }
+            _ => (),
+        }
     }
 }
 
@@ -264,11 +309,17 @@ impl Stream for Run<'_> {
     type Item = Update;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Update>> {
-        let Self { inner, beside } = self.get_mut();
+        let Self { inner, beside, compaction } = self.get_mut();
+        if let Some(started) = compaction.as_mut().and_then(RequestedCompaction::start) {
+            return Poll::Ready(Some(started));
+        }
         while let Poll::Ready(Some(())) = Pin::new(&mut beside.answers).poll_next(cx) {}
-        let polled = Pin::new(&mut *inner).poll_next(cx);
-        if let Poll::Ready(Some(update)) = &polled {
+        let mut polled = Pin::new(&mut *inner).poll_next(cx);
+        if let Poll::Ready(Some(update)) = &mut polled {
             beside.heed(update, || inner.handle());
+            if let Some(compaction) = compaction {
+                compaction.report(update);
+            }
         }
         polled
     }

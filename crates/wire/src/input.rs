@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use windlass_protocol::{Block, Priority, SessionKey};
 
 use crate::lines::{Id, UserLine, UserMessage};
-use crate::{TimePoint, fit, time};
+use crate::{fit, time};
 
 /// The most bytes of a line: what the largest request to a provider may have.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -236,14 +236,8 @@ pub fn control_error(request_id: &str, error: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends a prompt that was taken, for its sender.
-pub fn replay(
-    session: impl Into<SessionKey>,
-    uuid: &str,
-    blocks: &[Block],
-    at: TimePoint,
-    out: &mut Vec<u8>,
-) {
-    let (session, timestamp) = (session.into(), time::iso(at.wall_ms));
+pub fn replay(session: impl Into<SessionKey>, uuid: &str, blocks: &[Block], wall_ms: u64, out: &mut Vec<u8>) {
+    let (session, timestamp) = (session.into(), time::iso(wall_ms));
     fit::append(out, |detail, out| {
         let content: Vec<Block> = blocks.iter().map(|block| fit::block_at(block, detail)).collect();
         let line = UserLine {

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_protocol::{Block, SessionSeed};
-use windlass_wire::{
-    InputLine, InputPriority, InputPrompt, TimePoint, control_error, control_success, replay,
-};
+use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
 
 /// What a line means, in short.
 fn read(line: &str) -> String {
@@ -106,7 +104,6 @@ fn answers() {
     let mut out = Vec::new();
     control_success("r1", &["u1".into()], &mut out);
     control_error("r2", "initialize is not supported yet.", &mut out);
-    let at = TimePoint { wall_ms: 1_794_565_230_000, monotonic_ms: 0 };
-    replay(SessionSeed(7), "u1", &[Block::text("hi")], at, &mut out);
+    replay(SessionSeed(7), "u1", &[Block::text("hi")], 1_794_565_230_000, &mut out);
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
 }

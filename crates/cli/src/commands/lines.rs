@@ -6,46 +6,62 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use windlass::host_conversation::{HostChannel, HostLine};
 use windlass_wire::LINE_BYTES_MAX;
+
+use crate::complain;
+use crate::views::output::Aside;
 
 /// How much is read at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Standard input, read no further than somebody asks for.
 pub(crate) struct Lines {
-    source: Source,
+    source: StandardInput,
     buffer: Vec<u8>,
     /// So much of the buffer is known to hold no end of a line.
     searched: usize,
     ended: bool,
 }
 
+/// A host at standard input and output.
+pub(crate) struct HostAtStdio {
+    pub(crate) lines: Lines,
+    pub(crate) aside: Aside,
+}
+
+impl HostChannel for HostAtStdio {
+    const SOURCE: &'static str = "standard input";
+
+    async fn next_line(&mut self) -> HostLine {
+        self.lines.next().await
+    }
+
+    fn send(&self, lines: &[u8]) {
+        self.aside.leave(|out| out.extend_from_slice(lines));
+    }
+
+    fn complain(&self, problem: &str) {
+        complain(problem);
+    }
+}
+
 /// Standard input as it comes.
-pub(crate) enum Source {
+pub(crate) enum StandardInput {
     /// A pipe, socket or terminal, whose readiness can be waited for.
     Waitable(AsyncFd<Stdin>),
     /// A file, which is always ready.
     Plain(Stdin),
 }
 
-/// What comes next.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    Line(String),
-    /// Nothing more.
-    End,
-    /// Something that cannot be read as a line, and why. Nothing more comes.
-    Bad(String),
-}
-
 impl Lines {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new() -> Self {
-        Self { source: Source::stdin(), buffer: Vec::new(), searched: 0, ended: false }
+        Self { source: StandardInput::stdin(), buffer: Vec::new(), searched: 0, ended: false }
     }
 
     /// The next line. Can be dropped at any point and called again: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> HostLine {
         loop {
             if let Some(next) = take_line(&mut self.buffer, &mut self.searched, self.ended) {
                 return next;
@@ -56,7 +72,7 @@ impl Lines {
                 Err(error) => {
                     self.ended = true;
                     self.buffer.clear();
-                    return Next::Bad(format!("cannot read standard input: {error}"));
+                    return HostLine::Unreadable(format!("cannot read standard input: {error}"));
                 }
             }
         }
@@ -64,13 +80,13 @@ impl Lines {
 }
 
 /// The first line of the buffer, once it is there; at the end, what is left of it.
-fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<Next> {
+fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<HostLine> {
     let end = buffer[*searched..].iter().position(|byte| *byte == b'\n').map(|at| *searched + at);
     let length = match end {
         _ if end.unwrap_or(buffer.len()) > LINE_BYTES_MAX => {
             buffer.clear();
             *searched = 0;
-            return Some(Next::Bad(format!(
+            return Some(HostLine::Unreadable(format!(
                 "a line on standard input is longer than {LINE_BYTES_MAX} bytes"
             )));
         }
@@ -79,18 +95,18 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<
             *searched = buffer.len();
             return None;
         }
-        None if buffer.is_empty() => return Some(Next::End),
+        None if buffer.is_empty() => return Some(HostLine::End),
         None => buffer.len(),
     };
     *searched = 0;
     let line: Vec<u8> = buffer.drain(..length).collect();
     Some(match String::from_utf8(line) {
-        Ok(line) => Next::Line(line),
-        Err(_) => Next::Bad("a line on standard input is not UTF-8 text".into()),
+        Ok(line) => HostLine::Text(line),
+        Err(_) => HostLine::Unreadable("a line on standard input is not UTF-8 text".into()),
     })
 }
 
-impl Source {
+impl StandardInput {
     /// Must be called inside a tokio runtime with I/O.
     #[expect(
         deprecated,
@@ -146,7 +162,7 @@ mod tests {
     use super::*;
 
     /// The lines of pieces that arrive one after the other.
-    fn check(pieces: &[&[u8]], expected: &[Next]) {
+    fn check(pieces: &[&[u8]], expected: &[HostLine]) {
         let (mut buffer, mut searched, mut seen) = (Vec::new(), 0, Vec::new());
         for piece in pieces {
             buffer.extend_from_slice(piece);
@@ -154,7 +170,7 @@ mod tests {
         }
         loop {
             let last = take_line(&mut buffer, &mut searched, true);
-            let is_end = matches!(last, Some(Next::End));
+            let is_end = matches!(last, Some(HostLine::End));
             seen.extend(last);
             if is_end {
                 break;
@@ -165,17 +181,17 @@ mod tests {
 
     #[test]
     fn lines_are_put_together_from_pieces() {
-        let line = |text: &str| Next::Line(text.into());
-        check(&[], &[Next::End]);
-        check(&[b"a\nb", b"c\n\nd"], &[line("a\n"), line("bc\n"), line("\n"), line("d"), Next::End]);
-        let bad = Next::Bad("a line on standard input is not UTF-8 text".into());
-        check(&[b"\xff\nok\n"], &[bad, line("ok\n"), Next::End]);
+        let line = |text: &str| HostLine::Text(text.into());
+        check(&[], &[HostLine::End]);
+        check(&[b"a\nb", b"c\n\nd"], &[line("a\n"), line("bc\n"), line("\n"), line("d"), HostLine::End]);
+        let bad = HostLine::Unreadable("a line on standard input is not UTF-8 text".into());
+        check(&[b"\xff\nok\n"], &[bad, line("ok\n"), HostLine::End]);
     }
 
     #[test]
     fn a_line_has_a_longest_length() {
         let long = vec![b'x'; LINE_BYTES_MAX + 1];
-        let bad = Next::Bad("a line on standard input is longer than 33554432 bytes".into());
-        check(&[&long, b"\n"], &[bad, Next::Line("\n".into()), Next::End]);
+        let bad = HostLine::Unreadable("a line on standard input is longer than 33554432 bytes".into());
+        check(&[&long, b"\n"], &[bad, HostLine::Text("\n".into()), HostLine::End]);
     }
 }

@@ -4,6 +4,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use uuid::Uuid;
+use windlass::host_conversation::{HostConversation, InputEnd};
+use windlass::jobs::Job;
 use windlass::leftovers::Leftovers;
 use windlass::{Options, Session, Windlass, hook_wiring};
 use windlass_config::ConfigError;
@@ -12,10 +14,9 @@ use windlass_protocol::EndReason;
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::conversation::{Conversation, InputEnd};
-use crate::commands::drive::{End, Signals, block_on, show_background, shown, wait_for_commands};
-use crate::commands::jobs::{Job, Stage};
-use crate::commands::lines::Lines;
+use crate::commands::drive::{RunEnd, Signals, block_on, show_background, shown, wait_for_commands};
+use crate::commands::job_runner::JobRunner;
+use crate::commands::lines::{HostAtStdio, Lines};
 use crate::commands::{prompt, sessions};
 use crate::error::CommandError;
 use crate::terminal::wakeups::Wakeups;
@@ -98,14 +99,14 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
         }
     };
     let code = match end {
-        End::Done(outcome) => {
+        RunEnd::Done(outcome) => {
             remark(arguments, &outcome);
             i32::from(!outcome.terminal.is_success())
         }
-        End::Signal(code) => code,
-        End::Nothing => 0,
-        End::Refused | End::Unread => 1,
-        End::Unshown(error) => {
+        RunEnd::Signal(code) => code,
+        RunEnd::Nothing => 0,
+        RunEnd::Refused | RunEnd::Unread => 1,
+        RunEnd::Unshown(error) => {
             complain(&format!("cannot write the output: {error}."));
             1
         }
@@ -203,7 +204,7 @@ fn refuse(arguments: &Arguments, error: &str) {
     let _ = std::io::stdout().write_all(&line);
 }
 
-async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
+async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(RunEnd, Signals)> {
     let signals = Signals::listen()?;
     let Ready { mut session, untrusted, warnings, input, hook_events } = ready;
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
@@ -239,23 +240,24 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             aside.leave(|out| line(out));
         });
     }
-    let mut stage = Stage { view, output, signals };
+    let mut runner = JobRunner { view, output, signals };
     let end = match input {
         Input::Lines { replays } => {
-            let conversation = Conversation::new(Lines::new(), stage.output.aside(), session.key(), replays);
-            stage.view = conversation.noticing(stage.view);
-            serve(&mut stage, &mut session, conversation).await
+            let host = HostAtStdio { lines: Lines::new(), aside: runner.output.aside() };
+            let conversation = HostConversation::new(host, session.key(), replays);
+            runner.view = Box::new(WatchedView { watch: conversation.handed().clone(), inner: runner.view });
+            serve(&mut runner, &mut session, conversation).await
         }
         Input::Person { first } => {
-            return Box::pin(talk_to_person(stage, session, (screens.people, left), first)).await;
+            return Box::pin(talk_to_person(runner, session, (screens.people, left), first)).await;
         }
         Input::Prompt(_) | Input::GoOn => {
-            stage.perform(only_job(input), &mut session, std::future::pending()).await
+            runner.perform(only_job(input), &mut session, std::future::pending()).await
         }
     };
     finish(session, EndReason::Other).await;
-    tell_rest(&mut stage.output, &end).await;
-    Ok((end, stage.signals))
+    tell_rest(&mut runner.output, &end).await;
+    Ok((end, runner.signals))
 }
 
 /// What puts a run into lines of the protocol.
@@ -266,21 +268,21 @@ fn translator(session: &Session, left: &Leftovers) -> Translator {
 
 /// A whole interactive session.
 async fn talk_to_person(
-    stage: Stage,
+    runner: JobRunner,
     mut session: Session,
     (screen, left): (Screen, Leftovers),
     first: Option<String>,
-) -> std::io::Result<(End, Signals)> {
-    let Stage { view, output, signals } = stage;
+) -> std::io::Result<(RunEnd, Signals)> {
+    let JobRunner { view, output, signals } = runner;
     let place = (screen, output.aside());
     let wakeups = Wakeups::new(session.engine().clone());
     let (mut person, watch) = Person::meet(wakeups, signals.interrupter(), place)?;
     let view = Box::new(WatchedView { watch, inner: view });
-    let mut stage = Stage { view, output, signals };
+    let mut runner = JobRunner { view, output, signals };
     let resumed = session.resumed.as_ref().map(sessions::resumed);
     person.greet(resumed.as_deref());
     person.offer(left);
-    let end = talk(&mut stage, &mut session, &mut person, first).await;
+    let end = talk(&mut runner, &mut session, &mut person, first).await;
     // From here on the terminal is as it was, so that Ctrl-C is a signal again.
     drop(person);
     let resume = session.is_begun().then(|| session.key().id);
@@ -288,7 +290,7 @@ async fn talk_to_person(
     if let Some(id) = resume {
         terminal::say(&format!("To continue: windlass --resume {id}\n"));
     }
-    Ok((end, stage.signals))
+    Ok((end, runner.signals))
 }
 
 /// The same view with progress beside it, or at least failures of hooks, where people read.
@@ -315,8 +317,8 @@ async fn finish(session: Session, reason: EndReason) {
 }
 
 /// Writes what was left after the last run, such as news of hooks at its end. Whoever does not read is not waited for.
-async fn tell_rest(output: &mut Output, end: &End) {
-    if matches!(end, End::Done(_) | End::Nothing | End::Refused) {
+async fn tell_rest(output: &mut Output, end: &RunEnd) {
+    if matches!(end, RunEnd::Done(_) | RunEnd::Nothing | RunEnd::Refused) {
         let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
 }
@@ -328,68 +330,77 @@ fn only_job(input: Input) -> Job {
 }
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
-async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
+async fn talk(
+    runner: &mut JobRunner,
+    session: &mut Session,
+    person: &mut Person,
+    first: Option<String>,
+) -> RunEnd {
     let mut next = first.and_then(|first| person.read(&first));
-    let mut last = End::Nothing;
+    let mut last = RunEnd::Nothing;
     loop {
         let queued = next.take().or_else(|| person.next_queued(session));
         let job = if queued.is_some() {
             queued
         } else {
-            let Stage { view, output, signals, .. } = &mut *stage;
+            let JobRunner { view, output, signals, .. } = &mut *runner;
             tokio::select! {
                 biased;
-                received = signals.next() => return End::Signal(received.exit_code()),
+                received = signals.next() => return RunEnd::Signal(received.exit_code()),
                 job = person.next_job() => job,
                 never = show_background(session, &mut **view, output) => match never {},
             }
         };
         let Some(job) = job else { return last };
         let handle = session.handle();
-        let end = stage.perform(job, session, person.join(handle)).await;
+        let end = runner.perform(job, session, person.join(handle)).await;
         person.rest();
-        stage.output.flush_aside().await;
+        runner.output.flush_aside().await;
         match end {
-            End::Done(outcome) => {
+            RunEnd::Done(outcome) => {
                 // What is queued would fail in the same way.
                 if outcome.terminal.is_failure() && session.waiting() > 0 {
                     person.offer(Leftovers::of(session));
                 }
-                last = End::Done(outcome);
+                last = RunEnd::Done(outcome);
             }
             // Whoever mistypes a command and leaves has not failed.
-            End::Refused => last = End::Nothing,
+            RunEnd::Refused => last = RunEnd::Nothing,
             end => return end,
         }
     }
 }
 
 /// Does what lines on standard input ask for, until they end. Gives the end of the last job.
-async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conversation) -> End {
+async fn serve(
+    runner: &mut JobRunner,
+    session: &mut Session,
+    mut conversation: HostConversation<HostAtStdio>,
+) -> RunEnd {
     let mut last = None;
-    let aside = stage.output.aside();
+    let aside = runner.output.aside();
     loop {
         if let Some(job) = conversation.next_job(session).await {
             let handle = session.handle();
-            match stage.perform(job, session, conversation.join(handle)).await {
-                end @ (End::Done(_) | End::Refused) => last = Some(end),
+            match runner.perform(job, session, conversation.join(handle)).await {
+                end @ (RunEnd::Done(_) | RunEnd::Refused) => last = Some(end),
                 end => return end,
             }
             continue;
         }
-        stage.output.take_aside();
-        if let Err(error) = stage.output.flush().await {
+        runner.output.take_aside();
+        if let Err(error) = runner.output.flush().await {
             return shown(Err(error));
         }
-        match conversation.ended() {
+        match conversation.end() {
             None => {}
-            Some(InputEnd::Bad) => return End::Refused,
-            Some(InputEnd::Closed) => return last.unwrap_or(End::Nothing),
+            Some(InputEnd::Invalid) => return RunEnd::Refused,
+            Some(InputEnd::Closed) => return last.unwrap_or(RunEnd::Nothing),
         }
-        let Stage { view, output, signals, .. } = &mut *stage;
+        let JobRunner { view, output, signals, .. } = &mut *runner;
         tokio::select! {
             biased;
-            received = signals.next() => return End::Signal(received.exit_code()),
+            received = signals.next() => return RunEnd::Signal(received.exit_code()),
             () = conversation.read() => {}
             () = aside.left() => {}
             never = show_background(session, &mut **view, output) => match never {},

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass::jobs::HandedPrompts;
 use windlass_engine::Update;
 
 use crate::views::View;
@@ -11,6 +12,12 @@ use crate::views::View;
 pub(crate) trait Watch: Send {
     /// Something happened, and the form has taken it up.
     fn heed(&mut self, update: &Update);
+}
+
+impl Watch for HandedPrompts {
+    fn heed(&mut self, update: &Update) {
+        HandedPrompts::heed(self, update);
+    }
 }
 
 /// Any form, and somebody who heeds what it is told.

@@ -1,0 +1,201 @@
+//! The conversation with a host in lines of the Agent-SDK protocol: prompts and requests come while runs go on and between them.
+//!
+//! The caller reads and writes the lines (a [`HostChannel`]) and performs the jobs; which line means which job, what is answered at
+//! once, and what waits for which run is decided here.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_engine::{Handle, Priority, Prompt, Session, Speaker};
+use windlass_protocol::{Block, SessionKey};
+use windlass_text::time::now_ms;
+use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
+
+use crate::jobs::{HandedPrompts, Job};
+use crate::slash_commands::PromptEntry;
+
+/// How many prompts wait at most before no more are read.
+const WAITING_MAX: usize = 100;
+
+/// The way to and from a host.
+pub trait HostChannel: Send {
+    /// What users call the place that the lines come from.
+    const SOURCE: &'static str;
+    /// The next line. Can be dropped at any point and called again: nothing is lost.
+    fn next_line(&mut self) -> impl Future<Output = HostLine> + Send;
+    /// Sends whole lines, behind what is being sent.
+    fn send(&self, lines: &[u8]);
+    /// Tells the user, beside the protocol, what is wrong with what the host sends.
+    fn complain(&self, problem: &str);
+}
+
+/// What comes from a host next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum HostLine {
+    /// A line.
+    Text(String),
+    /// Nothing more.
+    End,
+    /// Something that cannot be read as a line, and why. Nothing more comes.
+    Unreadable(String),
+}
+
+/// What a host sends, in order, until it is done.
+pub struct HostConversation<C> {
+    channel: C,
+    key: SessionKey,
+    /// Whether prompts are said back.
+    replays: bool,
+    /// Read, and not handed to the session yet.
+    queue: VecDeque<HostPrompt>,
+    handed: HandedPrompts,
+    end: Option<InputEnd>,
+}
+
+struct HostPrompt {
+    prompt: Prompt,
+    wants_answer: bool,
+}
+
+/// Why nothing more comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputEnd {
+    /// The host is done.
+    Closed,
+    /// A line could not be understood; the user was told.
+    Invalid,
+}
+
+impl<C: HostChannel> HostConversation<C> {
+    /// A conversation about one session; `replays` says whether prompts are said back.
+    pub fn new(channel: C, key: SessionKey, replays: bool) -> Self {
+        Self { channel, key, replays, queue: VecDeque::new(), handed: HandedPrompts::default(), end: None }
+    }
+
+    /// What was handed to the session. Whoever reads the updates of its runs shows them to it.
+    pub fn handed(&self) -> &HandedPrompts {
+        &self.handed
+    }
+
+    /// Why nothing more comes, if nothing does.
+    pub fn end(&self) -> Option<InputEnd> {
+        self.end
+    }
+
+    /// What to do between runs, if there is something.
+    pub async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
+        loop {
+            if let Some(work) = self.handed.pay() {
+                return Some(work.into_job(session));
+            }
+            let HostPrompt { prompt, wants_answer } = self.queue.pop_front()?;
+            if wants_answer && prompt.speaker == Speaker::User {
+                return Some(Job::Run(prompt));
+            }
+            self.handed.hand_over(prompt, wants_answer, &session.handle()).await;
+            // Nobody else takes it while nothing runs.
+            session.waiting();
+        }
+    }
+
+    /// Takes one line while nothing runs, and so nothing can be interrupted.
+    pub async fn read(&mut self) {
+        self.take_line().await;
+    }
+
+    /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
+    pub async fn join(&mut self, handle: Handle) -> Infallible {
+        loop {
+            while let Some(HostPrompt { prompt, wants_answer }) = self.queue.front() {
+                self.handed.hand_over(prompt.clone(), *wants_answer, &handle).await;
+                self.queue.pop_front();
+            }
+            if self.end.is_some() || self.queue.len() >= WAITING_MAX {
+                return std::future::pending().await;
+            }
+            if self.take_line().await {
+                handle.interrupt();
+            }
+        }
+    }
+
+    /// Reads a line and does what can be done at once. Says whether it asks for an interrupt.
+    async fn take_line(&mut self) -> bool {
+        let line = match self.channel.next_line().await {
+            HostLine::Text(line) => line,
+            HostLine::End => {
+                self.end = Some(InputEnd::Closed);
+                return false;
+            }
+            HostLine::Unreadable(problem) => {
+                self.give_up(&problem);
+                return false;
+            }
+        };
+        match InputLine::parse(&line) {
+            Ok(InputLine::Prompt(prompt)) => self.take(prompt),
+            Ok(InputLine::Interrupt { request_id, prompt }) => {
+                self.send(|out| control_success(&request_id, &self.waiting(), out));
+                let Some(prompt) = prompt else { return true };
+                self.take(prompt);
+            }
+            Ok(InputLine::Invalid { request_id, problem }) => {
+                self.send(|out| control_error(&request_id, &problem.to_string(), out));
+            }
+            Ok(InputLine::Unsupported { request_id, subtype }) => {
+                let error = format!("control request {subtype} is not supported yet; only interrupt is");
+                self.send(|out| control_error(&request_id, &error, out));
+            }
+            Ok(InputLine::Ignored) => {}
+            Ok(InputLine::Unknown(kind)) => {
+                self.channel
+                    .complain(&format!("skipped a line of the unknown type {kind} on {}.", C::SOURCE));
+            }
+            Err(problem) => self.give_up(&format!("invalid line on {}: {problem}", C::SOURCE)),
+        }
+        false
+    }
+
+    fn give_up(&mut self, problem: &str) {
+        let problem = format!("{problem}. Windlass stops reading and finishes the prompts it has.");
+        self.channel.complain(&problem);
+        self.end = Some(InputEnd::Invalid);
+    }
+
+    fn take(&mut self, input: InputPrompt) {
+        let id = input.uuid.clone().unwrap_or_else(|| Uuid::new_v4().to_string().into());
+        if self.replays {
+            self.send(|out| replay(self.key, &id, &input.blocks, now_ms(), out));
+        }
+        let text = input.text().filter(|_| !input.verbatim);
+        let entry = text.map_or(PromptEntry::Prompt, PromptEntry::parse);
+        let speaker = match entry {
+            PromptEntry::Command(_) | PromptEntry::Refused(_) => Speaker::Command,
+            PromptEntry::Prompt | PromptEntry::Now(_) => Speaker::User,
+        };
+        let (blocks, priority) = match entry {
+            PromptEntry::Now(message) => (vec![Block::text(&message)], Priority::Now),
+            _ => (input.blocks, input.priority.into()),
+        };
+        // A command always has a result. What is only kept for the next prompt interrupts nothing.
+        let wants_answer = input.wants_answer || speaker == Speaker::Command;
+        let priority = if wants_answer { priority } else { priority.max(Priority::Next) };
+        let prompt = Prompt { blocks, id: Some(id), speaker, priority, ..Prompt::default() };
+        self.queue.push_back(HostPrompt { prompt, wants_answer });
+    }
+
+    /// The prompts that are in no run yet.
+    fn waiting(&self) -> Vec<Arc<str>> {
+        let mut waiting = self.handed.ids();
+        waiting.extend(self.queue.iter().filter_map(|waits| waits.prompt.id.clone()));
+        waiting
+    }
+
+    fn send(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut lines = Vec::new();
+        write(&mut lines);
+        self.channel.send(&lines);
+    }
+}
