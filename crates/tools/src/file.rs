@@ -16,7 +16,8 @@ const SUGGESTIONS_MAX: usize = 3;
 /// The structured form travels in one line of JSON with the result itself, which must stay below 1 MiB.
 const STRUCTURED_JSON_BYTES_MAX: usize = 640 * 1024;
 
-pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
+/// What a call that reads or edits one file would do. The path is absolute, relative to the working directory, or begins with `~/`.
+pub fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
     let edited = Some(&path).filter(|_| !kind.is_read_only());
     Ok(CallFacts {

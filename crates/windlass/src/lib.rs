@@ -212,3 +212,4 @@ pub use windlass_ports as ports;
 /// Every word that updates, outcomes and hooks use; the most common ones are here as well.
 pub use windlass_protocol as protocol;
 pub use windlass_protocol::EndReason;
+pub use windlass_tools::file_facts;

@@ -1,0 +1,78 @@
+//! Asks a model with a tool of its own beside the built-in ones: `cargo run -p windlass-example -- "How long is README.md?"`
+
+mod count_lines;
+
+use std::error::Error;
+use std::io::Write as _;
+
+use futures_util::StreamExt as _;
+use windlass::{Options, Outcome, SessionChoice, Update, Windlass};
+
+use crate::count_lines::CountLines;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let prompt = std::env::args().nth(1).ok_or("Give a prompt.")?;
+    let outcome = ask(Options::new(), &prompt).await?;
+    writeln!(std::io::stdout(), "{}", outcome.text)?;
+    Ok(())
+}
+
+async fn ask(options: Options, prompt: &str) -> Result<Box<Outcome>, Box<dyn Error>> {
+    let app = Windlass::open(options.tool(CountLines))?;
+    let mut session = app.session(SessionChoice::default())?;
+    let mut run = session.run(prompt);
+    while let Some(update) = run.next().await {
+        if let Update::Done(outcome) = update {
+            return Ok(outcome);
+        }
+    }
+    Err("the run has no outcome".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const RECIPES: &str = include_str!("../../../docs/recipes.md");
+
+    #[test]
+    fn the_recipe_shows_the_tool_and_the_line_that_adds_it() {
+        let tool = include_str!("count_lines.rs");
+        assert!(
+            RECIPES.contains(&format!("```rust\n{tool}```\n")),
+            "docs/recipes.md shows another count_lines.rs"
+        );
+        let line = "Windlass::open(options.tool(CountLines))";
+        assert!(RECIPES.contains(line) && include_str!("main.rs").contains(line));
+    }
+
+    /// What a model that calls the tool by `name` reads, with a rule that denies.
+    async fn check(name: &str, denied: Option<&str>, expected: &str) {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("three.txt"), "one\ntwo\nthree").unwrap();
+        let script = format!(
+            r#"{{"responses": [{{"blocks": [{{"tool": "{name}", "input": {{"file_path": "three.txt"}}}}]}},
+                {{"expect": {{"contains": "{expected}"}}, "blocks": [{{"text": "As expected."}}]}}]}}"#
+        );
+        fs::write(path("script.json"), script).unwrap();
+        let options = Options::new().cwd(place.path()).model("opus").variable("WINDLASS_HOME", path("home"));
+        let options = options.variable("WINDLASS_SCRIPT", path("script.json"));
+        let options = denied.into_iter().fold(options, Options::deny);
+        let outcome = ask(options, "How long is three.txt?").await.unwrap();
+        assert_eq!(outcome.text, "As expected.", "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn the_tool_is_a_tool_like_any_other() {
+        // Reading below the working directory needs no rule.
+        check("CountLines", None, "3 lines").await;
+        check("LineCount", None, "3 lines").await;
+        check("CountLines", Some("CountLines"), "CountLines").await;
+        // Its profile says that it reads a file, so rules about reading files hold for it.
+        check("CountLines", Some("Read(three.txt)"), "Read(three.txt)").await;
+    }
+}
