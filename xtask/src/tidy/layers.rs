@@ -35,6 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session", "trace", "hooks", "text", "windlass",
         ],
     ),
+    ("example", &["windlass"]),
     ("sim", &["core", "permission", "protocol"]),
     ("testkit", &["models", "ports", "protocol"]),
     ("lab", &["hooks", "permission", "ports", "protocol", "session", "shell", "testkit", "tools"]),

@@ -16,7 +16,7 @@ use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::ModelCard;
 
 use crate::arguments::help;
-use crate::commands::drive::{RunEnd, RunWatch, Signals, block_on, drive, wait_for_commands};
+use crate::commands::drive::{JobEnd, RunWatch, Signals, block_on, drive, wait_for_commands};
 use crate::display;
 use crate::error::CommandError;
 use crate::views::call_cards::CallCards;
@@ -49,10 +49,10 @@ fn show() -> anyhow::Result<i32> {
     };
     let (end, signals) = block_on(run)?;
     let outcome = match end {
-        RunEnd::Done(outcome) => outcome,
-        RunEnd::Signal(code) => return Ok(wait_for_commands(code, signals)),
-        RunEnd::Nothing | RunEnd::Refused | RunEnd::Unread => return Ok(wait_for_commands(1, signals)),
-        RunEnd::Unshown(error) => return Err(error.into()),
+        JobEnd::Done(outcome) => outcome,
+        JobEnd::Signal(code) => return Ok(wait_for_commands(code, signals)),
+        JobEnd::Nothing | JobEnd::Refused | JobEnd::Unread => return Ok(wait_for_commands(1, signals)),
+        JobEnd::Unshown(error) => return Err(error.into()),
     };
     let passes = test_passes(&folder)?;
     say(&ending(&outcome, &folder, passes))?;

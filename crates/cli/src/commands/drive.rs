@@ -33,7 +33,7 @@ pub(crate) const QUIT: i32 = 130;
 const UPDATES_IN_A_ROW: u32 = 256;
 
 /// How a run came to its end for the process.
-pub(crate) enum RunEnd {
+pub(crate) enum JobEnd {
     /// With its outcome, which has been shown.
     Done(Box<Outcome>),
     /// Nothing was asked for.
@@ -73,7 +73,7 @@ pub(crate) async fn drive(
     mut run: Run<'_>,
     watch: RunWatch<'_>,
     beside: impl Future<Output = Infallible>,
-) -> RunEnd {
+) -> JobEnd {
     let handle = run.handle();
     let RunWatch { view, output, signals } = watch;
     let mut showing = pin!(show(&mut run, view, output));
@@ -87,12 +87,12 @@ pub(crate) async fn drive(
             never = &mut beside => match never {},
         };
         match received {
-            ProcessSignal::Interrupt if interrupted => return RunEnd::Signal(QUIT),
+            ProcessSignal::Interrupt if interrupted => return JobEnd::Signal(QUIT),
             ProcessSignal::Interrupt => interrupted = true,
             ProcessSignal::Terminate(code) => {
                 handle.leave();
                 let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
-                return RunEnd::Signal(code);
+                return JobEnd::Signal(code);
             }
         }
         handle.interrupt();
@@ -115,11 +115,11 @@ pub(crate) async fn show_background(
 }
 
 /// How showing a run came to its end.
-pub(crate) fn shown(end: io::Result<Box<Outcome>>) -> RunEnd {
+pub(crate) fn shown(end: io::Result<Box<Outcome>>) -> JobEnd {
     match end {
-        Ok(outcome) => RunEnd::Done(outcome),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => RunEnd::Unread,
-        Err(error) => RunEnd::Unshown(error),
+        Ok(outcome) => JobEnd::Done(outcome),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => JobEnd::Unread,
+        Err(error) => JobEnd::Unshown(error),
     }
 }
 

@@ -9,7 +9,7 @@ use windlass::slash_commands::{self, CommandOutcome, HELP, SlashCommand};
 use windlass_engine::{Outcome, Update};
 
 use crate::arguments::help;
-use crate::commands::drive::{RunEnd, RunWatch, Signals, drive, shown};
+use crate::commands::drive::{JobEnd, RunWatch, Signals, drive, shown};
 use crate::display;
 use crate::views::View;
 use crate::views::output::Output;
@@ -29,7 +29,7 @@ impl JobRunner {
         job: Job,
         session: &mut Session,
         beside: impl Future<Output = Infallible>,
-    ) -> RunEnd {
+    ) -> JobEnd {
         match job {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
             Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
@@ -46,7 +46,7 @@ impl JobRunner {
         id: Option<Arc<str>>,
         session: &mut Session,
         beside: impl Future<Output = Infallible>,
-    ) -> RunEnd {
+    ) -> JobEnd {
         let (cwd, session_id) = (session.engine().working_directory().to_owned(), session.key().id);
         let text = match session.perform(command, id.clone()).await {
             Ok(CommandOutcome::Compaction(run)) => return drive(run, self.watch(), beside).await,
@@ -65,7 +65,7 @@ impl JobRunner {
     }
 
     /// Shows the answer to a command that no model was asked for.
-    async fn answer(&mut self, outcome: Outcome) -> RunEnd {
+    async fn answer(&mut self, outcome: Outcome) -> JobEnd {
         let outcome = Box::new(outcome);
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
@@ -80,12 +80,12 @@ impl JobRunner {
         shown(flushed.map(|()| outcome))
     }
 
-    async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> RunEnd {
+    async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> JobEnd {
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
         self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
         match self.output.flush().await {
-            Ok(()) => RunEnd::Refused,
+            Ok(()) => JobEnd::Refused,
             Err(error) => shown(Err(error)),
         }
     }

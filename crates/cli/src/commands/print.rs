@@ -14,7 +14,7 @@ use windlass_protocol::EndReason;
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::drive::{RunEnd, Signals, block_on, show_background, shown, wait_for_commands};
+use crate::commands::drive::{JobEnd, Signals, block_on, show_background, shown, wait_for_commands};
 use crate::commands::job_runner::JobRunner;
 use crate::commands::lines::{HostAtStdio, Lines};
 use crate::commands::{prompt, sessions};
@@ -99,14 +99,14 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
         }
     };
     let code = match end {
-        RunEnd::Done(outcome) => {
+        JobEnd::Done(outcome) => {
             remark(arguments, &outcome);
             i32::from(!outcome.terminal.is_success())
         }
-        RunEnd::Signal(code) => code,
-        RunEnd::Nothing => 0,
-        RunEnd::Refused | RunEnd::Unread => 1,
-        RunEnd::Unshown(error) => {
+        JobEnd::Signal(code) => code,
+        JobEnd::Nothing => 0,
+        JobEnd::Refused | JobEnd::Unread => 1,
+        JobEnd::Unshown(error) => {
             complain(&format!("cannot write the output: {error}."));
             1
         }
@@ -204,7 +204,7 @@ fn refuse(arguments: &Arguments, error: &str) {
     let _ = std::io::stdout().write_all(&line);
 }
 
-async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(RunEnd, Signals)> {
+async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(JobEnd, Signals)> {
     let signals = Signals::listen()?;
     let Ready { mut session, untrusted, warnings, input, hook_events } = ready;
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
@@ -272,7 +272,7 @@ async fn talk_to_person(
     mut session: Session,
     (screen, left): (Screen, Leftovers),
     first: Option<String>,
-) -> std::io::Result<(RunEnd, Signals)> {
+) -> std::io::Result<(JobEnd, Signals)> {
     let JobRunner { view, output, signals } = runner;
     let place = (screen, output.aside());
     let wakeups = Wakeups::new(session.engine().clone());
@@ -317,8 +317,8 @@ async fn finish(session: Session, reason: EndReason) {
 }
 
 /// Writes what was left after the last run, such as news of hooks at its end. Whoever does not read is not waited for.
-async fn tell_rest(output: &mut Output, end: &RunEnd) {
-    if matches!(end, RunEnd::Done(_) | RunEnd::Nothing | RunEnd::Refused) {
+async fn tell_rest(output: &mut Output, end: &JobEnd) {
+    if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
         let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
 }
@@ -335,9 +335,9 @@ async fn talk(
     session: &mut Session,
     person: &mut Person,
     first: Option<String>,
-) -> RunEnd {
+) -> JobEnd {
     let mut next = first.and_then(|first| person.read(&first));
-    let mut last = RunEnd::Nothing;
+    let mut last = JobEnd::Nothing;
     loop {
         let queued = next.take().or_else(|| person.next_queued(session));
         let job = if queued.is_some() {
@@ -346,7 +346,7 @@ async fn talk(
             let JobRunner { view, output, signals, .. } = &mut *runner;
             tokio::select! {
                 biased;
-                received = signals.next() => return RunEnd::Signal(received.exit_code()),
+                received = signals.next() => return JobEnd::Signal(received.exit_code()),
                 job = person.next_job() => job,
                 never = show_background(session, &mut **view, output) => match never {},
             }
@@ -357,15 +357,15 @@ async fn talk(
         person.rest();
         runner.output.flush_aside().await;
         match end {
-            RunEnd::Done(outcome) => {
+            JobEnd::Done(outcome) => {
                 // What is queued would fail in the same way.
                 if outcome.terminal.is_failure() && session.waiting() > 0 {
                     person.offer(Leftovers::of(session));
                 }
-                last = RunEnd::Done(outcome);
+                last = JobEnd::Done(outcome);
             }
             // Whoever mistypes a command and leaves has not failed.
-            RunEnd::Refused => last = RunEnd::Nothing,
+            JobEnd::Refused => last = JobEnd::Nothing,
             end => return end,
         }
     }
@@ -376,14 +376,14 @@ async fn serve(
     runner: &mut JobRunner,
     session: &mut Session,
     mut conversation: HostConversation<HostAtStdio>,
-) -> RunEnd {
+) -> JobEnd {
     let mut last = None;
     let aside = runner.output.aside();
     loop {
         if let Some(job) = conversation.next_job(session).await {
             let handle = session.handle();
             match runner.perform(job, session, conversation.join(handle)).await {
-                end @ (RunEnd::Done(_) | RunEnd::Refused) => last = Some(end),
+                end @ (JobEnd::Done(_) | JobEnd::Refused) => last = Some(end),
                 end => return end,
             }
             continue;
@@ -394,13 +394,13 @@ async fn serve(
         }
         match conversation.end() {
             None => {}
-            Some(InputEnd::Invalid) => return RunEnd::Refused,
-            Some(InputEnd::Closed) => return last.unwrap_or(RunEnd::Nothing),
+            Some(InputEnd::Invalid) => return JobEnd::Refused,
+            Some(InputEnd::Closed) => return last.unwrap_or(JobEnd::Nothing),
         }
         let JobRunner { view, output, signals, .. } = &mut *runner;
         tokio::select! {
             biased;
-            received = signals.next() => return RunEnd::Signal(received.exit_code()),
+            received = signals.next() => return JobEnd::Signal(received.exit_code()),
             () = conversation.read() => {}
             () = aside.left() => {}
             never = show_background(session, &mut **view, output) => match never {},
