@@ -1,22 +1,21 @@
 //! Jupyter notebooks: cells and their outputs, one cell in memory at a time, and of that no more than is shown.
 
 mod cell;
-mod short_strings;
 
 use std::fmt::{self, Write};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read, Seek};
 
 use serde::Serialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
 use super::{FileSource, ReadJob, ReadLimits, ReadOutput, ReadRange, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
+use crate::file::CANCELLED;
 use crate::fingerprint::SeenBuilder;
 use crate::plurals::counted;
-use cell::{Cell, CellPart, CellVisitor, ImageBudget, Seed};
-use short_strings::ShortStrings;
+use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
 
 const FILE_BYTES_MAX: u64 = 100_000_000;
 const SOURCE_BYTES_MAX: usize = 20_000;
@@ -53,14 +52,20 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let ReadJob { subject, source, wanted, limits, cx } = job;
     let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
     let mut images = ImageBudget::new(limits.image_edge_px_max, &cx.cancel);
-    let mut tap = Tap { source, seen: SeenBuilder::default() };
-    let short = BufReader::with_capacity(16 * 1024, ShortStrings::new(&mut tap));
-    let mut json = serde_json::Deserializer::from_reader(short);
-    let parsed = json.deserialize_any(Notebook { rendering: &mut rendering, images: &mut images });
-    drop(json);
     let fail = |what: &dyn fmt::Display| format!("{} {what}", subject.shown);
-    parsed.map_err(|error| fail(&format_args!("is not a valid notebook: {error}.")))?;
-    tap.drain().map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
+    let mut tap = Tap { source: &source, seen: SeenBuilder::default() };
+    let mut read = || {
+        (&source.file).rewind()?;
+        let mut json = JsonStreamReader::new(BufReader::with_capacity(16 * 1024, &mut tap));
+        rendering.read(&mut json, &mut images)
+    };
+    read().map_err(|error| match error.downcast_ref() {
+        Some(ReaderError::MaxNestingDepthExceeded { .. }) => {
+            fail(&"is not a valid notebook: it is nested too deeply.")
+        }
+        _ => fail(&format_args!("is not a valid notebook: {error}.")),
+    })?;
+    io::copy(&mut tap, &mut io::sink()).map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
     if rendering.overflow && wanted.explicit {
         return Err(fail(&format_args!(
             "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
@@ -70,7 +75,7 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
             counted(rendering.shown, "cell")
         )));
     }
-    let stamp = Some(tap.source.stamp);
+    let stamp = Some(source.stamp);
     let seen = FileSeen { stamp, ..tap.seen.finish(subject.resolved.clone(), false) };
     if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
         return Ok(outcome);
@@ -78,7 +83,7 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let whole = rendering.is_whole();
     // A first page that nobody chose does not count as read.
     let partial = rendering.overflow;
-    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX {
+    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
         std::mem::take(&mut rendering.cells)
     } else {
         Vec::new()
@@ -94,81 +99,19 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
 }
 
 /// Reads the file and computes what is known of it on the way.
-struct Tap {
-    source: FileSource,
+struct Tap<'a> {
+    source: &'a FileSource,
     seen: SeenBuilder,
 }
 
-impl Tap {
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        let piece = self.source.next()?;
-        if let Some(piece) = piece {
-            self.seen.update(piece);
+impl Read for Tap<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.source.cancel.is_cancelled() {
+            return Err(io::Error::other(CANCELLED));
         }
-        Ok(piece)
-    }
-
-    fn drain(&mut self) -> io::Result<()> {
-        while self.next()?.is_some() {}
-        Ok(())
-    }
-}
-
-/// Walks through the notebook's object and hands its cells to the rendering.
-struct Notebook<'a, 'c> {
-    rendering: &'a mut Rendering,
-    images: &'a mut ImageBudget<'c>,
-}
-
-impl<'de> Visitor<'de> for Notebook<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with `cells`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut found = false;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "cells" {
-                found = true;
-                map.next_value_seed(Seed(Cells {
-                    rendering: &mut *self.rendering,
-                    images: &mut *self.images,
-                }))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        if found { Ok(()) } else { Err(Error::missing_field("cells")) }
-    }
-}
-
-struct Cells<'a, 'c> {
-    rendering: &'a mut Rendering,
-    images: &'a mut ImageBudget<'c>,
-}
-
-impl<'de> Visitor<'de> for Cells<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of cells")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
-        loop {
-            let more = if self.rendering.wants_next() {
-                let cell = cells.next_element_seed(Seed(CellVisitor(&mut *self.images)))?;
-                cell.map(|cell| self.rendering.push(cell)).is_some()
-            } else {
-                cells.next_element::<IgnoredAny>()?.is_some()
-            };
-            if !more {
-                return Ok(());
-            }
-            self.rendering.total += 1;
-        }
+        let count = (&self.source.file).read(buffer)?;
+        self.seen.update(&buffer[..count]);
+        Ok(count)
     }
 }
 
@@ -185,10 +128,31 @@ struct Rendering {
     blocks: Vec<Block>,
     text: String,
     cells: Vec<CellOutput>,
-    cells_bytes: usize,
+    cells_bytes: u64,
 }
 
 impl Rendering {
+    fn read(&mut self, json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<()> {
+        let mut found = false;
+        each_field(json, |json, name| {
+            if name != "cells" {
+                return Ok(json.skip_value()?);
+            }
+            found = true;
+            json.begin_array()?;
+            while json.has_next()? {
+                if self.wants_next() {
+                    self.push(Cell::read(json, images)?);
+                } else {
+                    json.skip_value()?;
+                }
+                self.total += 1;
+            }
+            Ok(json.end_array()?)
+        })?;
+        if found { Ok(()) } else { Err("missing field `cells`".into()) }
+    }
+
     fn wants_next(&self) -> bool {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);
@@ -226,8 +190,8 @@ impl Rendering {
             let more = counted(outputs.left_out, "more output");
             let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
-        self.cells_bytes += source.total();
-        if self.cells_bytes <= STRUCTURED_BYTES_MAX {
+        self.cells_bytes += source.total;
+        if self.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
             let source = source.text;
             self.cells.push(CellOutput { cell_type: kind, source, cell_id: id, execution_count });
         }
