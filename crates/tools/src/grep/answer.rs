@@ -1,5 +1,6 @@
 //! What Grep found, as one page of entries with what must be said about it.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use windlass_protocol::ToolOutput;
 
 use super::OutputMode;
 use crate::plurals::counted;
-use crate::search_files::Enough;
+use crate::search_lines::{BREAK, FileFound, UnsearchedReason};
 
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 
@@ -35,31 +36,32 @@ impl ResultPage {
         skipped
     }
 
-    pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> Enough {
+    /// Breaks off when the page is full.
+    pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> ControlFlow<()> {
         if self.skip(1) == 1 {
-            return Enough::No;
+            return ControlFlow::Continue(());
         }
-        if self.more || self.lines.len() as u64 == self.limit {
-            self.more = true;
-            return Enough::Yes;
-        }
-        let line = line();
-        self.bytes += line.len() + 1;
-        if self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty() {
-            self.more = true;
-            return Enough::Yes;
-        }
-        self.lines.push(line);
-        Enough::No
-    }
-
-    pub(super) fn add_all(&mut self, lines: impl Iterator<Item = String>) -> Enough {
-        for line in lines {
-            if self.add(|| line) == Enough::Yes {
-                return Enough::Yes;
+        self.more |= self.lines.len() as u64 == self.limit;
+        if !self.more {
+            let line = line();
+            self.bytes += line.len() + 1;
+            self.more = self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty();
+            if !self.more {
+                self.lines.push(line);
             }
         }
-        Enough::No
+        if self.more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Adds entries of one file, which begin with a sign, with the name in front. Without a name the sign goes, too.
+    pub(super) fn add_all(&mut self, name: &str, entries: &[String]) -> ControlFlow<()> {
+        entries.iter().try_for_each(|entry| {
+            self.add(|| match entry.as_str() {
+                BREAK => entry.clone(),
+                _ if name.is_empty() => entry[1..].to_owned(),
+                _ => format!("{name}{entry}"),
+            })
+        })
     }
 }
 
@@ -98,6 +100,20 @@ struct GrepOutput<'a> {
 }
 
 impl GrepMatches {
+    /// Notes what one file came to; the file if something in it matched.
+    pub(super) fn add(&mut self, file: Result<FileFound, UnsearchedReason>) -> Option<FileFound> {
+        match file {
+            Ok(file) => {
+                self.files += u64::from(file.matches > 0);
+                return Some(file).filter(|file| file.matches > 0);
+            }
+            Err(UnsearchedReason::Binary) => self.named_binary = true,
+            Err(UnsearchedReason::TooLarge) => self.too_large += 1,
+            Err(UnsearchedReason::Unreadable) => self.unreadable += 1,
+        }
+        None
+    }
+
     pub(super) fn answer(self, timeout: Duration) -> ToolOutput {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();
