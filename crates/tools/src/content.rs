@@ -30,7 +30,7 @@ pub(crate) struct FileContent {
 
 /// Loads the file at a resolved path; `None` if there is none. The error is for the model and names `shown`.
 pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, String> {
-    let OpenFile { file, size, .. } = match open_regular(resolved) {
+    let OpenFile { file, stamp } = match open_regular(resolved) {
         Ok(open) => open,
         Err(OpenError::Missing) => return Ok(None),
         Err(error) => return Err(format!("{shown} {error}.")),
@@ -42,12 +42,12 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, 
              Bash."
         )
     };
-    if size > CHANGE_BYTES_MAX {
+    if stamp.size > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
     let unreadable = |error| format!("Cannot read {shown}: {error}.");
     let version = FileVersion::from(&file.metadata().map_err(unreadable)?);
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
     (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CHANGE_BYTES_MAX {
         return Err(too_large());
@@ -153,7 +153,7 @@ impl<'a> EditableText<'a> {
         }
         let ends = memchr::memchr_iter(b'\n', &self.text()[range.clone()]);
         let mut replaced = ends.map(|at| self.line_end_at(range.start + at));
-        let last = replaced.clone().last().unwrap_or_else(|| self.neighbouring_line_end(range));
+        let last = replaced.clone().next_back().unwrap_or_else(|| self.neighbouring_line_end(range));
         let mut result = String::with_capacity(text.len() + 16);
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {

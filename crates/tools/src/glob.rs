@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
@@ -239,17 +240,6 @@ fn matched<'a>(query: &Query, root: &Path, entry: &'a DirEntry) -> Option<(&'a P
     Some((name, modified.unwrap_or(SystemTime::UNIX_EPOCH)))
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GlobOutput<'a> {
-    duration_ms: u64,
-    num_files: usize,
-    filenames: &'a [String],
-    truncated: bool,
-    total_matches: u64,
-    count_is_complete: bool,
-}
-
 impl GlobMatches {
     fn answer(&self, cwd: &Path, timeout: Duration, took: Duration) -> ToolOutput {
         let names: Vec<String> = self.paths.iter().map(|path| printable(path, cwd)).collect();
@@ -277,14 +267,14 @@ impl GlobMatches {
             let directories = counted_as(self.unreadable, "directory", "directories");
             lines.push(format!("(Cannot read {directories}.)"));
         }
-        let output = GlobOutput {
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            num_files: names.len(),
-            filenames: &names,
-            truncated: truncated || self.late,
-            total_matches: self.count,
-            count_is_complete: !self.late,
-        };
+        let output = json!({
+            "durationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "numFiles": names.len(),
+            "filenames": names,
+            "truncated": truncated || self.late,
+            "totalMatches": self.count,
+            "countIsComplete": !self.late,
+        });
         ToolOutput::text(&lines.join("\n")).with_structured(&output)
     }
 }

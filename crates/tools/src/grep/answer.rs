@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use windlass_protocol::ToolOutput;
 
 use super::OutputMode;
+use crate::file::without_nulls;
 use crate::plurals::counted;
 use crate::search_lines::{BREAK, FileFound, UnsearchedReason};
 
@@ -77,26 +78,6 @@ pub(super) struct GrepMatches {
     /// The one file that was named is binary.
     pub(super) named_binary: bool,
     pub(super) late: bool,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GrepOutput<'a> {
-    mode: OutputMode,
-    num_files: u64,
-    filenames: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_lines: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_matches: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_files: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applied_limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applied_offset: Option<u64>,
 }
 
 impl GrepMatches {
@@ -172,19 +153,19 @@ impl GrepMatches {
         remarks
     }
 
-    fn output<'a>(&'a self, body: &'a str) -> GrepOutput<'a> {
+    fn output(&self, body: &str) -> Value {
         let is = |mode| self.mode == mode;
         let names = if is(OutputMode::FilesWithMatches) { &self.page.lines[..] } else { &[] };
-        GrepOutput {
-            mode: self.mode,
-            num_files: if names.is_empty() { self.files } else { names.len() as u64 },
-            filenames: names,
-            content: (!is(OutputMode::FilesWithMatches)).then_some(body),
-            num_lines: is(OutputMode::Content).then_some(self.page.lines.len()),
-            num_matches: is(OutputMode::Count).then_some(self.matches),
-            total_files: (!is(OutputMode::Content)).then_some(self.files),
-            applied_limit: self.page.more.then_some(self.page.lines.len() as u64),
-            applied_offset: (self.page.offset > 0).then_some(self.page.offset),
-        }
+        without_nulls(json!({
+            "mode": self.mode,
+            "numFiles": if names.is_empty() { self.files } else { names.len() as u64 },
+            "filenames": names,
+            "content": (!is(OutputMode::FilesWithMatches)).then_some(body),
+            "numLines": is(OutputMode::Content).then_some(self.page.lines.len()),
+            "numMatches": is(OutputMode::Count).then_some(self.matches),
+            "totalFiles": (!is(OutputMode::Content)).then_some(self.files),
+            "appliedLimit": self.page.more.then_some(self.page.lines.len()),
+            "appliedOffset": (self.page.offset > 0).then_some(self.page.offset),
+        }))
     }
 }

@@ -3,17 +3,16 @@
 mod cell;
 
 use std::fmt::{self, Write};
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
-use super::{FileSource, ReadJob, ReadLimits, ReadOutput, ReadRange, bytes, unchanged};
+use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::file::CANCELLED;
-use crate::fingerprint::SeenBuilder;
+use crate::file::without_nulls;
 use crate::plurals::counted;
 use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
 
@@ -22,30 +21,12 @@ const SOURCE_BYTES_MAX: usize = 20_000;
 /// As long as the headings around a cell are.
 const HEADING: &str = "--- cell 100 (markdown, id 01234567, run 100) ---\n--- output ---\n";
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NotebookFile {
-    file_path: String,
-    cells: Vec<CellOutput>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CellOutput {
-    cell_type: String,
-    source: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cell_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    execution_count: Option<u64>,
-}
-
 pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
-    if job.source.size > FILE_BYTES_MAX {
+    if job.source.stamp.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
              example `jq '.cells[0:10]'`.",
-            bytes(job.source.size),
+            bytes(job.source.stamp.size),
             bytes(FILE_BYTES_MAX)
         )));
     }
@@ -53,19 +34,18 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
     let mut images = ImageBudget::new(limits.image_edge_px_max, &cx.cancel);
     let fail = |what: &dyn fmt::Display| format!("{} {what}", subject.shown);
-    let mut tap = Tap { source: &source, seen: SeenBuilder::default() };
-    let mut read = || {
-        (&source.file).rewind()?;
-        let mut json = JsonStreamReader::new(BufReader::with_capacity(16 * 1024, &mut tap));
-        rendering.read(&mut json, &mut images)
-    };
-    read().map_err(|error| match error.downcast_ref() {
+    let mut reader = source.reader(&cx.cancel);
+    let mut json = JsonStreamReader::new(BufReader::with_capacity(16 * 1024, &mut reader));
+    let parsed = rendering.read(&mut json, &mut images);
+    drop(json);
+    parsed.map_err(|error| match error.downcast_ref() {
         Some(ReaderError::MaxNestingDepthExceeded { .. }) => {
             fail(&"is not a valid notebook: it is nested too deeply.")
         }
         _ => fail(&format_args!("is not a valid notebook: {error}.")),
     })?;
-    io::copy(&mut tap, &mut io::sink()).map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
+    io::copy(&mut reader, &mut io::sink())
+        .map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
     if rendering.overflow && wanted.explicit {
         return Err(fail(&format_args!(
             "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
@@ -76,7 +56,7 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
         )));
     }
     let stamp = Some(source.stamp);
-    let seen = FileSeen { stamp, ..tap.seen.finish(subject.resolved.clone(), false) };
+    let seen = FileSeen { stamp, ..reader.seen.finish(subject.resolved.clone(), false) };
     if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
         return Ok(outcome);
     }
@@ -88,31 +68,13 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     } else {
         Vec::new()
     };
-    let file = NotebookFile { file_path: subject.file_path(), cells };
-    let outcome = ToolOutput::blocks(rendering.finish(&subject.shown));
-    let outcome = outcome.with_structured(&ReadOutput { kind: "notebook", file });
+    let output = json!({ "type": "notebook", "file": { "filePath": subject.file_path(), "cells": cells } });
+    let outcome = ToolOutput::blocks(rendering.finish(&subject.shown)).with_structured(&output);
     Ok(if partial {
         outcome
     } else {
         outcome.with_seen(FileSeen { whole, shown: vec![wanted.part()], ..seen })
     })
-}
-
-/// Reads the file and computes what is known of it on the way.
-struct Tap<'a> {
-    source: &'a FileSource,
-    seen: SeenBuilder,
-}
-
-impl Read for Tap<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.source.cancel.is_cancelled() {
-            return Err(io::Error::other(CANCELLED));
-        }
-        let count = (&self.source.file).read(buffer)?;
-        self.seen.update(&buffer[..count]);
-        Ok(count)
-    }
 }
 
 /// The cells as blocks: text, with images in between.
@@ -127,7 +89,7 @@ struct Rendering {
     cut: bool,
     blocks: Vec<Block>,
     text: String,
-    cells: Vec<CellOutput>,
+    cells: Vec<Value>,
     cells_bytes: u64,
 }
 
@@ -192,8 +154,12 @@ impl Rendering {
         }
         self.cells_bytes += source.total;
         if self.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
-            let source = source.text;
-            self.cells.push(CellOutput { cell_type: kind, source, cell_id: id, execution_count });
+            self.cells.push(without_nulls(json!({
+                "cellType": kind,
+                "source": source.text,
+                "cellId": id,
+                "executionCount": execution_count,
+            })));
         }
     }
 
