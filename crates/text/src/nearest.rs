@@ -2,57 +2,32 @@
 
 /// The nearest of some names, if no more than a third of the letters that were written are slips. Case does not matter.
 pub fn nearest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let written = folded(written);
-    best(&written, known, |_| slips_max(written.len()))
+    best(written, known, |written, _| written)
 }
 
 /// The same, counted in letters of the known name: a long word, such as a prompt, is then no slip for a short one.
 pub fn closest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
-    best(&folded(written), known.iter().copied(), slips_max)
+    best(written, known.iter().copied(), |_, known| known)
 }
 
-fn slips_max(letters: usize) -> usize {
-    (letters / 3).max(1)
-}
-
-fn folded(name: &str) -> Vec<char> {
-    name.chars().flat_map(char::to_lowercase).collect()
-}
-
+/// `counted` picks one of two numbers of letters.
 fn best<'a>(
-    written: &[char],
+    written: &str,
     known: impl IntoIterator<Item = &'a str>,
-    slips_max: impl Fn(usize) -> usize,
+    counted: impl Fn(usize, usize) -> usize,
 ) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let written_letters = written.chars().count();
     let near = known.into_iter().filter_map(|name| {
-        let letters = folded(name);
-        let slips_max = slips_max(letters.len());
+        let folded = name.to_lowercase();
+        let letters = folded.chars().count();
+        let slips_max = (counted(written_letters, letters) / 3).max(1);
         // Comparing names of very different lengths would take long and find nothing.
-        let is_alike = letters.len().abs_diff(written.len()) <= slips_max;
-        let slips = is_alike.then(|| distance(written, &letters))?;
+        let is_alike = letters.abs_diff(written_letters) <= slips_max;
+        let slips = is_alike.then(|| strsim::osa_distance(&written, &folded))?;
         (slips <= slips_max).then_some((slips, name))
     });
     near.min().map(|(_, name)| name)
-}
-
-/// How many characters must be changed, added, taken away or swapped with their neighbour.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (row, from) in a.iter().enumerate() {
-        let mut next = vec![row + 1];
-        for (column, to) in b.iter().enumerate() {
-            let changed = last[column] + usize::from(from != to);
-            let mut least = changed.min(last[column + 1] + 1).min(next[column] + 1);
-            let is_swapped = row > 0 && column > 0 && *from == b[column - 1] && a[row - 1] == *to;
-            if is_swapped {
-                least = least.min(before[column - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

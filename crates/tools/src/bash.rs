@@ -15,7 +15,6 @@ mod relinked_paths;
 mod run;
 mod spec;
 mod status;
-mod view;
 mod working_directory;
 
 use std::ffi::OsString;
@@ -197,7 +196,7 @@ impl Tool for CommandTool {
         }
         // Without any place to start in, the call itself says so.
         let cwd =
-            working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);
+            working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |(cwd, _)| cwd);
         describe_line(&input.command, self.judges_by_words(input), &ExamineContext { cwd, ..cx.clone() })
     }
 

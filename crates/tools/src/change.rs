@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde_json::Value;
 use windlass_ports::ToolContext;
-use windlass_protocol::{FileSeen, FileStamp};
+use windlass_protocol::FileSeen;
 
-use crate::content::{FileContent, LineEnd, uniform_line_end, with_lf};
+use crate::content::{FileContent, STRUCTURED_BYTES_MAX, uniform_line_end, with_lf};
 use crate::file::TargetFile;
-use crate::fingerprint::{SeenBuilder, content_hash, describe_change};
+use crate::fingerprint::{content_hash, describe_change, seen_bytes};
 use crate::save::save;
 use crate::text_encoding::UnencodableChar;
 
@@ -53,63 +53,38 @@ pub(crate) fn check_no_loss(new: &str, original: Option<&FileContent>) -> Result
         .to_owned())
 }
 
-/// All of a file's new content, in the form that the old one has.
-pub(crate) struct NewContent<'a> {
-    bom: &'static [u8],
-    body: Cow<'a, [u8]>,
-}
-
-impl<'a> NewContent<'a> {
-    /// `text` with the byte order mark, the encoding and the line ends of the old file.
-    pub(crate) fn new(
-        text: &'a str,
-        subject: &TargetFile,
-        old: Option<&FileContent>,
-    ) -> Result<Self, String> {
-        let Some(old) = old else {
-            return Ok(Self { bom: &[], body: Cow::Borrowed(text.as_bytes()) });
-        };
-        let bom = old.encoding.bom();
-        let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
-        let body = match uniform_line_end(old.text().as_bytes()) {
-            Some(end @ (LineEnd::CrLf | LineEnd::Cr)) => {
-                let text = with_lf(text).replace('\n', end.as_str());
-                old.encoding.encode(&text).map(|body| Cow::Owned(body.into_owned()))
-            }
-            Some(LineEnd::Lf) | None => old.encoding.encode(text),
-        };
-        let body = body.map_err(|error| lacking(&error, subject, old))?;
-        Ok(Self { bom, body })
-    }
-
-    pub(crate) fn parts(&self) -> [&[u8]; 2] {
-        [self.bom, &self.body]
-    }
-}
-
-/// Saves new content in place of the old, which must still be what the file holds. Returns what the new file looks like.
-pub(crate) fn save_parts(
+/// All of a file's new content: `text` with the byte order mark, the encoding and the line ends of the old file.
+pub(crate) fn new_content(
+    text: &str,
     subject: &TargetFile,
     old: Option<&FileContent>,
-    parts: &[&[u8]],
-    cx: &ToolContext,
-) -> Result<Option<FileStamp>, String> {
-    let version = old.map(|old| old.version);
-    save(&subject.resolved, version, parts, &cx.cancel).map_err(|error| format!("{} {error}.", subject.shown))
+) -> Result<Vec<u8>, String> {
+    let Some(old) = old else { return Ok(text.as_bytes().to_vec()) };
+    let bom = old.encoding.bom();
+    let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
+    let mut text = Cow::Borrowed(text);
+    if let Some(end @ ("\r\n" | "\r")) = uniform_line_end(old.text().as_bytes()) {
+        text = with_lf(&text).replace('\n', end).into();
+    }
+    let body = old.encoding.encode(&text).map_err(|error| lacking(&error, subject, old))?;
+    Ok([bom, &body].concat())
 }
 
-/// What the conversation knows of a file with this content, of which all or a part was seen.
-pub(crate) fn seen_parts(
+/// Saves new content in place of the old, which must still be what the file holds. Returns what the conversation then knows of
+/// the file, of which all or a part was seen.
+pub(crate) fn save_content(
     subject: &TargetFile,
-    parts: &[&[u8]],
+    old: Option<&FileContent>,
+    new: &[u8],
     whole: bool,
-    stamp: Option<FileStamp>,
-) -> FileSeen {
-    let mut seen = SeenBuilder::default();
-    for part in parts {
-        seen.update(part);
-    }
-    FileSeen { stamp, ..seen.finish(subject.resolved.clone(), whole) }
+    cx: &ToolContext,
+) -> Result<FileSeen, String> {
+    let stamp = match old {
+        Some(old) if old.bytes == new => Some(old.version.stamp),
+        _ => save(&subject.resolved, old.map(|old| old.version), new, &cx.cancel)
+            .map_err(|error| format!("{} {error}.", subject.shown))?,
+    };
+    Ok(FileSeen { stamp, ..seen_bytes(subject.resolved.clone(), new, whole) })
 }
 
 /// The refusal for a character that the file's encoding does not have.
@@ -124,27 +99,8 @@ pub(crate) fn lacking(lacking: &UnencodableChar, subject: &TargetFile, content: 
     )
 }
 
-/// The former content in structured output.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum OriginalText<'a> {
-    Missing(Option<()>),
-    Text(Cow<'a, str>),
-    /// Too large to repeat.
-    #[serde(skip)]
-    Large,
-}
-
-impl<'a> OriginalText<'a> {
-    pub(crate) fn new(content: Option<&'a FileContent>) -> Self {
-        match content.map(FileContent::text_if_small) {
-            None => Self::Missing(None),
-            Some(Some(text)) => Self::Text(text),
-            Some(None) => Self::Large,
-        }
-    }
-
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self, Self::Large)
-    }
+/// The former content for structured output: null for a new file, nothing if it is too large to repeat.
+pub(crate) fn original_text(content: Option<&FileContent>) -> Option<Value> {
+    let is_large = content.is_some_and(|content| content.bytes.len() > STRUCTURED_BYTES_MAX);
+    (!is_large).then(|| content.map(FileContent::text).into())
 }

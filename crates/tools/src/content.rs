@@ -30,7 +30,7 @@ pub(crate) struct FileContent {
 
 /// Loads the file at a resolved path; `None` if there is none. The error is for the model and names `shown`.
 pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, String> {
-    let OpenFile { file, size, .. } = match open_regular(resolved) {
+    let OpenFile { file, stamp } = match open_regular(resolved) {
         Ok(open) => open,
         Err(OpenError::Missing) => return Ok(None),
         Err(error) => return Err(format!("{shown} {error}.")),
@@ -42,12 +42,12 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, 
              Bash."
         )
     };
-    if size > CHANGE_BYTES_MAX {
+    if stamp.size > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
     let unreadable = |error| format!("Cannot read {shown}: {error}.");
     let version = FileVersion::from(&file.metadata().map_err(unreadable)?);
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
     (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > CHANGE_BYTES_MAX {
         return Err(too_large());
@@ -66,41 +66,19 @@ impl FileContent {
     pub(crate) fn text(&self) -> Cow<'_, str> {
         self.encoding.decode_lossy(self.body())
     }
-
-    /// The text as structured output shows it: nothing when it is large.
-    pub(crate) fn text_if_small(&self) -> Option<Cow<'_, str>> {
-        (self.bytes.len() <= STRUCTURED_BYTES_MAX).then(|| self.text())
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineEnd {
-    Lf,
-    CrLf,
-    Cr,
-}
-
-impl LineEnd {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Lf => "\n",
-            Self::CrLf => "\r\n",
-            Self::Cr => "\r",
-        }
-    }
 }
 
 /// The one line end of a text that uses only `\n`, only `\r\n`, or only `\r`.
-pub(crate) fn uniform_line_end(text: &[u8]) -> Option<LineEnd> {
+pub(crate) fn uniform_line_end(text: &[u8]) -> Option<&'static str> {
     if !text.contains(&b'\r') {
-        return memchr(b'\n', text).map(|_| LineEnd::Lf);
+        return memchr(b'\n', text).map(|_| "\n");
     }
     if !text.contains(&b'\n') {
-        return Some(LineEnd::Cr);
+        return Some("\r");
     }
     let crlf = memmem::find_iter(text, b"\r\n").count();
     let lf = memchr::memchr_iter(b'\n', text).count();
-    (crlf == lf).then_some(LineEnd::CrLf)
+    (crlf == lf).then_some("\r\n")
 }
 
 /// A text from the model with `\n` at the end of each line.
@@ -142,7 +120,7 @@ impl<'a> EditableText<'a> {
                 }
             },
         };
-        let cr_only = uniform_line_end(&source) == Some(LineEnd::Cr);
+        let cr_only = uniform_line_end(&source) == Some("\r");
         let (text, folded) = fold(&source, cr_only);
         Ok(Self { encoding: content.encoding, body, source, text, folded, cr_only })
     }
@@ -173,41 +151,33 @@ impl<'a> EditableText<'a> {
         if !text.contains('\n') {
             return text.to_owned();
         }
-        let replaced = self.line_ends(range);
-        let last = replaced.last().copied().unwrap_or_else(|| self.neighbouring_line_end(range));
-        let mut replaced = replaced.into_iter();
+        let ends = memchr::memchr_iter(b'\n', &self.text()[range.clone()]);
+        let mut replaced = ends.map(|at| self.line_end_at(range.start + at));
+        let last = replaced.clone().next_back().unwrap_or_else(|| self.neighbouring_line_end(range));
         let mut result = String::with_capacity(text.len() + 16);
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
-                result.push_str(replaced.next().unwrap_or(last).as_str());
+                result.push_str(replaced.next().unwrap_or(last));
             }
             result.push_str(line);
         }
         result
     }
 
-    fn line_end_at(&self, at: usize) -> LineEnd {
+    fn line_end_at(&self, at: usize) -> &'static str {
         if self.cr_only {
-            LineEnd::Cr
+            "\r"
         } else if self.folded.binary_search(&at).is_ok() {
-            LineEnd::CrLf
+            "\r\n"
         } else {
-            LineEnd::Lf
+            "\n"
         }
     }
 
-    fn line_ends(&self, range: &Range<usize>) -> Vec<LineEnd> {
-        let ends = memchr::memchr_iter(b'\n', &self.text()[range.clone()]);
-        ends.map(|at| self.line_end_at(range.start + at)).collect()
-    }
-
-    fn neighbouring_line_end(&self, range: &Range<usize>) -> LineEnd {
+    fn neighbouring_line_end(&self, range: &Range<usize>) -> &'static str {
         let before = memchr::memrchr(b'\n', &self.text()[..range.start]);
         let after = || memchr(b'\n', &self.text()[range.end..]).map(|at| range.end + at);
-        match before.or_else(after) {
-            Some(at) => self.line_end_at(at),
-            None => LineEnd::Lf,
-        }
+        before.or_else(after).map_or("\n", |at| self.line_end_at(at))
     }
 
     /// Ranges of [`EditableText::text`], in order and apart, as ranges of the file's body. `None` if the way back to the
@@ -314,10 +284,10 @@ mod tests {
             |text: &str, expected| assert_eq!(uniform_line_end(text.as_bytes()), expected, "{text:?}");
         check("", None);
         check("a", None);
-        check("a\n", Some(LineEnd::Lf));
-        check("a\r\nb\r\n", Some(LineEnd::CrLf));
+        check("a\n", Some("\n"));
+        check("a\r\nb\r\n", Some("\r\n"));
         check("a\r\nb\n", None);
-        check("a\rb", Some(LineEnd::Cr));
+        check("a\rb", Some("\r"));
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::ops::Range;
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
-use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
+use crate::change::{check_no_loss, check_seen, new_content, original_text, save_content};
 use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
@@ -75,8 +76,8 @@ struct EditOutput<'a> {
     #[serde(skip_serializing_if = "is_large")]
     new_string: &'a str,
     /// Null for a file that was created; left out when it is large.
-    #[serde(skip_serializing_if = "OriginalText::is_large")]
-    original_file: OriginalText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_file: Option<Value>,
     structured_patch: Vec<Hunk>,
     user_modified: bool,
     replace_all: bool,
@@ -124,10 +125,8 @@ fn create(
         subject.check_new_name()?;
     }
     check_no_loss(&input.new_string, content)?;
-    let new = NewContent::new(&input.new_string, subject, content)?;
-    let parts = new.parts();
-    let stamp = save_parts(subject, content, &parts, cx)?;
-    let seen = seen_parts(subject, &parts, true, stamp);
+    let new = new_content(&input.new_string, subject, content)?;
+    let seen = save_content(subject, content, &new, /*whole*/ true, cx)?;
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
     let output = output(input, subject, content, hunks("", &input.new_string));
@@ -154,10 +153,8 @@ fn replace_text(
     check_known(&places, subject, whole)?;
     check_no_loss(&new, Some(content))?;
     let changes = replace::plan(&view, &places, &old, &new);
-    let change = replace::encode(&view, &changes, subject, content)?;
-    let parts = change.parts(content);
-    let stamp = save_parts(subject, Some(content), &parts, cx)?;
-    let seen = seen_parts(subject, &parts, whole, stamp);
+    let encoded = replace::encode(&view, &changes, subject, content)?;
+    let seen = save_content(subject, Some(content), &encoded, whole, cx)?;
     let output = output(input, subject, Some(content), replace::patch(&view, &changes));
     let text = replace::report(&view, &changes, &subject.shown);
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
@@ -166,14 +163,14 @@ fn replace_text(
 fn output<'a>(
     input: &'a EditInput,
     subject: &TargetFile,
-    original: Option<&'a FileContent>,
+    original: Option<&FileContent>,
     structured_patch: Vec<Hunk>,
 ) -> EditOutput<'a> {
     EditOutput {
         file_path: subject.file_path(),
         old_string: &input.old_string,
         new_string: &input.new_string,
-        original_file: OriginalText::new(original),
+        original_file: original_text(original),
         structured_patch,
         user_modified: false,
         replace_all: input.replace_all,

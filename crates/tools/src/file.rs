@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use windlass_ports::{ExamineContext, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
 
@@ -169,6 +170,14 @@ pub(crate) async fn blocking(
 fn without_huge_structure(mut outcome: ToolOutput) -> ToolOutput {
     outcome.structured = outcome.structured.filter(|json| json.0.get().len() <= STRUCTURED_JSON_BYTES_MAX);
     outcome
+}
+
+/// A structured form without the fields that say nothing.
+pub(crate) fn without_nulls(mut output: Value) -> Value {
+    if let Some(fields) = output.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    output
 }
 
 pub(crate) const CANCELLED: &str = "The call was cancelled.";

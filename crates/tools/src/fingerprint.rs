@@ -6,7 +6,7 @@
 //! bytes has not changed.
 
 use std::fmt::Write;
-use std::io::{self, Read};
+use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -116,6 +116,17 @@ impl SeenBuilder {
     }
 }
 
+impl io::Write for SeenBuilder {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.update(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Line ends are not part of a line's hash, so that a change of style is not a change of every line.
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -136,20 +147,10 @@ pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen
 /// The knowledge of a file at its resolved path, read in pieces. Blocks; meant for files that a command has
 /// just shown. Anything but a regular file is an error.
 pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
-    let OpenFile { mut file, stamp, .. } = open_regular(resolved)?;
+    let OpenFile { file, stamp } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
-    let mut buffer = vec![0; CHUNK_BYTES];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => {
-                let seen = builder.finish(resolved.to_owned(), whole);
-                return Ok(FileSeen { stamp: Some(stamp), ..seen });
-            }
-            Ok(count) => builder.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut builder)?;
+    Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
 /// The hash of the whole content alone.

@@ -9,15 +9,17 @@ use std::time::{Duration, Instant, SystemTime};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
+use crate::file::{OnCancel, blocking};
 use crate::paths::{absolute, decided, fact};
 use crate::plurals::counted_as;
 use crate::search::{
-    NewestFiles, SearchStop, honour_ignore_files, in_background, is_version_control, names_version_control,
-    place, printable, threads_for,
+    NewestFiles, SearchStop, honour_ignore_files, leave_out, names_version_control, place, printable,
+    threads_for,
 };
 
 const NAMES_MAX: usize = 100;
@@ -84,18 +86,15 @@ impl Tool for Glob {
     }
 
     async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutput {
-        let started = Instant::now();
-        let query = match Query::decided(&input, &cx) {
-            Ok(query) => query,
-            Err(error) => return ToolOutput::error(&error),
-        };
-        let settings = self.settings.clone();
-        let timeout = settings.timeout;
-        let found = in_background(&cx, timeout, move |stop| search(&query, &settings, stop)).await;
-        match found {
-            None => ToolOutput::error("The search was cancelled."),
-            Some(found) => found.answer(&cx.cwd, timeout, started.elapsed()),
-        }
+        let (settings, started) = (self.settings.clone(), Instant::now());
+        blocking(cx, OnCancel::Leave, move |cx| {
+            let query = Query::new(&input, &cx.cwd)?;
+            let query = Query { base: decided(query.base, cx)?, ..query };
+            let stop = SearchStop::new(cx, settings.timeout);
+            let found = search(&query, &settings, &cx.hidden, &stop);
+            Ok(found.answer(&cx.cwd, settings.timeout, started.elapsed()))
+        })
+        .await
     }
 }
 
@@ -106,7 +105,6 @@ struct Query {
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
     all: bool,
-    hidden: Hidden,
 }
 
 impl Query {
@@ -137,13 +135,7 @@ impl Query {
         let bounded = !rest.contains("**") && !rest.contains('{');
         let depth_max = bounded.then(|| rest.split('/').count());
         let all = names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
-        Ok(Self { base: fact(base), matcher, depth_max, all, hidden: Hidden::default() })
-    }
-
-    /// As it is run: in the place that the call was allowed for.
-    fn decided(input: &GlobInput, cx: &ToolContext) -> Result<Self, String> {
-        let query = Self::new(input, &cx.cwd)?;
-        Ok(Self { base: decided(query.base, cx)?, hidden: cx.hidden.clone(), ..query })
+        Ok(Self { base: fact(base), matcher, depth_max, all })
     }
 }
 
@@ -187,7 +179,7 @@ struct GlobMatches {
     late: bool,
 }
 
-fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatches {
+fn search(query: &Query, settings: &GlobSettings, hidden: &Hidden, stop: &SearchStop) -> GlobMatches {
     let newest = Mutex::new(NewestFiles::new(NAMES_MAX));
     let unreadable = AtomicU64::new(0);
     // What was decided on is what is searched; names stay as they were asked for.
@@ -207,14 +199,14 @@ fn search(query: &Query, settings: &GlobSettings, stop: &SearchStop) -> GlobMatc
             }
             WalkState::Continue
         };
-        walker(query, settings, root).build_parallel().run(|| Box::new(visit));
+        walker(query, settings, hidden, root).build_parallel().run(|| Box::new(visit));
     }
     let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let unreadable = unreadable.into_inner();
     GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
 }
 
-fn walker(query: &Query, settings: &GlobSettings, root: &Path) -> WalkBuilder {
+fn walker(query: &Query, settings: &GlobSettings, hidden: &Hidden, root: &Path) -> WalkBuilder {
     let mut walker = WalkBuilder::new(root);
     walker
         .standard_filters(settings.honour_ignore_files)
@@ -224,8 +216,7 @@ fn walker(query: &Query, settings: &GlobSettings, root: &Path) -> WalkBuilder {
     if settings.honour_ignore_files {
         honour_ignore_files(&mut walker, root);
     }
-    let (all, hidden) = (query.all, query.hidden.clone());
-    walker.filter_entry(move |entry| (all || !is_version_control(entry)) && !hidden.hides(entry.path()));
+    leave_out(&mut walker, query.all, hidden);
     walker
 }
 
@@ -247,17 +238,6 @@ fn matched<'a>(query: &Query, root: &Path, entry: &'a DirEntry) -> Option<(&'a P
     };
     let modified = meta.and_then(|meta| meta.modified().ok());
     Some((name, modified.unwrap_or(SystemTime::UNIX_EPOCH)))
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GlobOutput<'a> {
-    duration_ms: u64,
-    num_files: usize,
-    filenames: &'a [String],
-    truncated: bool,
-    total_matches: u64,
-    count_is_complete: bool,
 }
 
 impl GlobMatches {
@@ -287,14 +267,14 @@ impl GlobMatches {
             let directories = counted_as(self.unreadable, "directory", "directories");
             lines.push(format!("(Cannot read {directories}.)"));
         }
-        let output = GlobOutput {
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            num_files: names.len(),
-            filenames: &names,
-            truncated: truncated || self.late,
-            total_matches: self.count,
-            count_is_complete: !self.late,
-        };
+        let output = json!({
+            "durationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "numFiles": names.len(),
+            "filenames": names,
+            "truncated": truncated || self.late,
+            "totalMatches": self.count,
+            "countIsComplete": !self.late,
+        });
         ToolOutput::text(&lines.join("\n")).with_structured(&output)
     }
 }

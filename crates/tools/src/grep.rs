@@ -2,21 +2,24 @@
 
 mod answer;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ignore::WalkBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
+use crate::file::{OnCancel, blocking};
 use crate::lenient;
 use crate::open::special_name;
 use crate::paths::{decided, fact};
-use crate::search::{NewestFiles, SearchStop, in_background, place, printable};
-use crate::search_files::{Enough, FileFilter, FileWalk};
-use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, SearchGoal, UnsearchedReason, matcher};
+use crate::search::{NewestFiles, SearchStop, leave_out, names_version_control, place, printable};
+use crate::search_files::{FileWalk, walker};
+use crate::search_lines::{LineQuery, LineSearch, SearchGoal, matcher};
 
 /// Entries returned unless the call says otherwise.
 const ENTRIES_DEFAULT: u64 = 250;
@@ -125,15 +128,13 @@ impl Tool for Grep {
     }
 
     async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutput {
-        let query = match Query::decided(&input, &cx) {
-            Ok(query) => query,
-            Err(error) => return ToolOutput::error(&error),
-        };
         let timeout = self.timeout;
-        match in_background(&cx, timeout, move |stop| query.search(stop)).await {
-            None => ToolOutput::error("The search was cancelled."),
-            Some(found) => found.answer(timeout),
-        }
+        blocking(cx, OnCancel::Leave, move |cx| {
+            let query = Query::new(&input, &cx.cwd)?;
+            let query = Query { place: decided(query.place, cx)?, ..query };
+            Ok(query.search(&cx.hidden, &SearchStop::new(cx, timeout)).answer(timeout))
+        })
+        .await
     }
 }
 
@@ -142,8 +143,7 @@ struct Query {
     cwd: PathBuf,
     /// One file was named, so its name need not be repeated.
     is_file: bool,
-    filter: FileFilter,
-    hidden: Hidden,
+    walker: WalkBuilder,
     lines: LineQuery,
     mode: OutputMode,
     limit: u64,
@@ -175,8 +175,7 @@ impl Query {
             after: context(input.after),
         };
         Ok(Self {
-            filter: FileFilter::new(&root, input.glob.as_deref(), input.file_type.as_deref())?,
-            hidden: Hidden::default(),
+            walker: walker(&root, input.glob.as_deref(), input.file_type.as_deref())?,
             place,
             cwd: cwd.to_owned(),
             is_file,
@@ -190,24 +189,19 @@ impl Query {
         })
     }
 
-    /// As it is run: in the place that the call was allowed for.
-    fn decided(input: &GrepInput, cx: &ToolContext) -> Result<Self, String> {
-        let query = Self::new(input, &cx.cwd)?;
-        Ok(Self { place: decided(query.place, cx)?, hidden: cx.hidden.clone(), ..query })
-    }
-
-    fn search(&self, stop: &SearchStop) -> GrepMatches {
+    fn search(mut self, hidden: &Hidden, stop: &SearchStop) -> GrepMatches {
         let page = ResultPage::new(self.limit, self.offset);
         let mut found = GrepMatches { mode: self.mode, page, ..GrepMatches::default() };
-        let Some(root) = &self.place.resolved else {
+        let Some(root) = self.place.resolved.clone() else {
             found.unreadable += 1;
             return found;
         };
-        let mut files = FileWalk::new(root, &self.filter, &self.hidden);
+        leave_out(&mut self.walker, names_version_control(&root.to_string_lossy()), hidden);
+        let mut files = FileWalk { walk: self.walker.build(), stop, unreadable: 0 };
         match self.mode {
-            OutputMode::FilesWithMatches => self.list_files(&mut files, stop, &mut found),
-            OutputMode::Count => self.count(&mut files, stop, &mut found),
-            OutputMode::Content => self.show_lines(root, &mut files, stop, &mut found),
+            OutputMode::FilesWithMatches => self.list_files(&mut files, &mut found),
+            OutputMode::Count => self.count(&mut files, &mut found),
+            OutputMode::Content => self.show_lines(&root, &mut files, &mut found),
         }
         found.unreadable += files.unreadable;
         found.named_binary &= self.is_file;
@@ -215,79 +209,59 @@ impl Query {
         found
     }
 
-    /// One thread's way to search a file.
-    fn searcher<'a>(&'a self, stop: &'a SearchStop, want: SearchGoal) -> impl FnMut(&Path) -> FileFound {
-        let mut search = LineSearch::new(&self.lines, stop);
-        move |path| search.search(path, want)
-    }
-
-    fn list_files(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
-        let wanted = self.offset.saturating_add(self.limit).saturating_add(1);
-        let mut newest = NewestFiles::new(usize::try_from(wanted).unwrap_or(usize::MAX));
-        files.search(
-            stop,
-            || self.searcher(stop, SearchGoal::Any),
-            |path, file| {
-                if found.has(&file) {
-                    let modified = path.metadata().and_then(|meta| meta.modified());
-                    newest.add(path, modified.unwrap_or(std::time::SystemTime::UNIX_EPOCH));
-                }
-                Enough::No
-            },
-        );
-        found.files = newest.count;
-        for path in newest.into_paths() {
-            if found.page.add(|| self.name(&path)) == Enough::Yes {
-                break;
+    fn list_files(&self, files: &mut FileWalk<'_>, found: &mut GrepMatches) {
+        let mut newest = NewestFiles::new(usize::try_from(self.entries_wanted()).unwrap_or(usize::MAX));
+        files.search(&self.lines, &SearchGoal::matches(1), |path, file| {
+            if found.add(file).is_some() {
+                let modified = path.metadata().and_then(|meta| meta.modified());
+                newest.add(path, modified.unwrap_or(std::time::SystemTime::UNIX_EPOCH));
             }
-        }
+            ControlFlow::Continue(())
+        });
+        // The page says itself when it is full.
+        let _ = newest.into_paths().iter().try_for_each(|path| found.page.add(|| self.name(path)));
     }
 
-    fn count(&self, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
-        files.search(
-            stop,
-            || self.searcher(stop, SearchGoal::Count),
-            |path, file| {
-                if found.has(&file) {
-                    found.files += 1;
-                    found.matches += file.matches;
-                    // The total is over all files, so the search goes on when the page is full.
-                    found.page.add(|| format!("{}:{}", self.name(&path), file.matches));
-                }
-                Enough::No
-            },
-        );
+    fn count(&self, files: &mut FileWalk<'_>, found: &mut GrepMatches) {
+        files.search(&self.lines, &SearchGoal::matches(u64::MAX), |path, file| {
+            if let Some(file) = found.add(file) {
+                found.matches += file.matches;
+                // The total is over all files, so the search goes on when the page is full.
+                let _ = found.page.add(|| format!("{}:{}", self.name(&path), file.matches));
+            }
+            ControlFlow::Continue(())
+        });
     }
 
-    fn show_lines(&self, root: &Path, files: &mut FileWalk, stop: &SearchStop, found: &mut GrepMatches) {
-        let take = self.offset.saturating_add(self.limit).saturating_add(1);
-        let want = SearchGoal::Entries { skip: 0, take, bytes_max: FILE_BYTES_MAX };
+    fn show_lines(&self, root: &Path, files: &mut FileWalk<'_>, found: &mut GrepMatches) {
+        let stop = files.stop;
         files.search(
-            stop,
-            || self.searcher(stop, want),
+            &self.lines,
+            &SearchGoal::entries(0..self.entries_wanted(), FILE_BYTES_MAX),
             |path, file| {
-                if !found.has(&file) {
-                    return Enough::No;
-                }
-                found.files += 1;
+                let Some(file) = found.add(file) else { return ControlFlow::Continue(()) };
                 let name = if self.is_file && path == root { String::new() } else { self.name(&path) };
                 if !file.crowded {
-                    return found.page.add_all(file.entries.iter().map(|entry| with_name(&name, entry)));
+                    return found.page.add_all(&name, &file.entries);
                 }
                 // Only a part of this file was kept. Where its lines begin on the page is known now, so that part is
                 // looked for again.
                 let skipped = found.page.skip(file.entry_count);
-                let want =
-                    SearchGoal::Entries { skip: skipped, take: self.limit + 1, bytes_max: PAGE_BYTES_MAX };
                 if skipped == file.entry_count {
-                    return Enough::No;
+                    return ControlFlow::Continue(());
                 }
-                let part = LineSearch::new(&self.lines, stop).search(&path, want);
-                let enough = found.page.add_all(part.entries.iter().map(|entry| with_name(&name, entry)));
+                let goal = SearchGoal::entries(skipped..skipped + self.limit + 1, PAGE_BYTES_MAX);
+                let part = LineSearch::new(&self.lines, stop).search(&path, &goal).unwrap_or_default();
+                let added = found.page.add_all(&name, &part.entries);
                 found.page.more |= part.crowded;
-                if part.crowded { Enough::Yes } else { enough }
+                if part.crowded { ControlFlow::Break(()) } else { added }
             },
         );
+    }
+
+    /// Entries that are looked for: up to the end of the page, and one that tells that there are more.
+    fn entries_wanted(&self) -> u64 {
+        self.offset.saturating_add(self.limit).saturating_add(1)
     }
 
     /// The name as it was asked for: what was searched is the resolved path.
@@ -299,17 +273,6 @@ impl Query {
             }
             _ => printable(&self.place.lexical, &self.cwd),
         }
-    }
-}
-
-/// Puts the name in front of an entry, which begins with a sign. Without a name the sign goes, too.
-fn with_name(name: &str, entry: &str) -> String {
-    if entry == BREAK {
-        entry.to_owned()
-    } else if name.is_empty() {
-        entry[1..].to_owned()
-    } else {
-        format!("{name}{entry}")
     }
 }
 
@@ -332,19 +295,6 @@ fn explain_pattern(error: &str, multiline: bool) -> String {
         ""
     };
     format!("`pattern` is not a valid regular expression: {error}{advice}")
-}
-
-impl GrepMatches {
-    /// Notes what one file came to; true if something in it matched.
-    fn has(&mut self, file: &FileFound) -> bool {
-        match file.trouble {
-            Some(UnsearchedReason::Binary) => self.named_binary = true,
-            Some(UnsearchedReason::TooLarge) => self.too_large += 1,
-            Some(UnsearchedReason::Unreadable) => self.unreadable += 1,
-            None => {}
-        }
-        file.trouble.is_none() && file.matches > 0
-    }
 }
 
 #[cfg(test)]

@@ -1,37 +1,7 @@
 //! Numbers and switches as models write them: `10`, `10.0` and `"10"` all mean ten.
 
 use serde::{Deserialize, Deserializer, de};
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Loose {
-    Whole(u64),
-    Number(f64),
-    Flag(bool),
-    Text(String),
-}
-
-impl Loose {
-    fn whole(&self) -> Option<u64> {
-        match self {
-            Self::Whole(number) => Some(*number),
-            Self::Number(number) => whole(*number),
-            Self::Text(text) => {
-                let text = text.trim();
-                text.parse().ok().or_else(|| whole(text.parse().ok()?))
-            }
-            Self::Flag(_) => None,
-        }
-    }
-
-    fn flag(&self) -> Option<bool> {
-        match self {
-            Self::Flag(flag) => Some(*flag),
-            Self::Text(text) => text.trim().to_ascii_lowercase().parse().ok(),
-            Self::Whole(_) | Self::Number(_) => None,
-        }
-    }
-}
+use serde_json::Value;
 
 #[expect(
     clippy::cast_possible_truncation,
@@ -45,20 +15,24 @@ fn whole(number: f64) -> Option<u64> {
 
 /// A whole number that may be missing.
 pub(crate) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let expected = || de::Error::custom("expected a whole number, 0 or more");
-    match Option::<Loose>::deserialize(deserializer).map_err(|_| expected())? {
-        None => Ok(None),
-        Some(loose) => loose.whole().map(Some).ok_or_else(expected),
-    }
+    let found = match Value::deserialize(deserializer)? {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) => text.trim().parse().ok().or_else(|| whole(text.trim().parse().ok()?)),
+        _ => None,
+    };
+    found.map(Some).ok_or_else(|| de::Error::custom("expected a whole number, 0 or more"))
 }
 
 /// A switch that may be missing, which means off.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    let expected = || de::Error::custom("expected true or false");
-    match Option::<Loose>::deserialize(deserializer).map_err(|_| expected())? {
-        None => Ok(false),
-        Some(loose) => loose.flag().ok_or_else(expected),
-    }
+    let found = match Value::deserialize(deserializer)? {
+        Value::Null => Some(false),
+        Value::Bool(flag) => Some(flag),
+        Value::String(text) => text.trim().to_ascii_lowercase().parse().ok(),
+        _ => None,
+    };
+    found.ok_or_else(|| de::Error::custom("expected true or false"))
 }
 
 #[cfg(test)]

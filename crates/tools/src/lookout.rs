@@ -139,7 +139,7 @@ fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
         let change = FileChange { path: seen.path.clone(), hash: 0, note };
         Some(LookedUpChange { known: seen.hash, stamp: None, change: Some(change) })
     };
-    let OpenFile { file, size, stamp } = match open_regular(&seen.path) {
+    let OpenFile { file, stamp } = match open_regular(&seen.path) {
         Ok(open) => open,
         Err(OpenError::Missing) => return gone("It no longer exists.".to_owned()),
         Err(error @ (OpenError::Directory | OpenError::Special(_))) => {
@@ -148,6 +148,7 @@ fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
         Err(OpenError::Io(_)) => return None,
     };
     let changed = |hash: u64, note: String| FileChange { path: seen.path.clone(), hash, note };
+    let size = stamp.size;
     let change = if size > BYTES_MAX {
         let looks = format!("{stamp:?}");
         Some(changed(content_hash(looks.as_bytes()), format!("It now has {size} bytes.")))
@@ -163,7 +164,7 @@ fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
 
 /// The beginning of a text file; nothing if it is no text or cannot be read.
 fn text_of(path: &Path, chars_max: usize) -> Option<Arc<str>> {
-    let OpenFile { file, size, .. } = open_regular(path).ok()?;
+    let OpenFile { file, stamp } = open_regular(path).ok()?;
     let bytes_max = chars_max.saturating_mul(CHAR_BYTES_MAX).saturating_add(CHAR_BYTES_MAX);
     let mut bytes = Vec::new();
     (&file).take(bytes_max as u64).read_to_end(&mut bytes).ok()?;
@@ -183,7 +184,12 @@ fn text_of(path: &Path, chars_max: usize) -> Option<Arc<str>> {
     match text.char_indices().nth(chars_max) {
         None => Some(text.into()),
         Some((end, _)) => Some(
-            format!("{}\n[The first {chars_max} characters of a file of {size} bytes.]", &text[..end]).into(),
+            format!(
+                "{}\n[The first {chars_max} characters of a file of {} bytes.]",
+                &text[..end],
+                stamp.size
+            )
+            .into(),
         ),
     }
 }

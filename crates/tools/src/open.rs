@@ -30,8 +30,7 @@ pub(crate) enum OpenError {
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) file: File,
-    /// Its size when it was opened. Files of the process file system say 0 and hold more.
-    pub(crate) size: u64,
+    /// Its look when it was opened. Files of the process file system say that their size is 0, and hold more.
     pub(crate) stamp: FileStamp,
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     if !kind.is_file() {
         return Err(OpenError::Special(special_name(kind)));
     }
-    Ok(OpenFile { file, size: meta.len(), stamp: stamp(&meta) })
+    Ok(OpenFile { file, stamp: stamp(&meta) })
 }
 
 /// What a file that is neither regular nor a directory is called.
@@ -109,7 +108,7 @@ mod tests {
         symlink(".", root.join("here")).unwrap();
         let check = |name: &str, expected: &str| {
             let text = match open_regular(&root.join(name)) {
-                Ok(open) => format!("{} bytes", open.size),
+                Ok(open) => format!("{} bytes", open.stamp.size),
                 Err(error) => error.to_string(),
             };
             assert!(text.contains(expected), "{name}: {text}");

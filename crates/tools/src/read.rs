@@ -12,14 +12,16 @@ mod text;
 mod tokens;
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Chain, Read as _};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutput, ToolProfile};
 
 use crate::file::{CANCELLED, OnCancel, TargetFile, blocking, facts};
+use crate::fingerprint::SeenBuilder;
 use crate::lenient;
 use crate::open::{OpenError, OpenFile, open_regular};
 use file_kind::FileKind;
@@ -154,9 +156,8 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         }
         Err(error) => return Err(format!("{shown} {error}.")),
     };
-    let source =
-        FileSource::new(open, cx.cancel.clone()).map_err(|error| format!("Cannot read {shown}: {error}."))?;
-    let kind = FileKind::of(source.start(), source.is_complete(), &subject.lexical);
+    let source = FileSource::new(open).map_err(|error| format!("Cannot read {shown}: {error}."))?;
+    let kind = FileKind::of(&source.start, source.is_complete(), &subject.lexical);
     let job = ReadJob { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
     match kind {
@@ -166,23 +167,9 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         FileKind::Image(format) => picture::read(job, format),
         FileKind::Binary(what) => Err(job.fail(format_args!(
             "is not text but {what} ({}), which cannot be shown. Use a suitable command through Bash.",
-            bytes(job.source.size)
+            bytes(job.source.stamp.size)
         ))),
     }
-}
-
-/// The structured form of every answer: what the file is, and what that kind of file has to say.
-#[derive(Serialize)]
-struct ReadOutput<F> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file: F,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct UnchangedFile {
-    file_path: String,
 }
 
 /// Instead of showing the same part of the same content a second time, says so.
@@ -201,8 +188,7 @@ fn unchanged(
          part with `offset` and `limit`.",
         subject.shown
     );
-    let output =
-        ReadOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
+    let output = json!({ "type": "file_unchanged", "file": { "filePath": subject.file_path() } });
     Some(ToolOutput::text(&text).with_structured(&output))
 }
 
@@ -218,79 +204,57 @@ fn check_fit(job: &ReadJob<'_>, kind: FileKind) -> Result<(), String> {
     Ok(())
 }
 
-/// A file's bytes in pieces: the first piece is there before anything is decided.
+/// An open file, of which the first bytes are there before anything is decided.
 struct FileSource {
     file: File,
-    size: u64,
     /// What the file looked like before anything of it was read.
     stamp: FileStamp,
-    /// As many bytes are in a piece, but for the last one.
-    room: usize,
-    buffer: Vec<u8>,
-    /// The first piece is still to be handed out.
-    fresh: bool,
-    ended: bool,
-    cancel: CancellationToken,
+    start: Vec<u8>,
 }
 
 const PIECE_BYTES: usize = 64 * 1024;
 
 impl FileSource {
-    fn new(open: OpenFile, cancel: CancellationToken) -> io::Result<Self> {
-        let OpenFile { file, size, stamp } = open;
-        let room = usize::try_from(size).map_or(PIECE_BYTES, |size| (size + 1).clamp(512, PIECE_BYTES));
-        let mut source =
-            Self { file, size, stamp, room, buffer: Vec::new(), fresh: true, ended: false, cancel };
-        source.fill()?;
-        Ok(source)
+    fn new(OpenFile { file, stamp }: OpenFile) -> io::Result<Self> {
+        let room = usize::try_from(stamp.size).map_or(PIECE_BYTES, |size| size.min(PIECE_BYTES) + 1);
+        let mut start = Vec::with_capacity(room);
+        (&file).take(PIECE_BYTES as u64).read_to_end(&mut start)?;
+        Ok(Self { file, stamp, start })
     }
 
-    /// Fills the buffer as far as the file goes.
-    fn fill(&mut self) -> io::Result<()> {
-        self.buffer.clear();
-        self.buffer.reserve_exact(self.room);
-        (&self.file).take(self.room as u64).read_to_end(&mut self.buffer)?;
-        self.ended = self.buffer.len() < self.room;
-        Ok(())
-    }
-
-    /// The first piece.
-    fn start(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    /// Whether the first piece is all there is.
+    /// Whether the first bytes are all there is.
     fn is_complete(&self) -> bool {
-        self.ended
+        self.start.len() < PIECE_BYTES
     }
 
-    /// The next piece; `None` at the end.
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    /// All of the file, if it is no larger than `max` bytes. Like the other readers, this one can be had once.
+    fn all(&self, max: usize) -> io::Result<Option<Vec<u8>>> {
+        let size = usize::try_from(self.stamp.size).unwrap_or(max);
+        let mut all = Vec::with_capacity(size.min(max) + 1);
+        self.start.chain(&self.file).take(max as u64 + 1).read_to_end(&mut all)?;
+        Ok((all.len() <= max).then_some(all))
+    }
+
+    fn reader<'a>(&'a self, cancel: &'a CancellationToken) -> SeenReader<'a> {
+        SeenReader { content: self.start.chain(&self.file), seen: SeenBuilder::default(), cancel }
+    }
+}
+
+/// Reads a file, unless the call is cancelled, and computes what is known of it on the way.
+struct SeenReader<'a> {
+    content: Chain<&'a [u8], &'a File>,
+    seen: SeenBuilder,
+    cancel: &'a CancellationToken,
+}
+
+impl io::Read for SeenReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cancel.is_cancelled() {
             return Err(io::Error::other(CANCELLED));
         }
-        if self.fresh {
-            self.fresh = false;
-        } else if self.ended {
-            return Ok(None);
-        } else {
-            // A file that said it was small and goes on gets larger pieces.
-            self.room = PIECE_BYTES;
-            self.fill()?;
-        }
-        Ok((!self.buffer.is_empty()).then_some(&self.buffer))
-    }
-
-    /// All of the file, if it is no larger than `max` bytes.
-    fn all(&mut self, max: usize) -> io::Result<Option<Vec<u8>>> {
-        let mut all = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0).min(max));
-        while let Some(piece) = self.next()? {
-            if all.len() + piece.len() > max {
-                return Ok(None);
-            }
-            all.extend_from_slice(piece);
-        }
-        Ok(Some(all))
+        let count = self.content.read(buffer)?;
+        self.seen.update(&buffer[..count]);
+        Ok(count)
     }
 }
 

@@ -67,12 +67,12 @@ fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
     move |error| SaveError::Io { step, error: error.into() }
 }
 
-/// Writes `parts`, one after the other, as the content of the file at a resolved path. `expected` is the file to
+/// Writes the content of the file at a resolved path. `expected` is the file to
 /// replace; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
 pub(crate) fn save(
     resolved: &Path,
     expected: Option<FileVersion>,
-    parts: &[&[u8]],
+    content: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Option<FileStamp>, SaveError> {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
@@ -87,7 +87,7 @@ pub(crate) fn save(
         None => None,
     };
     let mut draft = NewFile::create(&directory, old.is_some())?;
-    draft.fill(parts, old.as_ref())?;
+    draft.fill(content, old.as_ref())?;
     // Under its final name somebody else could write to it first.
     let stamp = draft.stamp();
     if cancel.is_cancelled() {
@@ -199,7 +199,7 @@ mod tests {
         expected: Option<FileVersion>,
         content: &str,
     ) -> Result<Option<FileStamp>, SaveError> {
-        save(path, expected, &[content.as_bytes()], &CancellationToken::new())
+        save(path, expected, content.as_bytes(), &CancellationToken::new())
     }
 
     fn version_of(path: &Path) -> Option<FileVersion> {
@@ -334,7 +334,7 @@ mod tests {
         let fixture = Fixture::new(&[]);
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let saved = save(&fixture.path("f"), None, &[b"x"], &cancel);
+        let saved = save(&fixture.path("f"), None, b"x", &cancel);
         assert!(matches!(saved, Err(SaveError::Cancelled)));
         assert_eq!(names(&fixture), Vec::<String>::new());
     }

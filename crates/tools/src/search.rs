@@ -1,17 +1,14 @@
-//! What Glob and Grep have in common: looking through a tree in the background of the runtime, within a time limit,
-//! and naming what was found.
+//! What Glob and Grep have in common: looking through a tree within a time limit, and naming what was found.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use ignore::{DirEntry, WalkBuilder};
-use windlass_ports::ToolContext;
+use ignore::WalkBuilder;
+use windlass_ports::{CancellationToken, Hidden, ToolContext};
 use windlass_protocol::PathFact;
 
 use crate::paths::{fact, locate, relative, with_bytes};
@@ -22,48 +19,24 @@ const THREADS_MAX: usize = 8;
 /// Directories of version control, which hold no text worth finding.
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
-#[derive(Debug)]
+/// When a search ends before it has seen everything.
 pub(crate) struct SearchStop {
-    unwanted: AtomicBool,
+    cancel: CancellationToken,
     deadline: Instant,
 }
 
 impl SearchStop {
-    pub(crate) fn after(time: Duration) -> Self {
-        Self { unwanted: AtomicBool::new(false), deadline: Instant::now() + time }
+    pub(crate) fn new(cx: &ToolContext, timeout: Duration) -> Self {
+        Self { cancel: cx.cancel.clone(), deadline: Instant::now() + timeout }
     }
 
     /// Whether nobody waits for the result any more, or time is up.
     pub(crate) fn is_reached(&self) -> bool {
-        self.unwanted.load(Ordering::Relaxed) || self.is_late()
+        self.is_late() || self.cancel.is_cancelled()
     }
 
     pub(crate) fn is_late(&self) -> bool {
         Instant::now() >= self.deadline
-    }
-}
-
-/// Tells the search to give up when whoever waits for it is gone.
-struct StopOnDrop(Arc<SearchStop>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.unwanted.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Runs a search on a thread that may block. `None` if the call was cancelled; the search gives up by itself then.
-pub(crate) async fn in_background<T: Send + 'static>(
-    cx: &ToolContext,
-    timeout: Duration,
-    search: impl FnOnce(&SearchStop) -> T + Send + 'static,
-) -> Option<T> {
-    let stop = Arc::new(SearchStop::after(timeout));
-    let _guard = StopOnDrop(Arc::clone(&stop));
-    let searching = tokio::task::spawn_blocking(move || search(&stop));
-    tokio::select! {
-        found = searching => found.ok(),
-        () = cx.cancel.cancelled() => None,
     }
 }
 
@@ -81,10 +54,14 @@ pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
     walker.require_git(false).parents(in_repository);
 }
 
-/// Whether an entry is a version control directory inside the tree that is searched.
-pub(crate) fn is_version_control(entry: &DirEntry) -> bool {
-    let is_named = || VERSION_CONTROL.iter().any(|name| entry.file_name() == *name);
-    entry.depth() > 0 && is_named()
+/// Leaves out what may not be read and, unless `all` is wanted, version control directories inside the tree.
+pub(crate) fn leave_out(walker: &mut WalkBuilder, all: bool, hidden: &Hidden) {
+    let hidden = hidden.clone();
+    walker.filter_entry(move |entry| {
+        let is_searched = all || entry.depth() == 0;
+        (is_searched || VERSION_CONTROL.iter().all(|name| entry.file_name() != *name))
+            && !hidden.hides(entry.path())
+    });
 }
 
 /// Whether a path or pattern names a version control directory, so that somebody wants to look into it.

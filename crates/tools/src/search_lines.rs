@@ -12,7 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use memchr::memrchr;
 
-use crate::open::open_regular;
+use crate::open::{OpenFile, open_regular};
 use crate::search::SearchStop;
 use crate::text_encoding::TextEncoding;
 
@@ -47,17 +47,28 @@ pub(crate) fn matcher(pattern: &str, ignore_case: bool, across_lines: bool) -> R
     builder.build(pattern).map_err(|error| error.to_string())
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SearchGoal {
-    /// Whether anything matches.
-    Any,
-    /// How much matches.
-    Count,
-    /// Entries to show: after so many others, so many, and no more than so many bytes of them.
-    Entries { skip: u64, take: u64, bytes_max: usize },
+/// What a search wants of a file.
+pub(crate) struct SearchGoal {
+    /// After so many matches it knows enough.
+    pub(crate) matches_max: u64,
+    /// Which entries to show, of all there are in the file.
+    pub(crate) entries: Range<u64>,
+    /// More bytes of entries are not held.
+    pub(crate) bytes_max: usize,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+impl SearchGoal {
+    /// Only to know how much matches, up to so much.
+    pub(crate) fn matches(matches_max: u64) -> Self {
+        Self { matches_max, entries: 0..0, bytes_max: 0 }
+    }
+
+    pub(crate) fn entries(entries: Range<u64>, bytes_max: usize) -> Self {
+        Self { matches_max: u64::MAX, entries, bytes_max }
+    }
+}
+
+#[derive(Default)]
 pub(crate) struct FileFound {
     /// Matching lines; across lines, matches.
     pub(crate) matches: u64,
@@ -67,10 +78,8 @@ pub(crate) struct FileFound {
     pub(crate) entry_count: u64,
     /// Some wanted lines were not kept, for lack of room.
     pub(crate) crowded: bool,
-    pub(crate) trouble: Option<UnsearchedReason>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnsearchedReason {
     Binary,
     /// It cannot be held in memory as this search needs it.
@@ -98,29 +107,25 @@ impl<'a> LineSearch<'a> {
         Self { query, stop, searcher }
     }
 
-    pub(crate) fn search(&mut self, resolved: &Path, want: SearchGoal) -> FileFound {
-        let trouble = |trouble| FileFound { trouble: Some(trouble), ..FileFound::default() };
-        let Ok(open) = open_regular(resolved) else { return trouble(UnsearchedReason::Unreadable) };
+    pub(crate) fn search(
+        &mut self,
+        resolved: &Path,
+        goal: &SearchGoal,
+    ) -> Result<FileFound, UnsearchedReason> {
+        let OpenFile { file, .. } = open_regular(resolved).map_err(|_| UnsearchedReason::Unreadable)?;
         let breaks = RefCell::default();
-        let pieces = Pieces::new(open.file, &breaks, self.stop);
-        let mut lines = Lines {
-            query: self.query,
-            want,
-            breaks: &breaks,
-            found: FileFound::default(),
-            bytes: 0,
-            binary: false,
-        };
+        let pieces =
+            Pieces { file, stop: self.stop, breaks: &breaks, offset: 0, open_bytes: 0, unbreakable: false };
+        let found = FileFound::default();
+        let mut lines = Lines { query: self.query, goal, breaks: &breaks, found, bytes: 0, binary: false };
         let searched = self.searcher.search_reader(&self.query.matcher, pieces, &mut lines);
-        let Lines { found, binary, .. } = lines;
         match searched {
-            _ if binary => trouble(UnsearchedReason::Binary),
-            Ok(()) => found,
-            Err(_) if self.stop.is_reached() => found,
-            Err(error) if error.to_string().contains("allocation limit") => {
-                trouble(UnsearchedReason::TooLarge)
+            _ if lines.binary => Err(UnsearchedReason::Binary),
+            Err(error) if !self.stop.is_reached() => {
+                let is_too_large = error.to_string().contains("allocation limit");
+                Err(if is_too_large { UnsearchedReason::TooLarge } else { UnsearchedReason::Unreadable })
             }
-            Err(_) => trouble(UnsearchedReason::Unreadable),
+            _ => Ok(lines.found),
         }
     }
 }
@@ -137,12 +142,6 @@ struct Pieces<'a> {
     open_bytes: usize,
     /// The file is in an encoding whose line ends are not single bytes.
     unbreakable: bool,
-}
-
-impl<'a> Pieces<'a> {
-    fn new(file: File, breaks: &'a RefCell<Vec<u64>>, stop: &'a SearchStop) -> Self {
-        Self { file, stop, breaks, offset: 0, open_bytes: 0, unbreakable: false }
-    }
 }
 
 impl Read for Pieces<'_> {
@@ -176,7 +175,7 @@ impl Read for Pieces<'_> {
 /// Collects what the searcher finds.
 struct Lines<'a> {
     query: &'a LineQuery,
-    want: SearchGoal,
+    goal: &'a SearchGoal,
     breaks: &'a RefCell<Vec<u64>>,
     found: FileFound,
     bytes: usize,
@@ -193,23 +192,19 @@ struct Origin {
 
 impl Lines<'_> {
     fn goes_on(&self) -> bool {
-        match self.want {
-            SearchGoal::Any => self.found.matches == 0,
-            SearchGoal::Count => true,
-            SearchGoal::Entries { skip, take, .. } => self.found.entry_count < skip.saturating_add(take),
-        }
+        let has_room = self.goal.entries.is_empty() || self.found.entry_count < self.goal.entries.end;
+        has_room && self.found.matches < self.goal.matches_max
     }
 
     fn entry(&mut self, make: impl FnOnce() -> String) {
-        let SearchGoal::Entries { skip, take, bytes_max } = self.want else { return };
-        let index = self.found.entry_count;
+        let is_wanted = self.goal.entries.contains(&self.found.entry_count);
         self.found.entry_count += 1;
-        if index < skip || index >= skip.saturating_add(take) || self.found.crowded {
+        if !is_wanted || self.found.crowded {
             return;
         }
         let entry = make();
         self.bytes += entry.len();
-        if self.bytes > bytes_max {
+        if self.bytes > self.goal.bytes_max {
             self.found.crowded = true;
         } else {
             self.found.entries.push(entry);
@@ -239,7 +234,8 @@ impl Lines<'_> {
 
     fn only_matches(&mut self, origin: Origin, lines: &[u8]) {
         let mut matches: Vec<Range<usize>> = Vec::new();
-        let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+        let room = self.goal.entries.end.saturating_sub(self.found.entry_count).max(1);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         let _ = self.query.matcher.find_iter(lines, |found| {
             matches.push(found.start()..found.end());
             matches.len() < room
@@ -251,16 +247,6 @@ impl Lines<'_> {
             self.entry(|| prefix + &shown(without_end(&lines[found]), || None));
         }
     }
-
-    /// Entries that can still be of interest.
-    fn room(&self) -> u64 {
-        match self.want {
-            SearchGoal::Entries { skip, take, .. } => {
-                skip.saturating_add(take).saturating_sub(self.found.entry_count).max(1)
-            }
-            SearchGoal::Any | SearchGoal::Count => 0,
-        }
-    }
 }
 
 impl Sink for Lines<'_> {
@@ -268,7 +254,7 @@ impl Sink for Lines<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         self.found.matches += 1;
-        if let SearchGoal::Entries { .. } = self.want {
+        if !self.goal.entries.is_empty() {
             let mut origin =
                 Origin { offset: found.absolute_byte_offset(), number: found.line_number(), sign: ':' };
             if self.query.only_matching {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
-use crate::tasks::{StoppedTask, Tasks};
+use crate::tasks::{TaskInfo, Tasks};
 
 /// Processes that ignore the request are killed after two seconds.
 const GONE_WITHIN: Duration = Duration::from_secs(4);
@@ -54,14 +55,6 @@ impl TaskStop {
     }
 }
 
-#[derive(Serialize)]
-struct TaskStopOutput<'a> {
-    message: &'a str,
-    task_id: &'a str,
-    task_type: &'static str,
-    command: &'a str,
-}
-
 impl Tool for TaskStop {
     type Input = TaskStopInput;
     const NAME: &'static str = "TaskStop";
@@ -74,7 +67,7 @@ impl Tool for TaskStop {
     }
 
     async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutput {
-        let StoppedTask { id, command, done } = match input.id().and_then(|id| self.tasks.stop(id)) {
+        let (TaskInfo { id, command, .. }, done) = match input.id().and_then(|id| self.tasks.stop(id)) {
             Ok(stopping) => stopping,
             Err(error) => return ToolOutput::error(&error),
         };
@@ -85,7 +78,7 @@ impl Tool for TaskStop {
             () = cx.cancel.cancelled() => format!("Stopping task {id}: {command}"),
         };
         let output =
-            TaskStopOutput { message: &message, task_id: &id, task_type: "local_bash", command: &command };
+            json!({ "message": message, "task_id": id, "task_type": "local_bash", "command": command });
         ToolOutput::text(&message).with_structured(&output)
     }
 }

@@ -4,10 +4,8 @@
 //! the files it made in a place of its own are deleted.
 
 mod files;
-mod task_notes;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -15,8 +13,8 @@ use std::task::{Context, Poll, Waker};
 use tokio_util::sync::CancellationToken;
 use windlass_ports::{EndedTask, TaskWatch};
 
-pub(crate) use self::files::OutputFile;
 use self::files::OutputFiles;
+pub(crate) use self::files::{OutputFile, task_id};
 
 const RUNNING_MAX: usize = 32;
 /// As many ended tasks are remembered, so that stopping one of them can be answered well.
@@ -44,8 +42,7 @@ struct Table {
 
 #[derive(Debug)]
 struct Task {
-    command: String,
-    output_file: PathBuf,
+    info: TaskInfo,
     state: TaskState,
     /// Its end is known to whoever asked for it, or was told.
     told: bool,
@@ -53,13 +50,13 @@ struct Task {
 
 #[derive(Debug)]
 enum TaskState {
-    Running { stop: CancellationToken, done: CancellationToken },
+    Running(TaskSignals),
     Ended(String),
 }
 
 impl Task {
     fn is_running(&self) -> bool {
-        matches!(self.state, TaskState::Running { .. })
+        matches!(self.state, TaskState::Running(_))
     }
 }
 
@@ -75,16 +72,9 @@ pub struct TaskInfo {
 }
 
 /// What a task that has begun listens to and says when it is over.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TaskSignals {
     pub(crate) stop: CancellationToken,
-    pub(crate) done: CancellationToken,
-}
-
-#[derive(Debug)]
-pub(crate) struct StoppedTask {
-    pub(crate) id: String,
-    pub(crate) command: String,
     pub(crate) done: CancellationToken,
 }
 
@@ -99,12 +89,10 @@ impl Tasks {
     /// The tasks of a session that is resumed: those that its former process left running ended with it, which is told now.
     #[must_use]
     pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
-        let left = task_notes::find(&output_dir);
+        let left = files::noted_tasks(&output_dir);
         let tasks = Self::new(Some(output_dir));
-        for task_notes::OrphanedTask { number, command, output_file } in left {
-            let state = TaskState::Ended(ENDED_WITH_PROCESS.into());
-            tasks.table().tasks.insert(number, Task { command, output_file, state, told: false });
-        }
+        let ended = |info| Task { info, state: TaskState::Ended(ENDED_WITH_PROCESS.into()), told: false };
+        tasks.table().tasks.extend(left.into_iter().map(|(number, info)| (number, ended(info))));
         tasks
     }
 
@@ -121,31 +109,15 @@ impl Tasks {
     #[must_use]
     pub fn running(&self) -> Vec<TaskInfo> {
         let table = self.table();
-        let running = table.tasks.iter().filter(|(_, task)| task.is_running());
-        running
-            .map(|(&number, task)| TaskInfo {
-                id: task_id(number),
-                command: task.command.clone(),
-                output_file: task.output_file.clone(),
-            })
-            .collect()
+        table.tasks.values().filter(|task| task.is_running()).map(|task| task.info.clone()).collect()
     }
 
     pub(crate) fn session_end(&self) -> CancellationToken {
         self.end.clone()
     }
 
-    /// A new, empty file that only this user can read.
-    pub(crate) fn create_output(&self) -> io::Result<OutputFile> {
-        self.files().create()
-    }
-
-    /// Leave to write so many bytes to output files, or as many as are still allowed.
-    pub(crate) fn grant(&self, bytes: u64) -> u64 {
-        self.files().grant(bytes)
-    }
-
-    fn files(&self) -> MutexGuard<'_, OutputFiles> {
+    /// The files that hold the output of commands.
+    pub(crate) fn files(&self) -> MutexGuard<'_, OutputFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,12 +127,12 @@ impl Tasks {
         if table.tasks.values().filter(|task| task.is_running()).count() >= RUNNING_MAX {
             return None;
         }
-        task_notes::note(&output_file, &command);
-        let stop = self.end.child_token();
-        let done = CancellationToken::new();
-        let state = TaskState::Running { stop: stop.clone(), done: done.clone() };
-        table.tasks.insert(number, Task { command, output_file, state, told: false });
-        Some(TaskSignals { stop, done })
+        files::note(&output_file, &command);
+        let signals = TaskSignals { stop: self.end.child_token(), ..TaskSignals::default() };
+        let info = TaskInfo { id: task_id(number), command, output_file };
+        let state = TaskState::Running(signals.clone());
+        table.tasks.insert(number, Task { info, state, told: false });
+        Some(signals)
     }
 
     pub(crate) fn end(&self, number: u64, how: String) {
@@ -168,7 +140,7 @@ impl Tasks {
         if let Some(task) = table.tasks.get_mut(&number) {
             task.state = TaskState::Ended(how);
             if task.told {
-                task_notes::forget(&task.output_file);
+                files::forget_note(&task.info.output_file);
             }
         }
         let watcher = table.watcher.take();
@@ -184,15 +156,14 @@ impl Tasks {
         }
     }
 
-    /// Asks a task to stop. An error is for the model and says what is running.
-    pub(crate) fn stop(&self, id: &str) -> Result<StoppedTask, String> {
+    /// Asks a task to stop, and says what tells when it has. An error is for the model and says what is running.
+    pub(crate) fn stop(&self, id: &str) -> Result<(TaskInfo, CancellationToken), String> {
         let mut table = self.table();
-        let task = table.tasks.iter_mut().find(|(number, _)| task_id(**number) == id).map(|(_, task)| task);
-        let why = match task {
-            Some(Task { state: TaskState::Running { stop, done }, command, told, .. }) => {
+        let why = match table.tasks.values_mut().find(|task| task.info.id == id) {
+            Some(Task { state: TaskState::Running(TaskSignals { stop, done }), info, told }) => {
                 *told = true;
                 stop.cancel();
-                return Ok(StoppedTask { id: id.to_owned(), command: command.clone(), done: done.clone() });
+                return Ok((info.clone(), done.clone()));
             }
             Some(Task { state: TaskState::Ended(how), .. }) => format!("Task {id} has already ended: {how}"),
             None => format!("There is no background task {id:?}."),
@@ -219,16 +190,12 @@ impl Tasks {
 impl TaskWatch for Tasks {
     fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<EndedTask> {
         let mut table = self.table();
-        for (&number, task) in table.tasks.iter_mut().filter(|(_, task)| !task.told) {
+        for task in table.tasks.values_mut().filter(|task| !task.told) {
             if let TaskState::Ended(how) = &task.state {
                 task.told = true;
-                task_notes::forget(&task.output_file);
-                return Poll::Ready(EndedTask {
-                    id: task_id(number),
-                    command: task.command.clone(),
-                    how: how.clone(),
-                    output_file: task.output_file.clone(),
-                });
+                files::forget_note(&task.info.output_file);
+                let TaskInfo { id, command, output_file } = task.info.clone();
+                return Poll::Ready(EndedTask { id, command, how: how.clone(), output_file });
             }
         }
         match &mut table.watcher {
@@ -243,10 +210,6 @@ impl Drop for Tasks {
     fn drop(&mut self) {
         self.end.cancel();
     }
-}
-
-pub(crate) fn task_id(number: u64) -> String {
-    format!("bash-{number}")
 }
 
 #[cfg(test)]
@@ -316,7 +279,7 @@ mod tests {
         assert!(begin(32).is_none());
         let error = tasks.stop("x").unwrap_err();
         assert!(error.contains("Running:\n- bash-0: sleep 0\n- bash-1: sleep 1"), "{error}");
-        let stopping = tasks.stop("bash-3").unwrap();
+        let (stopping, _) = tasks.stop("bash-3").unwrap();
         assert_eq!((stopping.id.as_str(), stopping.command.as_str()), ("bash-3", "sleep 3"));
     }
 }

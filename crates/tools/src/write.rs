@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
-use crate::change::{NewContent, OriginalText, check_no_loss, check_seen, save_parts, seen_parts};
+use crate::change::{check_no_loss, check_seen, new_content, original_text, save_content};
 use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::patch::{Hunk, hunks};
@@ -58,8 +59,8 @@ struct WriteOutput<'a> {
     content: Option<&'a str>,
     structured_patch: Vec<Hunk>,
     /// Null for a new file; left out when it is large.
-    #[serde(skip_serializing_if = "OriginalText::is_large")]
-    original_file: OriginalText<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_file: Option<Value>,
 }
 
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
@@ -70,33 +71,24 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
         None => subject.check_new_name()?,
     }
     check_no_loss(&input.content, old.as_ref())?;
-    let new = NewContent::new(&input.content, &subject, old.as_ref())?;
-    let parts = new.parts();
-    let same = old.as_ref().filter(|old| old.bytes == parts.concat());
-    let stamp = match same {
-        Some(old) => Some(old.version.stamp),
-        None => save_parts(&subject, old.as_ref(), &parts, cx)?,
-    };
+    let new = new_content(&input.content, &subject, old.as_ref())?;
+    let seen = save_content(&subject, old.as_ref(), &new, /*whole*/ true, cx)?;
     let what = match &old {
-        _ if same.is_some() => "already had this content",
+        Some(old) if old.bytes == new => "already had this content",
         Some(_) => "was replaced",
         None => "was created",
     };
     let lines = counted(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", subject.shown);
-    let outcome = ToolOutput::text(&text).with_structured(&output(input, &subject, old.as_ref()));
-    Ok(outcome.with_seen(seen_parts(&subject, &parts, true, stamp)))
-}
-
-fn output<'a>(input: &'a WriteInput, subject: &TargetFile, old: Option<&'a FileContent>) -> WriteOutput<'a> {
-    let patch = old.map_or_else(Vec::new, |old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
-    WriteOutput {
+    let patch = old.as_ref().map(|old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
+    let output = WriteOutput {
         kind: if old.is_some() { "update" } else { "create" },
         file_path: subject.file_path(),
         content: (input.content.len() <= STRUCTURED_BYTES_MAX).then_some(&input.content),
-        structured_patch: patch,
-        original_file: OriginalText::new(old),
-    }
+        structured_patch: patch.unwrap_or_default(),
+        original_file: original_text(old.as_ref()),
+    };
+    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
 /// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.

@@ -1,12 +1,12 @@
 //! One call of Bash, from the start of the command to what is given back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
-use windlass_protocol::{CallFacts, ToolOutput};
+use windlass_protocol::{CallFacts, FileSeen, ToolOutput};
 use windlass_sandbox::{CommandStatus, Exit, ShellJob, child_environment, distrust};
 
 use super::answer::BashAnswer;
@@ -14,9 +14,9 @@ use super::capture::{Capture, OutputLimits};
 use super::commands::named_now;
 use super::run::{CommandEnd, RunningCommand};
 use super::status::meaning;
-use super::view::seen_by_command;
-use super::working_directory::{self, DirectoryRules, StartDirectory};
+use super::working_directory::{self, DirectoryRules, background_hint};
 use super::{BashInput, BashSettings, CommandTool, one_line};
+use crate::fingerprint::{content_hash, seen_file};
 use crate::paths::decided;
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
@@ -25,12 +25,16 @@ struct Call<'a> {
     tasks: &'a Arc<Tasks>,
     input: &'a BashInput,
     cx: &'a ToolContext,
-    start: StartDirectory,
+    /// Where the command starts.
+    started: PathBuf,
     /// Every command of the line only looks.
     is_read_only: bool,
     /// What the model must know beside what the command printed.
     notices: Vec<String>,
 }
+
+/// Larger files are not read again only to be remembered.
+const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Where git only looks, no repository that it comes across makes it run something.
 const QUIET_GIT: [(&str, &str); 11] = [
@@ -49,26 +53,26 @@ const QUIET_GIT: [(&str, &str); 11] = [
 
 pub(super) async fn run(shell: &CommandTool, input: BashInput, cx: ToolContext) -> ToolOutput {
     let CommandTool { settings, tasks, .. } = shell;
-    let start = match working_directory::start(&cx.cwd, &cx.roots) {
+    let (started, notice) = match working_directory::start(&cx.cwd, &cx.roots) {
         Ok(start) => start,
         Err(error) => return ToolOutput::error(&error),
     };
-    if let Err(error) = still_decided(&input, &start, &cx) {
+    if let Err(error) = still_decided(&input, &started, &cx) {
         return ToolOutput::error(&error);
     }
     let is_read_only = cx.facts.kind.is_read_only();
-    let notices = start.notice.clone().into_iter().chain(shell.env_file_notice(is_read_only)).collect();
-    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, notices }.run().await
+    let notices = notice.into_iter().chain(shell.env_file_notice(is_read_only)).collect();
+    Call { settings, tasks, input: &input, cx: &cx, started, is_read_only, notices }.run().await
 }
 
 /// Whether the facts that permission was decided on are still those of what would run.
-fn still_decided(input: &BashInput, start: &StartDirectory, cx: &ToolContext) -> Result<(), String> {
+fn still_decided(input: &BashInput, started: &Path, cx: &ToolContext) -> Result<(), String> {
     let CallFacts { commands, run, kind, .. } = &*cx.facts;
     if commands.as_ref().is_some_and(|commands| *commands.line != *input.command) {
         return Err("Nothing was done: another command line than this one was allowed.".to_owned());
     }
     let Some(run) = run else { return Ok(()) };
-    if run.starts_in != start.cwd {
+    if run.starts_in != started {
         return Err(format!(
             "Nothing was done: the working directory {} was removed after the call was allowed. Call the tool again.",
             run.starts_in.display()
@@ -127,7 +131,7 @@ impl Call<'_> {
         let source = self.settings.env_file.clone().filter(|file| !self.is_read_only && file.is_file());
         ShellJob {
             script: self.input.command.clone(),
-            cwd: self.start.cwd.clone(),
+            cwd: self.started.clone(),
             environment,
             track_cwd: self.may_move(),
             source,
@@ -155,7 +159,7 @@ impl Call<'_> {
     fn rules(&self) -> DirectoryRules<'_> {
         DirectoryRules {
             session: &self.cx.cwd,
-            started: &self.start.cwd,
+            started: &self.started,
             roots: &self.cx.roots,
             keep_project: self.settings.maintain_project_cwd,
         }
@@ -192,7 +196,7 @@ impl Call<'_> {
     }
 
     /// What the conversation learnt of a file by looking at it with a command.
-    async fn view(&self, printed: Option<Vec<u8>>) -> Option<windlass_protocol::FileSeen> {
+    async fn view(&self, printed: Option<Vec<u8>>) -> Option<FileSeen> {
         let path = self.cx.facts.run.as_ref()?.shows.clone()?;
         let look = move || seen_by_command(&path, printed.as_deref());
         tokio::task::spawn_blocking(look).await.ok()?
@@ -261,10 +265,11 @@ impl Call<'_> {
         }
         answer.after.push(in_background(&id, &path));
         answer.background_file = Some(path);
-        answer.output.background_cwd_hint = DirectoryRules::in_background(&self.input.command);
+        answer.output.background_cwd_hint = background_hint(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
         answer.output.background_task_id = Some(id);
-        tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals));
+        let session_end = self.tasks.session_end();
+        tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals, session_end));
         let mut outcome = answer.finish();
         outcome.cwd = self.rules().unmoved().cwd;
         outcome
@@ -295,7 +300,13 @@ fn in_words(time: Duration) -> String {
 }
 
 /// Follows a command in the background until its end, which is noted in its file and in the table.
-async fn follow(mut running: RunningCommand, tasks: Weak<Tasks>, number: u64, signals: TaskSignals) {
+async fn follow(
+    mut running: RunningCommand,
+    tasks: Weak<Tasks>,
+    number: u64,
+    signals: TaskSignals,
+    session_end: CancellationToken,
+) {
     let TaskSignals { stop, done } = signals;
     let _done = done.drop_guard();
     let ending = running.follow(&stop).await;
@@ -307,9 +318,7 @@ async fn follow(mut running: RunningCommand, tasks: Weak<Tasks>, number: u64, si
                     format!("The command ended. {}.", meaning("", status, "").words.unwrap_or_default())
                 }
             };
-            // Without its session nothing may stay behind.
-            let end = tasks.upgrade().map_or_else(cancelled, |tasks| tasks.session_end());
-            (running.release(end), how)
+            (running.release(session_end), how)
         }
         ending => {
             let (capture, gone) = running.stop();
@@ -327,8 +336,106 @@ async fn follow(mut running: RunningCommand, tasks: Weak<Tasks>, number: u64, si
     }
 }
 
-fn cancelled() -> CancellationToken {
-    let token = CancellationToken::new();
-    token.cancel();
-    token
+/// What the conversation now knows of the file at `resolved`, of which a command printed `printed`. The file counts as
+/// seen whole only if that is exactly its content, and text.
+fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option<FileSeen> {
+    if resolved.metadata().ok()?.len() > SEEN_BYTES_MAX {
+        return None;
+    }
+    let mut seen = seen_file(resolved, false).ok()?;
+    seen.whole = printed
+        .is_some_and(|printed| content_hash(printed) == seen.hash && std::str::from_utf8(printed).is_ok());
+    Some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_ports::Hidden;
+
+    use super::super::commands::{LineContext, LineJudgement, line_facts};
+
+    fn check(line: &str, expected: Option<&str>) {
+        let dir = tempfile::tempdir().unwrap();
+        let (cwd, hidden) = (&dir.path().canonicalize().unwrap(), Hidden::default());
+        let facts = line_facts(line, LineContext { cwd, root: cwd, hidden: &hidden }, LineJudgement::ByWords);
+        assert_eq!(facts.run.unwrap().shows, expected.map(|name| cwd.join(name)), "{line}");
+    }
+
+    #[test]
+    fn one_file_is_shown() {
+        for line in [
+            "cat f",
+            "cat -n f",
+            "cat -- f",
+            "nl f",
+            "nl -ba f",
+            "nl -b a f",
+            "bat f",
+            "bat -pP f",
+            "bat --style=plain -r 1:5 f",
+            "batcat f",
+            "head f",
+            "head -20 f",
+            "head -n 20 f",
+            "head -n20 f",
+            "head --lines=20 f",
+            "tail -n +5 f",
+            "sed -n 5p f",
+            "sed -n '5,10p' f",
+            "sed -n '5,$p' f",
+            "sed -n '5,+3p;$p' f",
+            "grep x f",
+            "grep -n x f",
+            "grep -in -A 3 'a b' f",
+            "grep x f -n",
+            "egrep 'a|b' f",
+            "fgrep -A3 x f",
+            "rg x f",
+            "rg -n -C 2 x f",
+            "grep -e x f",
+            "sed -n -e 5p f",
+            "cat ./f",
+        ] {
+            check(line, Some("f"));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_view() {
+        for line in [
+            "cat",
+            "cat -",
+            "cat a b",
+            "cat -n",
+            "cat f | head",
+            "cat f > g",
+            "cat < f",
+            "cat --help f",
+            "head -n f",
+            "tail -f f",
+            "sed 5p f",
+            "sed -n 5d f",
+            "sed -n '5,10p;w out' f",
+            "sed -n '/x/p' f",
+            "sed -n -i 5p f",
+            "sed -ni 5p f",
+            "sed -n 5p a b",
+            "sed -n 5p",
+            "sed -n p f",
+            "grep f",
+            "grep -r x f",
+            "grep -c x f",
+            "grep -l x f",
+            "grep x a b",
+            "rg x",
+            "rg --pre cmd x f",
+            "rg -l x f",
+            "wc f",
+            "less f",
+            "./cat f",
+            "cat f; rm f",
+        ] {
+            check(line, None);
+        }
+    }
 }

@@ -78,13 +78,6 @@ impl SavedFile {
     }
 }
 
-/// Whether a command may go on printing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    Enough,
-    Full,
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShownOutput {
     /// The text, or its two ends.
@@ -101,7 +94,8 @@ impl Capture {
         Self { limits, tasks, total: 0, head: Vec::new(), tail: Vec::new(), saved: OutputCopy::NotYet }
     }
 
-    pub(crate) async fn push(&mut self, piece: &[u8]) -> Room {
+    /// Takes what was printed; says whether the command may go on printing.
+    pub(crate) async fn push(&mut self, piece: &[u8]) -> bool {
         let room =
             usize::try_from(self.limits.bytes - self.total.min(self.limits.bytes)).unwrap_or(usize::MAX);
         let kept = &piece[..piece.len().min(room)];
@@ -114,14 +108,15 @@ impl Capture {
         let free = self.head_bytes_max() - self.head.len();
         self.head.extend_from_slice(&kept[..kept.len().min(free)]);
         self.keep_tail(kept);
-        if kept.len() == piece.len() { Room::Enough } else { Room::Full }
+        kept.len() == piece.len()
     }
 
     /// Puts a piece into the file, if there is one and it has room.
     async fn keep(&mut self, piece: &[u8]) {
         let OutputCopy::File(saved) = &mut self.saved else { return };
         let wanted = self.limits.file_bytes.saturating_sub(saved.bytes).min(piece.len() as u64);
-        let room = if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.grant(wanted)) };
+        let room =
+            if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.files().grant(wanted)) };
         if let Err(error) = saved.add(piece, room).await {
             self.saved = OutputCopy::Failed(error.to_string());
         }
@@ -143,15 +138,11 @@ impl Capture {
     /// From now on everything is in a file, too. Gives the number and the path of that file.
     pub(crate) async fn save(&mut self) -> Result<(u64, PathBuf), String> {
         if let OutputCopy::NotYet = self.saved {
-            match self.start_file() {
-                Ok(saved) => {
-                    self.saved = OutputCopy::File(saved);
-                    let head = std::mem::take(&mut self.head);
-                    self.keep(&head).await;
-                    self.head = head;
-                }
-                Err(error) => self.saved = OutputCopy::Failed(error.to_string()),
-            }
+            let failed = |error: io::Error| OutputCopy::Failed(error.to_string());
+            self.saved = self.start_file().map_or_else(failed, OutputCopy::File);
+            let head = std::mem::take(&mut self.head);
+            self.keep(&head).await;
+            self.head = head;
         }
         match &self.saved {
             OutputCopy::File(saved) => Ok((saved.number, saved.path.clone())),
@@ -162,7 +153,7 @@ impl Capture {
 
     fn start_file(&self) -> io::Result<SavedFile> {
         let tasks = self.tasks.upgrade().ok_or_else(|| io::Error::other("the session has ended"))?;
-        let OutputFile { number, path, file } = tasks.create_output()?;
+        let OutputFile { number, path, file } = tasks.files().create()?;
         Ok(SavedFile { number, path, file: File::from_std(file), bytes: 0, cut: false })
     }
 
@@ -368,9 +359,9 @@ mod tests {
     async fn output_beyond_the_limit_is_refused() {
         let tasks = Tasks::new(None);
         let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
-        assert_eq!(capture.push(&[b'a'; 9_999]).await, Room::Enough);
-        assert_eq!(capture.push(b"bc").await, Room::Full);
-        assert_eq!(capture.push(b"d").await, Room::Full);
+        assert!(capture.push(&[b'a'; 9_999]).await);
+        assert!(!capture.push(b"bc").await);
+        assert!(!capture.push(b"d").await);
         assert_eq!(capture.total, 10_000);
     }
 
@@ -380,7 +371,7 @@ mod tests {
             let tasks = Tasks::new(None);
             let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
             for length in &pieces {
-                assert_eq!(capture.push(&vec![b'a'; *length]).await, Room::Enough);
+                assert!(capture.push(&vec![b'a'; *length]).await);
             }
             let shown = capture.show().await;
             let text = std::fs::read_to_string(shown.file.unwrap()).unwrap();

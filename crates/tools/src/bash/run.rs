@@ -9,7 +9,7 @@ use windlass_ports::{BoxFuture, ToolContext};
 use windlass_protocol::ToolProgress;
 use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, ProcessTree, ShellProcess};
 
-use super::capture::{Capture, Room};
+use super::capture::Capture;
 use super::prompt::is_prompt;
 
 const BUFFER_BYTES: usize = 32 * 1024;
@@ -78,8 +78,8 @@ impl RunningCommand {
         match event {
             Event::Finished(exit) => Some(CommandEnd::Finished(exit)),
             Event::Output(count) => {
-                let room = self.capture.push(&self.buffer[..count]).await;
-                (room == Room::Full).then_some(CommandEnd::Full)
+                let may_go_on = self.capture.push(&self.buffer[..count]).await;
+                (!may_go_on).then_some(CommandEnd::Full)
             }
         }
     }

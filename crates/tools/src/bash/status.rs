@@ -24,9 +24,7 @@ pub(crate) fn meaning(command: &str, status: CommandStatus, said: &str) -> ExitM
             },
             _ => failed(format!("Exit code {code}{}", behind_code(code, said))),
         },
-        CommandStatus::Signal(signal) => {
-            failed(format!("Ended by signal {signal}{}", in_parentheses(signal_name(signal))))
-        }
+        CommandStatus::Signal(signal) => failed(format!("Ended by signal {signal}{}", signal_name(signal))),
         CommandStatus::NotStarted(errno) => {
             failed(format!("Cannot start bash: {}", std::io::Error::from_raw_os_error(errno)))
         }
@@ -47,17 +45,13 @@ fn behind_code(code: i32, said: &str) -> String {
             " (found, but cannot be executed)".to_owned()
         }
         127 if any(&["command not found"]) => " (command not found)".to_owned(),
-        129..=192 => in_parentheses(signal_name(code - 128)),
+        129..=192 => signal_name(code - 128),
         _ => String::new(),
     }
 }
 
-fn in_parentheses(name: Option<&str>) -> String {
-    name.map_or_else(String::new, |name| format!(" ({name})"))
-}
-
-fn signal_name(signal: i32) -> Option<&'static str> {
-    Some(match signal {
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",
         3 => "SIGQUIT",
@@ -76,8 +70,9 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         24 => "SIGXCPU",
         25 => "SIGXFSZ",
         31 => "SIGSYS",
-        _ => return None,
-    })
+        _ => return String::new(),
+    };
+    format!(" ({name})")
 }
 
 /// For a command whose exit code 1 is an answer, what it answers.

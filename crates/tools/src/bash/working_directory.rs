@@ -2,26 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct StartDirectory {
-    pub(crate) cwd: PathBuf,
-    pub(crate) notice: Option<String>,
-}
-
-/// The working directory, or the project's when that is gone.
-pub(crate) fn start(cwd: &Path, roots: &[PathBuf]) -> Result<StartDirectory, String> {
+/// The working directory, or the project's when that is gone, and what to say of that.
+pub(crate) fn start(cwd: &Path, roots: &[PathBuf]) -> Result<(PathBuf, Option<String>), String> {
     if cwd.is_dir() {
-        return Ok(StartDirectory { cwd: cwd.to_owned(), notice: None });
+        return Ok((cwd.to_owned(), None));
     }
     match roots.first() {
-        Some(root) if root.is_dir() => Ok(StartDirectory {
-            cwd: root.clone(),
-            notice: Some(format!(
-                "The working directory {} no longer exists; the command ran in {}.",
-                cwd.display(),
-                root.display()
-            )),
-        }),
+        Some(root) if root.is_dir() => {
+            let (gone, now) = (cwd.display(), root.display());
+            let notice = format!("The working directory {gone} no longer exists; the command ran in {now}.");
+            Ok((root.clone(), Some(notice)))
+        }
         _ => Err(format!(
             "The working directory {} no longer exists, and neither does the project's. Make one of them again.",
             cwd.display()
@@ -78,15 +69,14 @@ impl DirectoryRules<'_> {
         NextDirectory { cwd: self.changed(self.started), notice: None }
     }
 
-    /// What to say of a command that goes on in the background.
-    pub(crate) fn in_background(script: &str) -> Option<String> {
-        mentions_cd(script)
-            .then(|| "A `cd` in a background command has no effect on later commands.".to_owned())
-    }
-
     fn changed(&self, to: &Path) -> Option<PathBuf> {
         (to != self.session).then(|| to.to_owned())
     }
+}
+
+/// What to say of a command that goes on in the background.
+pub(crate) fn background_hint(script: &str) -> Option<String> {
+    mentions_cd(script).then(|| "A `cd` in a background command has no effect on later commands.".to_owned())
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -148,9 +138,9 @@ mod tests {
     fn a_directory_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_owned();
-        let found = start(&root.join("gone"), std::slice::from_ref(&root)).unwrap();
-        assert_eq!(found.cwd, root);
-        assert!(found.notice.unwrap().contains("gone no longer exists; the command ran in"));
+        let (cwd, notice) = start(&root.join("gone"), std::slice::from_ref(&root)).unwrap();
+        assert_eq!(cwd, root);
+        assert!(notice.unwrap().contains("gone no longer exists; the command ran in"));
         assert!(
             start(&root.join("gone"), &[root.join("too")])
                 .unwrap_err()

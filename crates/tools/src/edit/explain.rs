@@ -2,7 +2,6 @@
 //!
 //! The search for the closest place is bounded in time, whatever the size of the file.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::plurals::counted;
+use super::replace::{line_ends, lines_back, lines_on, push_lines};
 
 const PLACES_MAX: usize = 8;
 /// Lines of the wanted text that take part in the search.
@@ -29,15 +28,11 @@ pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown:
     let count = places.len();
     let at_least = if more { "more than " } else { "" };
     let mut message = format!("Not changed: `old_string` occurs {at_least}{count} times in {shown}:\n");
-    let mut line = 1;
-    let mut from = 0;
     for place in places.iter().take(PLACES_MAX) {
-        line += memchr::memchr_iter(b'\n', &text[from..place.start]).count();
-        from = place.start;
-        let start = memchr::memrchr_iter(b'\n', &text[..from]).nth(1).map_or(0, |end| end + 1);
-        let above = memchr::memchr_iter(b'\n', &text[start..from]).count();
-        let _ = writeln!(message, "Line {line}:");
-        push_lines(&mut message, &text[start..], line - above, above + 2);
+        let around = lines_back(text, place.start, 1)..lines_on(text, place.start, 1);
+        let _ = writeln!(message, "Line {}:", line_ends(&text[..place.start]) + 1);
+        let first = line_ends(&text[..around.start]) + 1;
+        push_lines(&mut message, &text[around], first, LINES_SHOWN_MAX, LINE_BYTES_MAX);
     }
     if count > PLACES_MAX {
         let _ = writeln!(message, "… and {at_least}{} more.", count - PLACES_MAX);
@@ -59,35 +54,16 @@ pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
         message.push_str(" Nothing in the file is similar. Read the file again.");
         return message;
     };
-    let lines = text.split(|byte| *byte == b'\n').skip(place.start).take(place.len());
-    let found: Vec<Cow<'_, str>> = lines.map(String::from_utf8_lossy).collect();
-    if let Some(difference) = difference(&found.join("\n"), wanted) {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').skip(place.start).take(place.len());
+    let found = lines.collect::<Vec<_>>().concat();
+    if let Some(difference) = difference(&String::from_utf8_lossy(&found), wanted) {
         message.push(' ');
         message.push_str(difference);
     }
     message.push_str(" The most similar place:\n");
-    for (number, line) in (place.start + 1..).zip(&found).take(LINES_SHOWN_MAX) {
-        push_line(&mut message, number, line);
-    }
-    if found.len() > LINES_SHOWN_MAX {
-        let _ = writeln!(message, "… {}", counted(found.len() - LINES_SHOWN_MAX, "more line"));
-    }
+    push_lines(&mut message, &found, place.start + 1, LINES_SHOWN_MAX, LINE_BYTES_MAX);
     message.truncate(message.trim_end().len());
     message
-}
-
-fn push_lines(message: &mut String, text: &[u8], first: usize, count: usize) {
-    // The end of the last line is not the start of another.
-    let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n').take(count);
-    for (number, line) in (first..).zip(lines) {
-        push_line(message, number, &String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES_MAX * 2)]));
-    }
-}
-
-fn push_line(message: &mut String, number: usize, line: &str) {
-    let end = line.floor_char_boundary(LINE_BYTES_MAX);
-    let more = if end < line.len() { "…" } else { "" };
-    let _ = writeln!(message, "{number}\t{}{more}", &line[..end]);
 }
 
 /// Mistakes that can be told from the wanted text and whether the file holds it without them.
@@ -164,8 +140,7 @@ fn closest(text: &[u8], wanted: &str) -> Option<Range<usize>> {
     let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').take(WANTED_LINES_MAX).collect();
     let deadline = Instant::now() + SEARCH_TIME_MAX;
     let start = by_equal_lines(text, &wanted, deadline).or_else(|| by_likeness(text, &wanted, deadline))?;
-    let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
-    Some(start..(start + wanted.len()).min(lines))
+    Some(start..start + wanted.len())
 }
 
 /// A line without its blanks, which is what two lines are compared by.

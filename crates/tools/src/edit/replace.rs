@@ -50,17 +50,13 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
     (head, tail)
 }
 
-pub(crate) struct EncodedChanges {
-    spans: Vec<(Range<usize>, Vec<u8>)>,
-}
-
-/// The error is for the model.
+/// The file with the changes in it. The error is for the model.
 pub(crate) fn encode(
     view: &EditableText<'_>,
     changes: &[TextChange],
     subject: &TargetFile,
     content: &FileContent,
-) -> Result<EncodedChanges, String> {
+) -> Result<Vec<u8>, String> {
     let ranges: Vec<_> = changes.iter().map(|change| change.range.clone()).collect();
     let Some(ranges) = view.body_ranges(&ranges) else {
         return Err(format!(
@@ -70,79 +66,67 @@ pub(crate) fn encode(
             content.encoding.name()
         ));
     };
-    let spans = changes.iter().zip(ranges).map(|(change, range)| {
+    let body = content.body();
+    let mut encoded = content.encoding.bom().to_vec();
+    let mut from = 0;
+    for (change, range) in changes.iter().zip(ranges) {
         let text = view.with_neighbouring_line_ends(&change.new, &change.range);
-        let bytes = content.encoding.encode(&text);
-        Ok((range, bytes.map_err(|error| lacking(&error, subject, content))?.into_owned()))
-    });
-    Ok(EncodedChanges { spans: spans.collect::<Result<_, String>>()? })
-}
-
-impl EncodedChanges {
-    /// The new content in pieces: what stays is borrowed from the old.
-    pub(crate) fn parts<'a>(&'a self, content: &'a FileContent) -> Vec<&'a [u8]> {
-        let body = content.body();
-        let mut parts = vec![content.encoding.bom()];
-        let mut from = 0;
-        for (range, new) in &self.spans {
-            parts.push(&body[from..range.start]);
-            parts.push(new);
-            from = range.end;
-        }
-        parts.push(&body[from..]);
-        parts
+        let new = content.encoding.encode(&text).map_err(|error| lacking(&error, subject, content))?;
+        encoded.extend_from_slice(&body[from..range.start]);
+        encoded.extend_from_slice(&new);
+        from = range.end;
     }
+    encoded.extend_from_slice(&body[from..]);
+    Ok(encoded)
 }
 
-/// The lines around all changes, before and after.
-struct Window {
-    /// The number of lines in front of it.
-    lines_before: usize,
-    old: Range<usize>,
+/// The lines around all changes, which are some.
+fn window(text: &[u8], changes: &[TextChange]) -> Range<usize> {
+    let start = changes.first().map_or(0, |first| lines_back(text, first.range.start, CONTEXT_LINES));
+    let end = changes.last().map_or(0, |last| lines_on(text, last.range.end, CONTEXT_LINES));
+    start..end
 }
 
-fn window(text: &[u8], changes: &[TextChange]) -> Option<Window> {
-    let (first, last) = (changes.first()?, changes.last()?);
-    let start = lines_back(text, first.range.start, CONTEXT_LINES);
-    let end = lines_on(text, last.range.end, CONTEXT_LINES);
-    Some(Window { lines_before: memchr::memchr_iter(b'\n', &text[..start]).count(), old: start..end })
+/// The text of a range after the changes, all of which lie inside it.
+fn changed(text: &[u8], range: &Range<usize>, changes: &[TextChange]) -> Vec<u8> {
+    let mut new = Vec::with_capacity(range.len());
+    let mut from = range.start;
+    for change in changes {
+        new.extend_from_slice(&text[from..change.range.start]);
+        new.extend_from_slice(change.new.as_bytes());
+        from = change.range.end;
+    }
+    new.extend_from_slice(&text[from..range.end]);
+    new
 }
 
-/// The text of a range after the changes, all of which lie inside it, in pieces.
-fn pieces<'a>(
-    text: &'a [u8],
-    range: &Range<usize>,
-    changes: &'a [TextChange],
-) -> impl Iterator<Item = &'a [u8]> {
-    let starts = std::iter::once(range.start).chain(changes.iter().map(|change| change.range.end));
-    let ends = changes.iter().map(|change| change.range.start).chain([range.end]);
-    let kept = starts.zip(ends).map(|(start, end)| &text[start..end]);
-    let new = changes.iter().map(|change| change.new.as_bytes()).chain([&[][..]]);
-    kept.zip(new).flat_map(|(kept, new)| [kept, new])
+pub(super) fn line_ends(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
 }
 
 /// Where the line begins that is `count` lines above the one `at` is in.
-fn lines_back(text: &[u8], at: usize, count: usize) -> usize {
+pub(super) fn lines_back(text: &[u8], at: usize, count: usize) -> usize {
     memchr::memrchr_iter(b'\n', &text[..at]).nth(count).map_or(0, |end| end + 1)
 }
 
 /// Where the line ends that is `count` lines below the one `at` is in.
-fn lines_on(text: &[u8], at: usize, count: usize) -> usize {
+pub(super) fn lines_on(text: &[u8], at: usize, count: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[at..]).nth(count).map_or(text.len(), |end| at + end + 1)
 }
 
 /// The hunks of the changes; none if they span too much text.
 pub(crate) fn patch(view: &EditableText<'_>, changes: &[TextChange]) -> Vec<Hunk> {
     let text = view.text();
-    let Some(window) = window(text, changes) else {
-        return Vec::new();
-    };
-    if window.old.len() > WINDOW_BYTES_MAX {
+    let window = window(text, changes);
+    if window.len() > WINDOW_BYTES_MAX {
         return Vec::new();
     }
-    let old = String::from_utf8_lossy(&text[window.old.clone()]);
-    let new: Vec<u8> = pieces(text, &window.old, changes).flatten().copied().collect();
-    hunks_from(&old, &String::from_utf8_lossy(&new), window.lines_before)
+    let (old, new) = (&text[window.clone()], changed(text, &window, changes));
+    hunks_from(
+        &String::from_utf8_lossy(old),
+        &String::from_utf8_lossy(&new),
+        line_ends(&text[..window.start]),
+    )
 }
 
 /// What the model reads: the changed lines as they are now, with their numbers.
@@ -152,22 +136,23 @@ pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange], shown: &st
         1 => format!("Edited {shown}. New text:\n"),
         _ => format!("Edited {shown} in {count} places. New text:\n"),
     };
-    // How many lines the changes so far have added or removed.
-    let mut shift = 0_isize;
-    let signed =
-        |text: &[u8]| isize::try_from(memchr::memchr_iter(b'\n', text).count()).unwrap_or(isize::MAX);
-    let mut rest = changes;
+    // How many lines there were in the places so far, and how many there are.
+    let (mut before, mut now) = (0, 0);
+    let (old, mut rest) = (view.text(), changes);
     for index in 0..PLACES_MAX {
-        let (group, others) = rest.split_at(together(view.text(), rest));
-        let Some(window) = window(view.text(), group) else { break };
+        if rest.is_empty() {
+            break;
+        }
         if index > 0 {
             text.push_str("…\n");
         }
-        let first = window.lines_before.saturating_add_signed(shift) + 1;
-        push_lines(&mut text, pieces(view.text(), &window.old, group), first);
-        for change in group {
-            shift += signed(change.new.as_bytes()) - signed(&view.text()[change.range.clone()]);
-        }
+        let (group, others) = rest.split_at(together(old, rest));
+        let window = window(old, group);
+        let new = changed(old, &window, group);
+        let first = line_ends(&old[..window.start]) + now - before + 1;
+        push_lines(&mut text, &new, first, LINES_MAX, LINE_BYTES_MAX);
+        before += line_ends(&old[window]);
+        now += line_ends(&new);
         rest = others;
     }
     if !rest.is_empty() {
@@ -186,53 +171,26 @@ fn together(text: &[u8], changes: &[TextChange]) -> usize {
     changes.len().min(1 + changes.windows(2).take_while(close).count())
 }
 
-/// Collects lines as far as they are shown.
-struct Lines<'a> {
-    text: &'a mut String,
+/// Shows lines with their numbers, up to so many, and of each up to so many bytes.
+pub(super) fn push_lines(
+    message: &mut String,
+    text: &[u8],
     first: usize,
-    ended: usize,
-    /// The start of the line that has not ended, and its length.
-    open: Vec<u8>,
-    open_len: usize,
-}
-
-impl Lines<'_> {
-    fn extend(&mut self, part: &[u8]) {
-        // One byte more than is shown tells that there is more.
-        let room = (LINE_BYTES_MAX + 1).saturating_sub(self.open.len());
-        self.open.extend_from_slice(&part[..part.len().min(room)]);
-        self.open_len += part.len();
+    lines_max: usize,
+    bytes_max: usize,
+) {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    for (number, line) in (first..).zip(lines).take(lines_max) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = String::from_utf8_lossy(&line[..line.len().min(bytes_max * 2)]);
+        let end = line.floor_char_boundary(bytes_max);
+        let more = if end < line.len() { "…" } else { "" };
+        let _ = writeln!(message, "{number}\t{}{more}", &line[..end]);
     }
-
-    fn end_line(&mut self) {
-        if self.ended < LINES_MAX {
-            let line = String::from_utf8_lossy(&self.open);
-            let end = line.floor_char_boundary(LINE_BYTES_MAX);
-            let more = if self.open_len > LINE_BYTES_MAX { "…" } else { "" };
-            let _ = writeln!(self.text, "{}\t{}{more}", self.first + self.ended, &line[..end]);
-        }
-        self.ended += 1;
-        self.open.clear();
-        self.open_len = 0;
-    }
-}
-
-fn push_lines<'a>(text: &mut String, pieces: impl Iterator<Item = &'a [u8]>, first: usize) {
-    let mut lines = Lines { text, first, ended: 0, open: Vec::new(), open_len: 0 };
-    for mut piece in pieces {
-        while let Some(end) = memchr::memchr(b'\n', piece) {
-            lines.extend(&piece[..end]);
-            lines.end_line();
-            piece = &piece[end + 1..];
-        }
-        lines.extend(piece);
-    }
-    if lines.open_len > 0 {
-        lines.end_line();
-    }
-    let left_out = lines.ended.saturating_sub(LINES_MAX);
+    let count = line_ends(text) + usize::from(text.last().is_some_and(|last| *last != b'\n'));
+    let left_out = count.saturating_sub(lines_max);
     if left_out > 0 {
-        let _ = writeln!(text, "… {}", counted(left_out, "more line"));
+        let _ = writeln!(message, "… {}", counted(left_out, "more line"));
     }
 }
 

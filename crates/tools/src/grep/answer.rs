@@ -1,13 +1,15 @@
 //! What Grep found, as one page of entries with what must be said about it.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use windlass_protocol::ToolOutput;
 
 use super::OutputMode;
+use crate::file::without_nulls;
 use crate::plurals::counted;
-use crate::search_files::Enough;
+use crate::search_lines::{BREAK, FileFound, UnsearchedReason};
 
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 
@@ -35,31 +37,32 @@ impl ResultPage {
         skipped
     }
 
-    pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> Enough {
+    /// Breaks off when the page is full.
+    pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> ControlFlow<()> {
         if self.skip(1) == 1 {
-            return Enough::No;
+            return ControlFlow::Continue(());
         }
-        if self.more || self.lines.len() as u64 == self.limit {
-            self.more = true;
-            return Enough::Yes;
-        }
-        let line = line();
-        self.bytes += line.len() + 1;
-        if self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty() {
-            self.more = true;
-            return Enough::Yes;
-        }
-        self.lines.push(line);
-        Enough::No
-    }
-
-    pub(super) fn add_all(&mut self, lines: impl Iterator<Item = String>) -> Enough {
-        for line in lines {
-            if self.add(|| line) == Enough::Yes {
-                return Enough::Yes;
+        self.more |= self.lines.len() as u64 == self.limit;
+        if !self.more {
+            let line = line();
+            self.bytes += line.len() + 1;
+            self.more = self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty();
+            if !self.more {
+                self.lines.push(line);
             }
         }
-        Enough::No
+        if self.more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Adds entries of one file, which begin with a sign, with the name in front. Without a name the sign goes, too.
+    pub(super) fn add_all(&mut self, name: &str, entries: &[String]) -> ControlFlow<()> {
+        entries.iter().try_for_each(|entry| {
+            self.add(|| match entry.as_str() {
+                BREAK => entry.clone(),
+                _ if name.is_empty() => entry[1..].to_owned(),
+                _ => format!("{name}{entry}"),
+            })
+        })
     }
 }
 
@@ -77,27 +80,21 @@ pub(super) struct GrepMatches {
     pub(super) late: bool,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct GrepOutput<'a> {
-    mode: OutputMode,
-    num_files: u64,
-    filenames: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_lines: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_matches: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_files: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applied_limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    applied_offset: Option<u64>,
-}
-
 impl GrepMatches {
+    /// Notes what one file came to; the file if something in it matched.
+    pub(super) fn add(&mut self, file: Result<FileFound, UnsearchedReason>) -> Option<FileFound> {
+        match file {
+            Ok(file) => {
+                self.files += u64::from(file.matches > 0);
+                return Some(file).filter(|file| file.matches > 0);
+            }
+            Err(UnsearchedReason::Binary) => self.named_binary = true,
+            Err(UnsearchedReason::TooLarge) => self.too_large += 1,
+            Err(UnsearchedReason::Unreadable) => self.unreadable += 1,
+        }
+        None
+    }
+
     pub(super) fn answer(self, timeout: Duration) -> ToolOutput {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();
@@ -156,19 +153,19 @@ impl GrepMatches {
         remarks
     }
 
-    fn output<'a>(&'a self, body: &'a str) -> GrepOutput<'a> {
+    fn output(&self, body: &str) -> Value {
         let is = |mode| self.mode == mode;
         let names = if is(OutputMode::FilesWithMatches) { &self.page.lines[..] } else { &[] };
-        GrepOutput {
-            mode: self.mode,
-            num_files: if names.is_empty() { self.files } else { names.len() as u64 },
-            filenames: names,
-            content: (!is(OutputMode::FilesWithMatches)).then_some(body),
-            num_lines: is(OutputMode::Content).then_some(self.page.lines.len()),
-            num_matches: is(OutputMode::Count).then_some(self.matches),
-            total_files: (!is(OutputMode::Content)).then_some(self.files),
-            applied_limit: self.page.more.then_some(self.page.lines.len() as u64),
-            applied_offset: (self.page.offset > 0).then_some(self.page.offset),
-        }
+        without_nulls(json!({
+            "mode": self.mode,
+            "numFiles": if names.is_empty() { self.files } else { names.len() as u64 },
+            "filenames": names,
+            "content": (!is(OutputMode::FilesWithMatches)).then_some(body),
+            "numLines": is(OutputMode::Content).then_some(self.page.lines.len()),
+            "numMatches": is(OutputMode::Count).then_some(self.matches),
+            "totalFiles": (!is(OutputMode::Content)).then_some(self.files),
+            "appliedLimit": self.page.more.then_some(self.page.lines.len()),
+            "appliedOffset": (self.page.offset > 0).then_some(self.page.offset),
+        }))
     }
 }

@@ -1,66 +1,51 @@
 //! Jupyter notebooks: cells and their outputs, one cell in memory at a time, and of that no more than is shown.
 
 mod cell;
-mod short_strings;
 
 use std::fmt::{self, Write};
 use std::io::{self, BufReader};
 
-use serde::Serialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, json};
+use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
 
 use super::tokens::TokenEstimate;
-use super::{FileSource, ReadJob, ReadLimits, ReadOutput, ReadRange, bytes, unchanged};
+use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::fingerprint::SeenBuilder;
+use crate::file::without_nulls;
 use crate::plurals::counted;
-use cell::{Cell, CellPart, CellVisitor, ImageBudget, Seed};
-use short_strings::ShortStrings;
+use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
 
 const FILE_BYTES_MAX: u64 = 100_000_000;
 const SOURCE_BYTES_MAX: usize = 20_000;
 /// As long as the headings around a cell are.
 const HEADING: &str = "--- cell 100 (markdown, id 01234567, run 100) ---\n--- output ---\n";
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NotebookFile {
-    file_path: String,
-    cells: Vec<CellOutput>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CellOutput {
-    cell_type: String,
-    source: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cell_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    execution_count: Option<u64>,
-}
-
 pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
-    if job.source.size > FILE_BYTES_MAX {
+    if job.source.stamp.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
              example `jq '.cells[0:10]'`.",
-            bytes(job.source.size),
+            bytes(job.source.stamp.size),
             bytes(FILE_BYTES_MAX)
         )));
     }
     let ReadJob { subject, source, wanted, limits, cx } = job;
     let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
     let mut images = ImageBudget::new(limits.image_edge_px_max, &cx.cancel);
-    let mut tap = Tap { source, seen: SeenBuilder::default() };
-    let short = BufReader::with_capacity(16 * 1024, ShortStrings::new(&mut tap));
-    let mut json = serde_json::Deserializer::from_reader(short);
-    let parsed = json.deserialize_any(Notebook { rendering: &mut rendering, images: &mut images });
-    drop(json);
     let fail = |what: &dyn fmt::Display| format!("{} {what}", subject.shown);
-    parsed.map_err(|error| fail(&format_args!("is not a valid notebook: {error}.")))?;
-    tap.drain().map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
+    let mut reader = source.reader(&cx.cancel);
+    let mut json = JsonStreamReader::new(BufReader::with_capacity(16 * 1024, &mut reader));
+    let parsed = rendering.read(&mut json, &mut images);
+    drop(json);
+    parsed.map_err(|error| match error.downcast_ref() {
+        Some(ReaderError::MaxNestingDepthExceeded { .. }) => {
+            fail(&"is not a valid notebook: it is nested too deeply.")
+        }
+        _ => fail(&format_args!("is not a valid notebook: {error}.")),
+    })?;
+    io::copy(&mut reader, &mut io::sink())
+        .map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
     if rendering.overflow && wanted.explicit {
         return Err(fail(&format_args!(
             "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
@@ -70,106 +55,26 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
             counted(rendering.shown, "cell")
         )));
     }
-    let stamp = Some(tap.source.stamp);
-    let seen = FileSeen { stamp, ..tap.seen.finish(subject.resolved.clone(), false) };
+    let stamp = Some(source.stamp);
+    let seen = FileSeen { stamp, ..reader.seen.finish(subject.resolved.clone(), false) };
     if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
         return Ok(outcome);
     }
     let whole = rendering.is_whole();
     // A first page that nobody chose does not count as read.
     let partial = rendering.overflow;
-    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX {
+    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
         std::mem::take(&mut rendering.cells)
     } else {
         Vec::new()
     };
-    let file = NotebookFile { file_path: subject.file_path(), cells };
-    let outcome = ToolOutput::blocks(rendering.finish(&subject.shown));
-    let outcome = outcome.with_structured(&ReadOutput { kind: "notebook", file });
+    let output = json!({ "type": "notebook", "file": { "filePath": subject.file_path(), "cells": cells } });
+    let outcome = ToolOutput::blocks(rendering.finish(&subject.shown)).with_structured(&output);
     Ok(if partial {
         outcome
     } else {
         outcome.with_seen(FileSeen { whole, shown: vec![wanted.part()], ..seen })
     })
-}
-
-/// Reads the file and computes what is known of it on the way.
-struct Tap {
-    source: FileSource,
-    seen: SeenBuilder,
-}
-
-impl Tap {
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        let piece = self.source.next()?;
-        if let Some(piece) = piece {
-            self.seen.update(piece);
-        }
-        Ok(piece)
-    }
-
-    fn drain(&mut self) -> io::Result<()> {
-        while self.next()?.is_some() {}
-        Ok(())
-    }
-}
-
-/// Walks through the notebook's object and hands its cells to the rendering.
-struct Notebook<'a, 'c> {
-    rendering: &'a mut Rendering,
-    images: &'a mut ImageBudget<'c>,
-}
-
-impl<'de> Visitor<'de> for Notebook<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with `cells`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut found = false;
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "cells" {
-                found = true;
-                map.next_value_seed(Seed(Cells {
-                    rendering: &mut *self.rendering,
-                    images: &mut *self.images,
-                }))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        if found { Ok(()) } else { Err(Error::missing_field("cells")) }
-    }
-}
-
-struct Cells<'a, 'c> {
-    rendering: &'a mut Rendering,
-    images: &'a mut ImageBudget<'c>,
-}
-
-impl<'de> Visitor<'de> for Cells<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of cells")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
-        loop {
-            let more = if self.rendering.wants_next() {
-                let cell = cells.next_element_seed(Seed(CellVisitor(&mut *self.images)))?;
-                cell.map(|cell| self.rendering.push(cell)).is_some()
-            } else {
-                cells.next_element::<IgnoredAny>()?.is_some()
-            };
-            if !more {
-                return Ok(());
-            }
-            self.rendering.total += 1;
-        }
-    }
 }
 
 /// The cells as blocks: text, with images in between.
@@ -184,11 +89,32 @@ struct Rendering {
     cut: bool,
     blocks: Vec<Block>,
     text: String,
-    cells: Vec<CellOutput>,
-    cells_bytes: usize,
+    cells: Vec<Value>,
+    cells_bytes: u64,
 }
 
 impl Rendering {
+    fn read(&mut self, json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<()> {
+        let mut found = false;
+        each_field(json, |json, name| {
+            if name != "cells" {
+                return Ok(json.skip_value()?);
+            }
+            found = true;
+            json.begin_array()?;
+            while json.has_next()? {
+                if self.wants_next() {
+                    self.push(Cell::read(json, images)?);
+                } else {
+                    json.skip_value()?;
+                }
+                self.total += 1;
+            }
+            Ok(json.end_array()?)
+        })?;
+        if found { Ok(()) } else { Err("missing field `cells`".into()) }
+    }
+
     fn wants_next(&self) -> bool {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);
@@ -226,10 +152,14 @@ impl Rendering {
             let more = counted(outputs.left_out, "more output");
             let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
-        self.cells_bytes += source.total();
-        if self.cells_bytes <= STRUCTURED_BYTES_MAX {
-            let source = source.text;
-            self.cells.push(CellOutput { cell_type: kind, source, cell_id: id, execution_count });
+        self.cells_bytes += source.total;
+        if self.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
+            self.cells.push(without_nulls(json!({
+                "cellType": kind,
+                "source": source.text,
+                "cellId": id,
+                "executionCount": execution_count,
+            })));
         }
     }
 

@@ -15,12 +15,12 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use memchr::memmem;
-use serde::Serialize;
+use serde_json::json;
 use windlass_ports::CancellationToken;
 use windlass_protocol::ToolOutput;
 
 use super::tokens::TokenEstimate;
-use super::{ReadJob, ReadOutput, bytes};
+use super::{ReadJob, bytes};
 use crate::file::CANCELLED;
 use crate::plurals::counted;
 
@@ -62,18 +62,8 @@ impl PageRange {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PdfFile {
-    file_path: String,
-    original_size: u64,
-    page_count: usize,
-    first_page: usize,
-    last_page: usize,
-}
-
-pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
-    let size = job.source.size;
+pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
+    let size = job.source.stamp.size;
     let content = job.source.all(FILE_BYTES_MAX);
     let Some(content) = content.map_err(|error| job.fail(format_args!("cannot be read: {error}.")))? else {
         return Err(job.fail(format_args!(
@@ -87,14 +77,14 @@ pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
     let total = pdf.pages().len();
     let range = range(&job, total)?;
     let (text, last) = show(&job, &pdf, range)?;
-    let file = PdfFile {
-        file_path: job.subject.file_path(),
-        original_size: size,
-        page_count: total,
-        first_page: range.first,
-        last_page: last,
-    };
-    Ok(ToolOutput::text(&text).with_structured(&ReadOutput { kind: "pdf", file }))
+    let file = json!({
+        "filePath": job.subject.file_path(),
+        "originalSize": size,
+        "pageCount": total,
+        "firstPage": range.first,
+        "lastPage": last,
+    });
+    Ok(ToolOutput::text(&text).with_structured(&json!({ "type": "pdf", "file": file })))
 }
 
 fn reason(error: LoadPdfError) -> &'static str {

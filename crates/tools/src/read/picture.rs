@@ -11,45 +11,29 @@ mod scale;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
-use serde::Serialize;
+use serde_json::json;
 use windlass_ports::CancellationToken;
 use windlass_protocol::{Block, ToolOutput};
 
-use super::{ReadJob, ReadOutput, bytes};
+use super::{ReadJob, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
-use compress::{BYTES_MAX, CompressedPicture, compress};
-use decode::{DecodeRequest, alone, decode};
+use crate::file::without_nulls;
+use compress::{BYTES_MAX, compress};
+use decode::decode;
+use scale::PictureSize;
 
 /// Larger files are not even tried.
 const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ImageFile<'a> {
-    /// Left out when it is large; the block holds it anyway.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<&'a str>,
-    #[serde(rename = "type")]
-    media_type: &'static str,
-    original_size: u64,
-    dimensions: Dimensions,
-}
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Dimensions {
-    original_width: u32,
-    original_height: u32,
-    display_width: u32,
-    display_height: u32,
-}
-
-pub(super) fn read(mut job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
-    let size = job.source.size;
+pub(super) fn read(job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
+    let size = job.source.stamp.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is an image of {}; at most {} can be shown. Scale it down through Bash first.",
@@ -67,13 +51,19 @@ pub(super) fn read(mut job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutp
     let picture = picture.map_err(|error| job.fail(format_args!("cannot be shown as an image: {error}.")))?;
     let encoded = STANDARD.encode(&picture.bytes);
     let block = Block::image(picture.media_type, &encoded);
-    let file = ImageFile {
-        base64: (encoded.len() <= STRUCTURED_BYTES_MAX).then_some(&encoded),
-        media_type: picture.media_type,
-        original_size: size,
-        dimensions: picture.dimensions,
-    };
-    Ok(ToolOutput::blocks(vec![block]).with_structured(&ReadOutput { kind: "image", file }))
+    let file = without_nulls(json!({
+        // The block holds it anyway.
+        "base64": (encoded.len() <= STRUCTURED_BYTES_MAX).then_some(&encoded),
+        "type": picture.media_type,
+        "originalSize": size,
+        "dimensions": {
+            "originalWidth": picture.original.width,
+            "originalHeight": picture.original.height,
+            "displayWidth": picture.size.width,
+            "displayHeight": picture.size.height,
+        },
+    }));
+    Ok(ToolOutput::blocks(vec![block]).with_structured(&json!({ "type": "image", "file": file })))
 }
 
 pub(super) struct PictureOptions<'a> {
@@ -85,7 +75,9 @@ pub(super) struct PictureOptions<'a> {
 pub(super) struct Picture<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     pub(super) media_type: &'static str,
-    dimensions: Dimensions,
+    original: PictureSize,
+    /// As it is shown.
+    size: PictureSize,
 }
 
 impl<'a> Picture<'a> {
@@ -108,27 +100,19 @@ impl<'a> Picture<'a> {
         content: Option<&'a [u8]>,
         target: &PictureOptions<'_>,
     ) -> Result<Self, String> {
-        let _alone = alone();
-        let PictureOptions { format, edge_px_max, cancel } = *target;
-        let request = DecodeRequest { format, edge_px_max, keep_if_fits: content.is_some(), bytes, cancel };
-        let decoded = decode(reader, &request)?;
-        let original = decoded.original;
-        let (bytes, media_type, size) = match (decoded.pixels, content) {
-            (None, Some(content)) => (Cow::Borrowed(content), format.to_mime_type(), original),
+        // Memory is for one picture at a time, however many calls there are.
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (original, pixels) = decode(reader, bytes, content.is_some(), target)?;
+        let (bytes, media_type, size) = match (pixels, content) {
+            (None, Some(content)) => (Cow::Borrowed(content), target.format.to_mime_type(), original),
             (None, None) => return Err("it has no pixels".to_owned()),
             (Some(pixels), _) => {
-                let lossless = matches!(format, ImageFormat::Png | ImageFormat::Gif);
-                let CompressedPicture { bytes, media_type, size } = compress(pixels, lossless)?;
+                let lossless = matches!(target.format, ImageFormat::Png | ImageFormat::Gif);
+                let (bytes, media_type, size) = compress(pixels, lossless)?;
                 (Cow::Owned(bytes), media_type, size)
             }
         };
-        let dimensions = Dimensions {
-            original_width: original.width,
-            original_height: original.height,
-            display_width: size.width,
-            display_height: size.height,
-        };
-        Ok(Self { bytes, media_type, dimensions })
+        Ok(Self { bytes, media_type, original, size })
     }
 
     pub(super) fn block(&self) -> Block {

@@ -2,35 +2,22 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::io;
+use std::io::{self, Read};
 
 use encoding_rs::{CoderResult, Decoder};
-use serde::Serialize;
+use serde_json::json;
 use windlass_protocol::{FileSeen, ToolOutput};
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{ReadJob, ReadOutput, bytes, unchanged};
+use super::{ReadJob, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
-use crate::fingerprint::SeenBuilder;
+use crate::file::without_nulls;
 use crate::plurals::counted;
 use crate::text_encoding::TextEncoding;
 
 /// Once the page is complete, this much is read to count lines and to know the content; then it stops.
 const SCAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TextFile<'a> {
-    file_path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    num_lines: usize,
-    start_line: usize,
-    total_lines: usize,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    truncated_by_token_cap: bool,
-}
 
 struct Scan {
     page: TextPage,
@@ -39,12 +26,12 @@ struct Scan {
     utf16: Option<TextEncoding>,
 }
 
-pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
-    let scan = scan(&mut job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
+pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
+    let scan = scan(&job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     if scan.page.bytes().contains(&0) {
         return Err(job.fail(format_args!(
             "is not text but binary data ({}), which cannot be shown. Use a suitable command through Bash.",
-            bytes(job.source.size)
+            bytes(job.source.stamp.size)
         )));
     }
     let unchanged = |now: &FileSeen| unchanged(&job.subject, &job.wanted, now, job.cx);
@@ -60,24 +47,24 @@ pub(super) fn read(mut job: ReadJob<'_>) -> Result<ToolOutput, String> {
     Ok(outcome(&job, scan, &shown, encoding))
 }
 
-fn scan(job: &mut ReadJob<'_>) -> io::Result<Scan> {
+fn scan(job: &ReadJob<'_>) -> io::Result<Scan> {
     let bytes_max = job.limits.tokens_max.saturating_mul(BYTES_PER_TOKEN_MAX);
     let mut page = TextPage::new(job.wanted.start, job.wanted.count, bytes_max);
-    let bom = TextEncoding::from_bom(job.source.start());
+    let bom = TextEncoding::from_bom(&job.source.start);
     let mut skip = bom.map_or(0, |encoding| encoding.bom().len());
     let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16(_)));
     let mut decoder = utf16.and_then(TextEncoding::decoder);
     if decoder.is_none() {
-        page.look_at(job.source.start());
+        page.look_at(&job.source.start);
     }
-    let mut seen = SeenBuilder::default();
+    let mut reader = job.source.reader(&job.cx.cancel);
+    let mut buffer = vec![0; job.source.start.len().max(1)];
     let mut scanned = 0;
     let mut text = String::new();
     let mut complete = true;
-    while let Some(piece) = job.source.next()? {
-        seen.update(piece);
-        scanned += piece.len() as u64;
-        let body = &piece[skip..];
+    while let count @ 1.. = reader.read(&mut buffer)? {
+        scanned += count as u64;
+        let body = &buffer[skip..count];
         skip = 0;
         match &mut decoder {
             None => page.feed(body),
@@ -100,7 +87,7 @@ fn scan(job: &mut ReadJob<'_>) -> io::Result<Scan> {
     }
     let seen = complete.then(|| FileSeen {
         stamp: Some(job.source.stamp),
-        ..seen.finish(job.subject.resolved.clone(), false)
+        ..reader.seen.finish(job.subject.resolved.clone(), false)
     });
     Ok(Scan { page, seen, utf16 })
 }
@@ -217,15 +204,15 @@ fn outcome(job: &ReadJob<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding)
     }
     text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
     let total = scan.page.lines_total();
-    let file = TextFile {
-        file_path: job.subject.file_path(),
-        content: (shown.plain.len() <= STRUCTURED_BYTES_MAX).then_some(&*shown.plain),
-        num_lines: shown.lines,
-        start_line: job.wanted.start,
-        total_lines: total,
-        truncated_by_token_cap: shown.overflow,
-    };
-    let outcome = ToolOutput::text(&text).with_structured(&ReadOutput { kind: "text", file });
+    let file = without_nulls(json!({
+        "filePath": job.subject.file_path(),
+        "content": (shown.plain.len() <= STRUCTURED_BYTES_MAX).then_some(&shown.plain),
+        "numLines": shown.lines,
+        "startLine": job.wanted.start,
+        "totalLines": total,
+        "truncatedByTokenCap": shown.overflow.then_some(true),
+    }));
+    let outcome = ToolOutput::text(&text).with_structured(&json!({ "type": "text", "file": file }));
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,

@@ -52,11 +52,9 @@ impl<'a> NewFile<'a> {
         Ok(Self { directory, file: descriptor.into(), name: Some(name) })
     }
 
-    pub(super) fn fill(&mut self, parts: &[&[u8]], old: Option<&ReplacedFile>) -> Result<(), SaveError> {
+    pub(super) fn fill(&mut self, content: &[u8], old: Option<&ReplacedFile>) -> Result<(), SaveError> {
         let step = |step| move |error| SaveError::Io { step, error };
-        for part in parts {
-            self.file.write_all(part).map_err(step("cannot write"))?;
-        }
+        self.file.write_all(content).map_err(step("cannot write"))?;
         if let Some(old) = old {
             self.take_over(old)?;
         }
@@ -208,7 +206,7 @@ mod tests {
             return;
         }
         let mut draft = NewFile::create(&directory, /*replaces*/ false).unwrap();
-        draft.fill(&[b"new"], None).unwrap();
+        draft.fill(b"new", None).unwrap();
         assert_eq!(names(), 0, "a kill at this moment leaves nothing");
         draft.publish_new(OsStr::new("f")).unwrap();
         assert_eq!((names(), fixture.content("f")), (1, b"new".to_vec()));

@@ -1,18 +1,20 @@
 //! One cell of a notebook, of which no more is kept than can be shown.
 
-use std::fmt;
+use std::error::Error;
+use std::io::{self, Read};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use struson::reader::{JsonReader, ValueType};
 use windlass_ports::CancellationToken;
 use windlass_protocol::Block;
 
-use super::short_strings::{STRING_BYTES_MAX, cut_string};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::read::picture::{Picture, PictureOptions};
 
+/// Read of one string: an image of 4 MB as base64. What comes behind that is not even counted.
+const STRING_BYTES_MAX: usize = 5_600_000;
 /// Shown of one output.
 const OUTPUT_BYTES_MAX: usize = 10_000;
 /// Kept of one output: escapes of terminals are taken out before it is shown.
@@ -26,12 +28,15 @@ const NAME_BYTES_MAX: usize = 200;
 /// Images of all outputs together, as base64.
 const IMAGES_BYTES_MAX: usize = 600_000;
 
+/// An error says in which way a file is no notebook.
+pub(super) type NotebookResult<T> = Result<T, Box<dyn Error>>;
+
 /// The start of a text, and how long all of it is.
 #[derive(Default)]
 pub(super) struct ClippedText {
     pub(super) text: String,
     bytes_max: usize,
-    total: usize,
+    pub(super) total: u64,
     /// There is more than `total`.
     more: bool,
 }
@@ -41,28 +46,26 @@ impl ClippedText {
         Self { bytes_max, ..Self::default() }
     }
 
-    fn push(&mut self, part: &str) {
-        let start = cut_string(part);
-        self.more |= start.is_some();
-        let part = start.unwrap_or(part);
-        if self.total == self.text.len() {
-            self.text.push_str(shortened(part, self.bytes_max - self.text.len()));
-        }
-        self.total += part.len();
+    fn push(&mut self, part: impl Read) -> io::Result<()> {
+        let room = if self.is_whole() { self.bytes_max - self.text.len() } else { 0 };
+        let mut part = part.take(STRING_BYTES_MAX as u64);
+        let mut start = Vec::new();
+        part.by_ref().take(room as u64).read_to_end(&mut start)?;
+        // A character that is cut does not belong to it.
+        self.text.push_str(start.utf8_chunks().next().map_or("", |chunk| chunk.valid()));
+        self.total += start.len() as u64 + io::copy(&mut part, &mut io::sink())?;
+        self.more |= io::copy(&mut part.into_inner(), &mut io::sink())? > 0;
+        Ok(())
     }
 
     fn is_whole(&self) -> bool {
-        self.text.len() == self.total && !self.more
-    }
-
-    pub(super) fn total(&self) -> usize {
-        self.total
+        self.text.len() as u64 == self.total && !self.more
     }
 
     /// The text within the limit, and what to say if that is not all.
     pub(super) fn shown(&self, bytes_max: usize) -> (&str, Option<String>) {
         let short = shortened(&self.text, bytes_max);
-        let cut = short.len() < self.total || self.more;
+        let cut = (short.len() as u64) < self.total || self.more;
         let more = if self.more { "more than " } else { "" };
         let notice = format!("[cut: showing {} of {more}{} bytes]", short.len(), self.total);
         (short, cut.then_some(notice))
@@ -70,7 +73,7 @@ impl ClippedText {
 
     fn without_escapes(self) -> Self {
         let text = without_escapes(&self.text);
-        let total = self.total - self.text.len() + text.len();
+        let total = self.total - self.text.len() as u64 + text.len() as u64;
         Self { text, total, ..self }
     }
 }
@@ -149,112 +152,64 @@ impl<'a> ImageBudget<'a> {
     }
 }
 
-/// Reads what a visitor takes, whatever that is.
-pub(super) struct Seed<V>(pub(super) V);
-
-impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Seed<V> {
-    type Value = V::Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        deserializer.deserialize_any(self.0)
+/// Goes through an object: `read` reads or skips the value of each name.
+pub(super) fn each_field<J: JsonReader>(
+    json: &mut J,
+    mut read: impl FnMut(&mut J, &str) -> NotebookResult<()>,
+) -> NotebookResult<()> {
+    json.begin_object()?;
+    while json.has_next()? {
+        let name = json.next_name_owned()?;
+        read(json, &name)?;
     }
+    Ok(json.end_object()?)
 }
 
-/// Reads a text that is stored as one string or as a list of them. Returns whether there was one.
-struct TextInto<'a> {
-    clip: &'a mut ClippedText,
-    separator: &'static str,
-}
-
-impl<'de> Visitor<'de> for TextInto<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text, or a list of lines")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<bool, E> {
-        self.clip.push(text);
-        Ok(true)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut lines: A) -> Result<bool, A::Error> {
-        let separator = self.separator;
-        while let Some(found) =
-            lines.next_element_seed(Seed(TextInto { clip: &mut *self.clip, separator }))?
-        {
-            if found && !separator.is_empty() {
-                self.clip.push(separator);
-            }
-        }
-        Ok(true)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(false)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<bool, E> {
-        Ok(false)
-    }
-}
-
-/// The text that is the value of the key just read.
-fn text<'de, A: MapAccess<'de>>(map: &mut A, bytes_max: usize) -> Result<Option<ClippedText>, A::Error> {
-    joined(map, bytes_max, "")
-}
-
-fn joined<'de, A: MapAccess<'de>>(
-    map: &mut A,
-    bytes_max: usize,
-    separator: &'static str,
-) -> Result<Option<ClippedText>, A::Error> {
+/// A text that is stored as one string or as a list of them, each with `end` behind it; nothing if something else is there.
+fn text(json: &mut impl JsonReader, bytes_max: usize, end: &str) -> NotebookResult<Option<ClippedText>> {
     let mut clip = ClippedText::new(bytes_max);
-    let found = map.next_value_seed(Seed(TextInto { clip: &mut clip, separator }))?;
-    Ok(found.then_some(clip))
+    match json.peek()? {
+        ValueType::String => clip.push(json.next_string_reader()?)?,
+        ValueType::Array => {
+            json.begin_array()?;
+            while json.has_next()? {
+                if json.peek()? == ValueType::String {
+                    clip.push(json.next_string_reader()?)?;
+                    clip.push(end.as_bytes())?;
+                } else {
+                    json.skip_value()?;
+                }
+            }
+            json.end_array()?;
+        }
+        _ => {
+            json.skip_value()?;
+            return Ok(None);
+        }
+    }
+    Ok(Some(clip))
 }
 
-pub(super) struct CellVisitor<'a, 'c>(pub(super) &'a mut ImageBudget<'c>);
-
-impl<'de> Visitor<'de> for CellVisitor<'_, '_> {
-    type Value = Cell;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a cell")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
+impl Cell {
+    pub(super) fn read(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Self> {
         let (mut kind, mut source, mut id, mut execution_count) = (None, None, None, None);
         let mut outputs = CellOutputs::default();
-        while let Some(key) = map.next_key::<String>()? {
-            match &*key {
-                "cell_type" => kind = text(&mut map, NAME_BYTES_MAX)?,
-                "source" => source = text(&mut map, STRUCTURED_BYTES_MAX)?,
-                "id" => id = text(&mut map, NAME_BYTES_MAX)?,
-                "execution_count" => execution_count = map.next_value()?,
-                "outputs" => outputs = map.next_value_seed(Seed(OutputsVisitor(&mut *self.0)))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+        each_field(json, |json, name| {
+            match name {
+                "cell_type" => kind = text(json, NAME_BYTES_MAX, "")?,
+                "source" => source = text(json, STRUCTURED_BYTES_MAX, "")?,
+                "id" => id = text(json, NAME_BYTES_MAX, "")?,
+                "execution_count" if json.peek()? == ValueType::Number => {
+                    execution_count = Some(json.next_number()??);
+                }
+                "outputs" => outputs = CellOutputs::read(json, images)?,
+                _ => json.skip_value()?,
             }
-        }
-        Ok(Cell {
-            kind: kind.ok_or_else(|| Error::missing_field("cell_type"))?.text,
-            source: source.ok_or_else(|| Error::missing_field("source"))?,
+            Ok(())
+        })?;
+        Ok(Self {
+            kind: kind.ok_or("missing field `cell_type`")?.text,
+            source: source.ok_or("missing field `source`")?,
             id: id.map(|id| id.text),
             execution_count,
             outputs,
@@ -262,22 +217,18 @@ impl<'de> Visitor<'de> for CellVisitor<'_, '_> {
     }
 }
 
-struct OutputsVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
-
-impl<'de> Visitor<'de> for OutputsVisitor<'_, '_> {
-    type Value = CellOutputs;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of outputs")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CellOutputs, A::Error> {
-        let mut outputs = CellOutputs::default();
+impl CellOutputs {
+    fn read(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Self> {
+        let mut outputs = Self::default();
         let mut room = OUTPUTS_BYTES_MAX;
-        while outputs.left_out == 0 {
-            let Some(parts) = list.next_element_seed(Seed(OutputVisitor(&mut *self.0)))? else {
-                return Ok(outputs);
-            };
+        json.begin_array()?;
+        while json.has_next()? {
+            if outputs.left_out > 0 {
+                json.skip_value()?;
+                outputs.left_out += 1;
+                continue;
+            }
+            let parts = output(json, images)?;
             let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
             match room.checked_sub(size.max(OUTPUT_BYTES_MIN)) {
                 Some(rest) => {
@@ -287,49 +238,38 @@ impl<'de> Visitor<'de> for OutputsVisitor<'_, '_> {
                 None => outputs.left_out = 1,
             }
         }
-        while list.next_element::<IgnoredAny>()?.is_some() {
-            outputs.left_out += 1;
-        }
+        json.end_array()?;
         Ok(outputs)
     }
 }
 
 /// Reads one output: its image, the plainest of its texts, its error.
-struct OutputVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
-
-impl<'de> Visitor<'de> for OutputVisitor<'_, '_> {
-    type Value = Vec<CellPart>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an output")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<CellPart>, A::Error> {
-        let mut parts = Vec::new();
-        let (mut name, mut value, mut trace) = (None, None, None);
-        while let Some(key) = map.next_key::<String>()? {
-            match &*key {
-                "text" => parts.extend(text(&mut map, RAW_OUTPUT_BYTES_MAX)?.map(plain)),
-                "data" => parts.extend(map.next_value_seed(Seed(DataVisitor(&mut *self.0)))?),
-                "ename" => name = text(&mut map, NAME_BYTES_MAX)?,
-                "evalue" => value = text(&mut map, OUTPUT_BYTES_MAX)?,
-                "traceback" => trace = joined(&mut map, RAW_OUTPUT_BYTES_MAX, "\n")?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
+fn output(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Vec<CellPart>> {
+    let mut parts = Vec::new();
+    let (mut name, mut value, mut trace) = (None, None, None);
+    each_field(json, |json, field| {
+        match field {
+            "text" => parts.extend(text(json, RAW_OUTPUT_BYTES_MAX, "")?.map(plain)),
+            "data" => parts.extend(data(json, images)?),
+            "ename" => name = text(json, NAME_BYTES_MAX, "")?,
+            "evalue" => value = text(json, OUTPUT_BYTES_MAX, "")?,
+            "traceback" => trace = text(json, RAW_OUTPUT_BYTES_MAX, "\n")?,
+            _ => json.skip_value()?,
         }
-        if let Some(name) = name {
-            let mut error = ClippedText::new(2 * RAW_OUTPUT_BYTES_MAX);
-            let value = value.unwrap_or_default().text;
-            error.push(&format!("{}: {value}\n", name.text));
-            if let Some(trace) = trace {
-                error.push(trace.text.trim_end_matches('\n'));
-                error.total += trace.total - trace.text.len();
-                error.more |= trace.more;
-            }
-            parts.push(plain(error));
+        Ok(())
+    })?;
+    if let Some(name) = name {
+        let mut error = ClippedText::new(2 * RAW_OUTPUT_BYTES_MAX);
+        let value = value.unwrap_or_default().text;
+        error.push(format!("{}: {value}\n", name.text).as_bytes())?;
+        if let Some(trace) = trace {
+            error.push(trace.text.trim_end_matches('\n').as_bytes())?;
+            error.total += trace.total - trace.text.len() as u64;
+            error.more |= trace.more;
         }
-        Ok(parts)
+        parts.push(plain(error));
     }
+    Ok(parts)
 }
 
 fn plain(clip: ClippedText) -> CellPart {
@@ -337,46 +277,37 @@ fn plain(clip: ClippedText) -> CellPart {
 }
 
 /// Reads the forms in which one thing is stored and picks the best.
-struct DataVisitor<'a, 'c>(&'a mut ImageBudget<'c>);
-
-impl<'de> Visitor<'de> for DataVisitor<'_, '_> {
-    type Value = Vec<CellPart>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of media types")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<CellPart>, A::Error> {
-        const TEXTS: [&str; 4] = ["text/plain", "text/markdown", "text/latex", "text/html"];
-        const IMAGES: [ImageFormat; 4] =
-            [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
-        let mut best_text: Option<(usize, ClippedText)> = None;
-        let mut best_image: Option<(usize, ClippedText)> = None;
-        let mut other = None;
-        while let Some(key) = map.next_key::<String>()? {
-            let better = |rank: &usize, best: &Option<(usize, ClippedText)>| {
-                best.as_ref().is_none_or(|best| *rank < best.0)
-            };
-            let as_text = TEXTS.iter().position(|media_type| *media_type == key);
-            let as_image = IMAGES.iter().position(|format| format.to_mime_type() == key);
-            if let Some(rank) = as_text.filter(|rank| better(rank, &best_text)) {
-                best_text = text(&mut map, RAW_OUTPUT_BYTES_MAX)?.map(|clip| (rank, clip)).or(best_text);
-            } else if let Some(rank) = as_image.filter(|rank| better(rank, &best_image)) {
-                best_image = text(&mut map, STRING_BYTES_MAX)?.map(|clip| (rank, clip)).or(best_image);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-                other = Some(key);
-            }
+fn data(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Vec<CellPart>> {
+    const TEXTS: [&str; 4] = ["text/plain", "text/markdown", "text/latex", "text/html"];
+    const IMAGES: [ImageFormat; 4] =
+        [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
+    let mut best_text: Option<(usize, ClippedText)> = None;
+    let mut best_image: Option<(usize, ClippedText)> = None;
+    let mut other = None;
+    each_field(json, |json, media_type| {
+        let better = |rank: &usize, best: &Option<(usize, ClippedText)>| {
+            best.as_ref().is_none_or(|best| *rank < best.0)
+        };
+        let as_text = TEXTS.iter().position(|known| *known == media_type);
+        let as_image = IMAGES.iter().position(|format| format.to_mime_type() == media_type);
+        if let Some(rank) = as_text.filter(|rank| better(rank, &best_text)) {
+            best_text = text(json, RAW_OUTPUT_BYTES_MAX, "")?.map(|clip| (rank, clip)).or(best_text.take());
+        } else if let Some(rank) = as_image.filter(|rank| better(rank, &best_image)) {
+            best_image = text(json, STRING_BYTES_MAX, "")?.map(|clip| (rank, clip)).or(best_image.take());
+        } else {
+            json.skip_value()?;
+            other = Some(media_type.to_owned());
         }
-        let mut parts = Vec::new();
-        parts.extend(best_text.map(|(_, clip)| plain(clip)));
-        parts.extend(best_image.map(|(rank, clip)| self.0.part(IMAGES[rank], clip)));
-        if let (true, Some(media_type)) = (parts.is_empty(), other) {
-            let media_type = shortened(&media_type, NAME_BYTES_MAX);
-            parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
-        }
-        Ok(parts)
+        Ok(())
+    })?;
+    let mut parts = Vec::new();
+    parts.extend(best_text.map(|(_, clip)| plain(clip)));
+    parts.extend(best_image.map(|(rank, clip)| images.part(IMAGES[rank], clip)));
+    if let (true, Some(media_type)) = (parts.is_empty(), other) {
+        let media_type = shortened(&media_type, NAME_BYTES_MAX);
+        parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
     }
+    Ok(parts)
 }
 
 /// Notebooks store output as terminals colour it.
@@ -395,4 +326,30 @@ fn without_escapes(text: &str) -> String {
 
 fn shortened(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use struson::reader::JsonStreamReader;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_cut_is_the_start_of_what_was_there(
+            texts in prop::collection::vec("[a-cé😀\"\\\\\n\u{1}]{0,12}", 0..5),
+            bytes_max in 1_usize..40,
+            ascii in any::<bool>(),
+        ) {
+            let mut json = serde_json::json!(texts).to_string();
+            if ascii {
+                json = json.replace('é', "\\u00e9").replace('😀', "\\uD83D\\uDE00");
+            }
+            let clip = text(&mut JsonStreamReader::new(json.as_bytes()), bytes_max, "").unwrap().unwrap();
+            let all = texts.concat();
+            prop_assert_eq!((&*clip.text, clip.total), (shortened(&all, bytes_max), all.len() as u64));
+            prop_assert_eq!(clip.is_whole(), all.len() <= bytes_max);
+        }
+    }
 }

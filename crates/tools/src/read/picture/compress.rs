@@ -13,24 +13,21 @@ use super::scale::{PictureSize, scale_in_place};
 pub(super) const BYTES_MAX: usize = 500_000;
 const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 
-pub(super) struct CompressedPicture {
-    pub(super) bytes: Vec<u8>,
-    pub(super) media_type: &'static str,
-    pub(super) size: PictureSize,
-}
-
 /// The smallest loss that brings the picture below the limit: PNG if it was lossless, then JPEG of lower and lower
-/// quality, and only then fewer pixels.
-pub(super) fn compress(pixels: Pixels, lossless: bool) -> Result<CompressedPicture, String> {
+/// quality, and only then fewer pixels. Returns the file, what it is, and its size.
+pub(super) fn compress(
+    pixels: Pixels,
+    lossless: bool,
+) -> Result<(Vec<u8>, &'static str, PictureSize), String> {
     let mut pixels = upright(pixels)?;
     if lossless && let Some(bytes) = png(&pixels)? {
-        return Ok(CompressedPicture { bytes, media_type: "image/png", size: pixels.size });
+        return Ok((bytes, "image/png", pixels.size));
     }
     put_on_white(&mut pixels);
     loop {
         for quality in JPEG_QUALITIES {
             if let Some(bytes) = jpeg(&pixels, quality)? {
-                return Ok(CompressedPicture { bytes, media_type: "image/jpeg", size: pixels.size });
+                return Ok((bytes, "image/jpeg", pixels.size));
             }
         }
         let smaller = pixels.size.within((pixels.size.longer_edge() * 3 / 4).max(1));

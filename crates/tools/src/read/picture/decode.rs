@@ -5,13 +5,12 @@
 //! before its pixels are touched. Everything is decoded by one call at a time.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use png::Transformations;
-use windlass_ports::CancellationToken;
 
+use super::PictureOptions;
 use super::jpeg_header::JpegHeader;
 use super::scale::{PictureSize, Scaler, scale_in_place};
 use crate::file::CANCELLED;
@@ -24,30 +23,6 @@ const PIXELS_MAX: u64 = 150_000_000;
 /// What the PNG decoder may hold beside rows, such as colour profiles.
 const PNG_EXTRAS_BYTES_MAX: usize = 8_000_000;
 
-/// Memory is for one picture at a time, however many calls there are.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-pub(super) fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) struct DecodeRequest<'a> {
-    pub(super) format: ImageFormat,
-    pub(super) edge_px_max: u32,
-    /// If the picture needs no scaling, it is only checked.
-    pub(super) keep_if_fits: bool,
-    /// The size of the file.
-    pub(super) bytes: u64,
-    pub(super) cancel: &'a CancellationToken,
-}
-
-/// A picture whose data is sound.
-pub(super) struct DecodedPicture {
-    pub(super) original: PictureSize,
-    /// Scaled; missing if the file may stay as it is.
-    pub(super) pixels: Option<Pixels>,
-}
-
 /// Rows of pixels with one byte per channel: grey, grey and alpha, RGB, or RGBA.
 pub(super) struct Pixels {
     pub(super) size: PictureSize,
@@ -57,13 +32,17 @@ pub(super) struct Pixels {
     pub(super) orientation: Orientation,
 }
 
+/// The size of a picture whose data is sound, and its pixels, scaled. If they need no scaling and it may be kept as it is, it is only
+/// checked; `bytes` is the size of its file.
 pub(super) fn decode(
     reader: impl BufRead + Seek,
-    request: &DecodeRequest<'_>,
-) -> Result<DecodedPicture, String> {
-    match request.format {
-        ImageFormat::Png => decode_png(reader, request),
-        _ => decode_whole(reader, request),
+    bytes: u64,
+    may_keep: bool,
+    options: &PictureOptions<'_>,
+) -> Result<(PictureSize, Option<Pixels>), String> {
+    match options.format {
+        ImageFormat::Png => decode_png(reader, may_keep, options),
+        _ => decode_whole(reader, bytes, may_keep, options),
     }
 }
 
@@ -87,7 +66,11 @@ fn check_size(size: PictureSize, memory: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn decode_png(reader: impl BufRead + Seek, request: &DecodeRequest<'_>) -> Result<DecodedPicture, String> {
+fn decode_png(
+    reader: impl BufRead + Seek,
+    may_keep: bool,
+    options: &PictureOptions<'_>,
+) -> Result<(PictureSize, Option<Pixels>), String> {
     let mut decoder = png::Decoder::new_with_limits(reader, png::Limits { bytes: PNG_EXTRAS_BYTES_MAX });
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
     decoder.set_ignore_text_chunk(true);
@@ -101,8 +84,8 @@ fn decode_png(reader: impl BufRead + Seek, request: &DecodeRequest<'_>) -> Resul
     let exif = reader.info().exif_metadata.as_ref();
     let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(exif));
     let channels = reader.output_color_type().0.samples();
-    let size = original.within(request.edge_px_max);
-    let keep = request.keep_if_fits && size == original;
+    let size = original.within(options.edge_px_max);
+    let keep = may_keep && size == original;
     let len = usize::try_from(size.pixels()).unwrap_or(usize::MAX).saturating_mul(channels);
     let mut bytes = Vec::new();
     if interlaced {
@@ -116,27 +99,29 @@ fn decode_png(reader: impl BufRead + Seek, request: &DecodeRequest<'_>) -> Resul
             if !keep && scaler.push(row.data()) {
                 bytes.extend_from_slice(scaler.row());
             }
-            if request.cancel.is_cancelled() {
+            if options.cancel.is_cancelled() {
                 return Err(CANCELLED.to_owned());
             }
         }
     }
     if keep {
         reader.finish().map_err(damaged)?;
-        return Ok(DecodedPicture { original, pixels: None });
+        return Ok((original, None));
     }
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    Ok(DecodedPicture { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+    Ok((original, Some(Pixels { size, channels, bytes, orientation })))
 }
 
 fn decode_whole(
     mut reader: impl BufRead + Seek,
-    request: &DecodeRequest<'_>,
-) -> Result<DecodedPicture, String> {
-    let bytes_per_pixel = match request.format {
+    bytes: u64,
+    may_keep: bool,
+    options: &PictureOptions<'_>,
+) -> Result<(PictureSize, Option<Pixels>), String> {
+    let bytes_per_pixel = match options.format {
         ImageFormat::Jpeg => {
             let header = JpegHeader::read(&mut reader).map_err(damaged)?;
-            check_size(header.size, request.bytes + header.memory)?;
+            check_size(header.size, bytes + header.memory)?;
             0
         }
         ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damaged)?,
@@ -144,7 +129,7 @@ fn decode_whole(
         _ => 8,
     };
     reader.rewind().map_err(damaged)?;
-    let mut reader = ImageReader::with_format(reader, request.format);
+    let mut reader = ImageReader::with_format(reader, options.format);
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MEMORY_BYTES_MAX);
     reader.limits(limits);
@@ -154,12 +139,12 @@ fn decode_whole(
     check_size(original, original.pixels() * bytes_per_pixel)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
-    if request.cancel.is_cancelled() {
+    if options.cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }
-    let size = original.within(request.edge_px_max);
-    if request.keep_if_fits && size == original {
-        return Ok(DecodedPicture { original, pixels: None });
+    let size = original.within(options.edge_px_max);
+    if may_keep && size == original {
+        return Ok((original, None));
     }
     let (mut bytes, channels) = match image {
         DynamicImage::ImageLuma8(grey) => (grey.into_raw(), 1),
@@ -167,7 +152,7 @@ fn decode_whole(
         other => (other.into_rgba8().into_raw(), 4),
     };
     scale_in_place(&mut bytes, original, size, channels);
-    Ok(DecodedPicture { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+    Ok((original, Some(Pixels { size, channels, bytes, orientation })))
 }
 
 /// What decoding takes depends on the kind of picture inside: the result, planes of colour or of alpha, a canvas.

@@ -39,8 +39,7 @@ fn large_images_are_scaled_and_compressed() {
         let shown = image::load_from_memory(&picture.bytes).unwrap();
         assert_eq!(((shown.width(), shown.height()), picture.media_type), (expected, media_type));
         assert!(picture.bytes.len() <= BYTES_MAX);
-        let dimensions = picture.dimensions;
-        assert_eq!((dimensions.original_width, dimensions.display_width), (image.width(), expected.0));
+        assert_eq!((picture.original.width, picture.size.width), (image.width(), expected.0));
     };
     let (wide, png) = (DynamicImage::new_rgb8(400, 100), ImageFormat::Png);
     check(&wide, png, 200, (200, 50), "image/png");
