@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_ports::{ExamineContext, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, CommandPath, PathFact, ToolOutput};
 
 use crate::git_directory::git_directories;
 use crate::paths;
@@ -22,7 +22,7 @@ pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Res
     Ok(CallFacts {
         shared: kind.is_read_only(),
         changes: edited.and_then(|path| path.resolved.clone()).into_iter().collect(),
-        git_directories: git_directories(edited),
+        git_directories: git_directories(edited.cloned().map(CommandPath::Known).as_ref()),
         target: paths::shown(&path.lexical, &cx.cwd),
         paths: vec![path],
         ..CallFacts::new(kind)
