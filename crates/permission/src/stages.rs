@@ -1,12 +1,13 @@
 //! Whether a call may run: an ordered list of stages over the facts of the call.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling, RulingRule,
-    ToolProfile, UNKNOWN_TEXT, Verdict,
+    CallFacts, CallKind, CommandPath, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling,
+    RulingRule, ToolProfile, Verdict,
 };
 
 use crate::rules::{Rule, RuleSubject, is_private};
@@ -272,12 +273,11 @@ fn outcome_unknown(case: &CaseReview<'_>) -> Option<Ruling> {
 
 fn critical_removal(case: &CaseReview<'_>) -> Option<Ruling> {
     let removed = removals::critical(case)?;
-    let path = &removed.path.lexical;
-    let what = match path.strip_prefix(case.cwd).unwrap_or(path).to_string_lossy() {
-        name if name.contains(UNKNOWN_TEXT) => {
-            format!("`{}`, which is only known at run time", name.replace(UNKNOWN_TEXT, "$…"))
-        }
-        _ => format!("`{}`", path.display()),
+    let path = removed.path.lexical();
+    let path = path.strip_prefix(case.cwd).unwrap_or(&path).display();
+    let what = match &removed.path {
+        CommandPath::Known(fact) => format!("`{}`", fact.lexical.display()),
+        CommandPath::Partial(_) => format!("`{path}`, which is only known at run time"),
     };
     let is_asked = can_ask(case.permissions);
     let reason = if is_asked {
@@ -310,7 +310,7 @@ fn protected_edit(case: &CaseReview<'_>) -> Option<Ruling> {
     if case.mode() == PermissionMode::Auto {
         return Some(classify(case));
     }
-    let path = changed.path.lexical.display();
+    let path = changed.path.display();
     let reason = match changed.perhaps {
         None => format!("This changes the protected file {path}."),
         Some(name) => {
@@ -402,7 +402,7 @@ fn reason(case: &PermissionCase<'_>) -> String {
 
 /// A path that is protected, or may be.
 struct ProtectedChange<'a> {
-    path: &'a PathFact,
+    path: Cow<'a, Path>,
     /// A protected name that the path, a pattern, may stand for.
     perhaps: Option<&'static str>,
 }
@@ -414,17 +414,20 @@ fn protected_path<'a>(case: &'a PermissionCase<'_>) -> Option<ProtectedChange<'a
     let found = commands.into_iter().flat_map(|commands| &commands.found).flat_map(|command| &command.writes);
     let plain = commands.into_iter().flat_map(|commands| commands.plain.iter().flatten());
     let mut written = found.chain(plain.flat_map(|command| &command.writes));
+    let is_one = |name: &Path| protected_paths::is_protected(name, &case.facts.git_directories, case.roots);
     let changed = |path: &'a PathFact| {
-        let is_protected = protected_paths::is_protected(path, &case.facts.git_directories, case.roots);
-        is_protected.then_some(ProtectedChange { path, perhaps: None })
+        let is_protected = is_one(&path.lexical) || path.resolved.as_deref().is_some_and(is_one);
+        is_protected.then_some(ProtectedChange { path: Cow::Borrowed(&path.lexical), perhaps: None })
     };
     let named = |named: &'a NamedPath| {
-        let by_pattern = || match named.naming {
-            PathNaming::Pattern => protected_paths::perhaps_protected(&named.path.lexical),
-            PathNaming::Exact | PathNaming::Unknown | PathNaming::Mentioned => None,
+        let path = named.path.lexical();
+        let perhaps = match (&named.path, named.naming) {
+            (CommandPath::Known(fact), _) if changed(fact).is_some() => None,
+            (CommandPath::Partial(_), _) if is_one(&path) => None,
+            (_, PathNaming::Pattern) => Some(protected_paths::perhaps_protected(&path)?),
+            (_, PathNaming::Exact | PathNaming::Unknown | PathNaming::Mentioned) => return None,
         };
-        let perhaps = || Some(ProtectedChange { path: &named.path, perhaps: Some(by_pattern()?) });
-        changed(&named.path).or_else(perhaps)
+        Some(ProtectedChange { path, perhaps })
     };
     edited.into_iter().find_map(changed).or_else(|| written.find_map(named))
 }

@@ -11,8 +11,8 @@ use windlass_permission::{
     missing_rules,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, CommandEffect, CommandFacts, FoundCommand, HookPermission, NamedPath, PathFact,
-    PathNaming, PlainCommand, Ruling, Verdict,
+    CallFacts, CallKind, CommandEffect, CommandFacts, CommandWord, FoundCommand, HookPermission, NamedPath,
+    PathFact, PathNaming, PlainCommand, Ruling, Verdict,
 };
 
 const ROOT: &str = "/srv/app";
@@ -42,7 +42,7 @@ fn one_of(choices: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 const WORDS: &[&str] =
-    &["rm", "ls", "git", "push", "-x", "a b", "*", "it's", "", "\0", "a\\b", ":*", "/bin/rm", "x=y"];
+    &["rm", "ls", "git", "push", "-x", "a b", "*", "it's", "", "$", "a\\b", ":*", "/bin/rm", "x=y"];
 const PATHS: &[&str] = &[
     "/srv/app/a",
     "/srv/app/.env",
@@ -110,14 +110,17 @@ fn path() -> impl Strategy<Value = PathFact> {
 fn named() -> impl Strategy<Value = NamedPath> {
     use PathNaming::{Exact, Mentioned, Pattern, Unknown};
     let naming = prop::sample::select(vec![Exact, Exact, Pattern, Unknown, Mentioned]);
-    (path(), naming, any::<bool>(), any::<bool>())
-        .prop_map(|(path, naming, recursive, redirected)| NamedPath { path, naming, recursive, redirected })
+    (path(), naming, any::<bool>(), any::<bool>()).prop_map(|(path, naming, recursive, redirected)| {
+        let path = path.into();
+        NamedPath { path, naming, recursive, redirected }
+    })
 }
 
 fn plain() -> impl Strategy<Value = PlainCommand> {
     let effect =
         prop::sample::select(vec![CommandEffect::Looks, CommandEffect::ChangesFiles, CommandEffect::Unknown]);
-    let words = prop::collection::vec(one_of(WORDS), 1..4);
+    let word = one_of(WORDS).prop_map(|word| CommandWord::from_marked(&word, "$"));
+    let words = prop::collection::vec(word, 1..4);
     let paths = || prop::collection::vec(named(), 0..2);
     (words, effect, paths(), paths(), any::<[bool; 4]>()).prop_map(|(words, effect, reads, writes, dice)| {
         PlainCommand {

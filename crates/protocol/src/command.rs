@@ -1,13 +1,114 @@
 //! What is known about a command line and about an address before anything runs.
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::PathFact;
 
-/// Stands in a word for text that is only known when the line runs, which may be several words. No command line can hold
-/// it.
-pub const UNKNOWN_TEXT: char = '\0';
+/// A word of a command line, as far as the line tells it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CommandWord {
+    /// Its whole text.
+    Known(String),
+    /// The texts in front of, between and behind the parts that are only known when the line runs. Such a part may be empty, and
+    /// may be several words.
+    Partial(Vec<String>),
+}
+
+impl CommandWord {
+    /// A word of which nothing is known.
+    pub fn unknown() -> Self {
+        Self::Partial(vec![String::new(), String::new()])
+    }
+
+    /// Reads a text in which a mark stands for each unknown part.
+    pub fn from_marked(text: &str, mark: &str) -> Self {
+        if text.contains(mark) {
+            Self::Partial(text.split(mark).map(str::to_owned).collect())
+        } else {
+            Self::Known(text.to_owned())
+        }
+    }
+
+    /// Its text, with a mark for each unknown part.
+    pub fn marked(&self, mark: &str) -> Cow<'_, str> {
+        match self {
+            Self::Known(text) => text.into(),
+            Self::Partial(pieces) => pieces.join(mark).into(),
+        }
+    }
+
+    /// Whether the line tells all of it.
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
+    /// Its text, if the line tells all of it.
+    pub fn as_known(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::Partial(_) => None,
+        }
+    }
+
+    /// What is known of it: an unknown part stands between each two pieces.
+    pub fn pieces(&self) -> &[String] {
+        match self {
+            Self::Known(text) => std::slice::from_ref(text),
+            Self::Partial(pieces) => pieces,
+        }
+    }
+
+    /// Its known text up to the first unknown part.
+    pub fn start(&self) -> &str {
+        self.pieces().first().map_or("", String::as_str)
+    }
+
+    /// Its known text behind the last unknown part.
+    pub fn end(&self) -> &str {
+        self.pieces().last().map_or("", String::as_str)
+    }
+
+    /// The last name in it as a path, if the line tells that.
+    pub fn base_name(&self) -> Option<&str> {
+        self.end().rsplit_once('/').map(|(_, name)| name).or_else(|| self.as_known())
+    }
+
+    /// Its characters, `None` for an unknown part.
+    pub fn letters(&self) -> impl Iterator<Item = Option<char>> {
+        self.pieces().iter().enumerate().flat_map(|(at, piece)| {
+            let before = (at > 0).then_some(None);
+            before.into_iter().chain(piece.chars().map(Some))
+        })
+    }
+}
+
+/// As people read it: `$…` stands for what is not known.
+impl std::fmt::Display for CommandWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.marked("$…"))
+    }
+}
+
+impl<T: Into<String>> From<T> for CommandWord {
+    fn from(text: T) -> Self {
+        Self::Known(text.into())
+    }
+}
+
+impl PartialEq<str> for CommandWord {
+    fn eq(&self, text: &str) -> bool {
+        self.as_known() == Some(text)
+    }
+}
+
+impl PartialEq<&str> for CommandWord {
+    fn eq(&self, text: &&str) -> bool {
+        self.as_known() == Some(*text)
+    }
+}
 
 /// A command line, read twice: strictly for what allows it, generously for what forbids it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +130,10 @@ pub struct CommandFacts {
 pub struct PlainCommand {
     /// The command as it is written in the line.
     pub text: String,
-    /// Its words without the wrappers in front of it; see [`UNKNOWN_TEXT`].
-    pub words: Vec<String>,
+    /// Its words without the wrappers in front of it.
+    pub words: Vec<CommandWord>,
     /// Its words with the wrappers.
-    pub whole: Vec<String>,
+    pub whole: Vec<CommandWord>,
     /// Only a rule for these very words may allow it: it runs other commands that a pattern would let through unseen.
     pub exact_only: bool,
     /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that
@@ -62,8 +163,8 @@ pub enum CommandEffect {
 /// One command of a line in the generous reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundCommand {
-    /// Its words; see [`UNKNOWN_TEXT`].
-    pub words: Vec<String>,
+    /// Its words.
+    pub words: Vec<CommandWord>,
     /// What it may look at.
     pub reads: Vec<NamedPath>,
     /// What it may change.
@@ -75,14 +176,52 @@ pub struct FoundCommand {
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPath {
-    /// The path. What is not known of it is [`UNKNOWN_TEXT`] in its lexical name.
-    pub path: PathFact,
+    /// Where it leads.
+    pub path: CommandPath,
     /// How it was named.
     pub naming: PathNaming,
     /// Whether everything below it is meant too.
     pub recursive: bool,
     /// Whether a redirection names it.
     pub redirected: bool,
+}
+
+/// Where a path leads that a command names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandPath {
+    /// To a file or directory that was looked up.
+    Known(PathFact),
+    /// To an absolute path of which parts are only known when the line runs.
+    Partial(CommandWord),
+}
+
+impl CommandPath {
+    /// What was looked up, if all of the path is known.
+    pub fn as_known(&self) -> Option<&PathFact> {
+        match self {
+            Self::Known(path) => Some(path),
+            Self::Partial(_) => None,
+        }
+    }
+
+    /// The path by its name, as people read it: `$…` stands for what is not known.
+    pub fn lexical(&self) -> Cow<'_, Path> {
+        match self {
+            Self::Known(path) => Cow::Borrowed(&path.lexical),
+            Self::Partial(word) => Cow::Owned(word.to_string().into()),
+        }
+    }
+
+    /// Whether it is a directory that is there.
+    pub fn is_directory(&self) -> bool {
+        self.as_known().is_some_and(|path| path.is_directory)
+    }
+}
+
+impl From<PathFact> for CommandPath {
+    fn from(path: PathFact) -> Self {
+        Self::Known(path)
+    }
 }
 
 /// How a command names a path.

@@ -32,8 +32,8 @@ mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
 pub use command::{
-    CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, PathNaming, PlainCommand, UNKNOWN_TEXT,
-    UrlFact,
+    CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, HostFact, NamedPath, PathNaming,
+    PlainCommand, UrlFact,
 };
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};

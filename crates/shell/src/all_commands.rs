@@ -12,6 +12,8 @@ mod word;
 
 pub(crate) use unwrap::runs_in_awk;
 
+use windlass_protocol::CommandWord;
+
 use crate::expansion::may_take_next;
 use crate::names::has_name as has;
 use crate::places::{self, Places};
@@ -314,9 +316,9 @@ impl Walk {
     fn doubt_removals(&mut self) {
         for command in self.commands.iter_mut().filter(|_| self.changes_patterns) {
             // Behind the parenthesis of a pattern the words of a command are not seen any more.
-            let is_search = |name: &String| name.ends_with("find") || name.ends_with("fd");
+            let is_search = |name: &CommandWord| name.end().ends_with("find") || name.end().ends_with("fd");
             let is_cut = command.words.first().is_some_and(is_search)
-                && command.words.iter().any(|word| word.contains('\0'));
+                && command.words.iter().any(|word| !word.is_known());
             if is_cut || command.removes.iter().any(|path| path.is_pattern || path.is_unknown()) {
                 command.removes.extend(places::named("\0", false, &Places::default()));
             }

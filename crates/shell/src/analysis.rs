@@ -2,14 +2,17 @@
 
 use std::ops::Range;
 
-use crate::all_commands;
-use crate::strict;
-use crate::visible;
+use windlass_protocol::CommandWord;
+
+use crate::{all_commands, strict, visible};
 
 /// Longer lines are never plain.
 pub(crate) const BYTES_MAX: usize = 10_000;
 /// Deeper nesting is never plain.
 pub(crate) const DEPTH_MAX: usize = 64;
+
+/// Stands in the texts of words for what is only known at run time, within this crate. No command line can hold it.
+pub(crate) const UNKNOWN: &str = "\0";
 
 /// What the text of a command line tells about the commands in it.
 ///
@@ -56,7 +59,7 @@ pub struct StrictCommand {
     /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that is run.
     pub spelled: Option<usize>,
     /// What the program does. What redirections do is in [`StrictCommand::writes`] and [`StrictCommand::reads`] only.
-    pub effect: Effect,
+    pub effect: LineEffect,
     /// What the command is known to read: all of it if the effect is known, else what redirections name.
     pub reads: Vec<LinePath>,
     /// What the command is known to write: all of it if the effect is known, else what redirections name.
@@ -71,7 +74,7 @@ pub struct StrictCommand {
 
 /// What a program does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum LineEffect {
     /// It only looks, and everything it looks at is named.
     Looks,
     /// It only looks if its directory turns out to be where the line starts: it does what the configuration in its directory
@@ -86,8 +89,8 @@ pub enum Effect {
 /// One argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// The text as the program gets it; a NUL stands for what is only known at run time. A home directory is written `~`.
-    pub text: String,
+    /// See [`Word::text`]; [`UNKNOWN`] stands for what is only known at run time.
+    pub(crate) text: String,
     /// Bash replaces it by the names that fit: `*`, `?` and `[…]` outside quotes.
     pub is_pattern: bool,
     /// A part of it is only known at run time.
@@ -104,12 +107,20 @@ pub struct Word {
     pub choices: Vec<LinePath>,
 }
 
+impl Word {
+    /// The text as the program gets it. A home directory is written `~`.
+    #[must_use]
+    pub fn text(&self) -> CommandWord {
+        CommandWord::from_marked(&self.text, UNKNOWN)
+    }
+}
+
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePath {
     /// The path as written, without quotes. It is in the home directory if it begins with `~`; a file that is really called so
-    /// is written `./~`. A NUL stands for text that is only known at run time.
-    pub text: String,
+    /// is written `./~`.
+    pub text: CommandWord,
     /// What a relative path is relative to.
     pub from: Place,
     /// It stands for all names that fit.
@@ -121,7 +132,7 @@ pub struct LinePath {
     /// Of what is below, only these files are meant.
     pub only: Option<Only>,
     /// Another program lists what is below, and this one opens what it is told.
-    pub handed: Option<Handed>,
+    pub handed: Option<PipedNames>,
 }
 
 /// Which files below a directory a search opens.
@@ -136,9 +147,9 @@ pub struct Only {
 /// How the names of what lies below a path get from the program that lists them to the one that opens them. A name is only text on
 /// that way: it may fall apart, or be that of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handed {
+pub struct PipedNames {
     /// Which names are listed.
-    pub listed: Listed,
+    pub listed: ListedNames,
     /// Where a name ends for the one that opens it.
     pub end: NameEnd,
     /// Every name begins with that of the path, so that none begins with a dash unless the path does.
@@ -149,7 +160,7 @@ pub struct Handed {
 
 /// Which names a program lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listed {
+pub enum ListedNames {
     /// All of them.
     All,
     /// Those of regular files.
@@ -179,7 +190,12 @@ impl LinePath {
     /// Whether a part of it is only known at run time.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        self.text.contains('\0')
+        !self.text.is_known()
+    }
+
+    /// Its text as that of a word.
+    pub(crate) fn marked(&self) -> String {
+        self.text.marked(UNKNOWN).into_owned()
     }
 }
 
@@ -198,8 +214,8 @@ pub enum Place {
 /// A command that was found somewhere in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LooseCommand {
-    /// Its arguments. A NUL stands for text that is only known at run time, and may stand for several arguments.
-    pub words: Vec<String>,
+    /// Its arguments.
+    pub words: Vec<CommandWord>,
     /// What it may read. The same path is there once for each directory it may be relative to.
     pub reads: Vec<LinePath>,
     /// What it may write.
@@ -219,11 +235,11 @@ pub struct LooseCommand {
 /// It is pure, never panics, and takes time in proportion to the length of the line.
 ///
 /// ```
-/// # use windlass_shell::{analyse, Effect};
+/// # use windlass_shell::{analyse, LineEffect};
 /// let commands = analyse("cargo check 2>&1 | head -5").plain.unwrap();
-/// assert_eq!(commands[0].words[0].text, "cargo");
-/// assert_eq!(commands[0].effect, Effect::Unknown);
-/// assert_eq!(commands[1].effect, Effect::Looks);
+/// assert_eq!(commands[0].words[0].text(), "cargo");
+/// assert_eq!(commands[0].effect, LineEffect::Unknown);
+/// assert_eq!(commands[1].effect, LineEffect::Looks);
 /// assert!(analyse("echo `date`").plain.is_err());
 /// assert_eq!(analyse("sudo sh -c 'rm -rf x'").found.last().unwrap().words, ["rm", "-rf", "x"]);
 /// ```

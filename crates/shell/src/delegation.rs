@@ -91,7 +91,7 @@ fn may_be_told(base: &str, words: &[Word]) -> bool {
 
 fn chosen(word: &Word, turn: usize) -> Word {
     match word.choices.get(turn) {
-        Some(choice) => Word { text: choice.text.clone(), ..Word::default() },
+        Some(choice) => Word { text: choice.marked(), ..Word::default() },
         None => word.clone(),
     }
 }

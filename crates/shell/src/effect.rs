@@ -21,13 +21,13 @@ use crate::expansion::may_take_next;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::strict::{Stripped, WRAPPERS};
-use crate::{Effect, Handed, LinePath, Listed, NameEnd, NotPlain, Place, Word};
+use crate::{LineEffect, LinePath, ListedNames, NameEnd, NotPlain, PipedNames, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    pub(crate) effect: Effect,
+    pub(crate) effect: LineEffect,
     pub(crate) reads: Vec<LinePath>,
     pub(crate) writes: Vec<LinePath>,
     pub(crate) exact_only: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Facts {
 impl Default for Facts {
     fn default() -> Self {
         Self {
-            effect: Effect::Unknown,
+            effect: LineEffect::Unknown,
             reads: Vec::new(),
             writes: Vec::new(),
             exact_only: false,
@@ -173,7 +173,7 @@ fn literal(word: &Word) -> Option<&str> {
 }
 
 /// Names that a program prints.
-fn listed(paths: &[LinePath], handed: &Handed) -> Vec<LinePath> {
+fn listed(paths: &[LinePath], handed: &PipedNames) -> Vec<LinePath> {
     paths.iter().map(|path| LinePath { handed: Some(handed.clone()), ..path.clone() }).collect()
 }
 
@@ -190,8 +190,8 @@ pub(crate) fn taken(names: &[LinePath], end: NameEnd) -> impl Iterator<Item = Li
 
 /// A command that only looks at these.
 fn looks(mut reads: Vec<LinePath>) -> Facts {
-    reads.retain(|path| !path.text.starts_with(['/']) || !has_name(ABOUT_SYSTEM, &path.text));
-    Facts { effect: Effect::Looks, reads, ..Facts::default() }
+    reads.retain(|path| !path.text.as_known().is_some_and(|text| has_name(ABOUT_SYSTEM, text)));
+    Facts { effect: LineEffect::Looks, reads, ..Facts::default() }
 }
 
 /// The file that is named, if it is the only one.
@@ -228,7 +228,7 @@ impl Context<'_> {
     /// The working directory itself.
     fn here(&self, is_recursive: bool) -> Vec<LinePath> {
         let path = |from: &Place| LinePath {
-            text: ".".to_owned(),
+            text: ".".into(),
             from: from.clone(),
             is_pattern: false,
             is_recursive,
@@ -304,7 +304,7 @@ impl Tool {
             reads.extend(context.here(is_recursive));
         }
         if self.opens_links {
-            let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
+            let all = PipedNames { listed: ListedNames::All, end: NameEnd::Nul, is_led: true, pattern: None };
             return Some(listed(&reads, &all));
         }
         if is_recursive && let Some(only) = tools::only(self, parsed) {

@@ -16,6 +16,6 @@ mod strict;
 mod visible;
 
 pub use analysis::{
-    Analysis, Effect, Handed, LinePath, Listed, LooseCommand, NameEnd, NotPlain, Only, Place, StrictCommand,
-    Word, analyse,
+    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, NotPlain, Only, PipedNames, Place,
+    StrictCommand, Word, analyse,
 };

@@ -1,5 +1,8 @@
 //! Where commands run: directories, followed through a line.
 
+use windlass_protocol::CommandWord;
+
+use crate::analysis::UNKNOWN;
 use crate::{LinePath, Place, Word};
 
 /// More directories at once are not told apart.
@@ -94,7 +97,7 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePa
         text
     };
     let path = |from: &Place| LinePath {
-        text: text.to_owned(),
+        text: CommandWord::from_marked(text, UNKNOWN),
         from: from.clone(),
         is_pattern,
         is_recursive: false,
@@ -159,7 +162,7 @@ mod tests {
     fn patterns_that_may_lead_up_are_unknown() {
         let check = |text: &str, expected: &str| {
             let paths = named(text, true, &Places::default());
-            assert_eq!(paths[0].text, expected, "{text:?}");
+            assert_eq!(paths[0].marked(), expected, "{text:?}");
         };
         check(".*", "\0");
         check(".?", "\0");

@@ -15,7 +15,7 @@ use crate::delegation;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::visible;
-use crate::{Effect, LinePath, NotPlain, StrictCommand, Word};
+use crate::{LineEffect, LinePath, NotPlain, StrictCommand, Word};
 use assigned::Assigned;
 use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
@@ -353,7 +353,7 @@ impl Reader<'_> {
             self.redirect(redirection, &mut parts)?;
         }
         let Some(start) = start else { return Ok(()) };
-        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
         self.push(start, parts, Vec::new(), facts);
         Ok(())
     }
@@ -424,7 +424,7 @@ impl Reader<'_> {
         parts.reads.extend(facts.reads);
         parts.writes.extend(facts.writes);
         // A connection is more than looking.
-        let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
+        let effect = if parts.network.is_some() { LineEffect::Unknown } else { facts.effect };
         self.commands.push(StrictCommand {
             source: start..self.last_end,
             spelled: delegation::spelled(&parts.words, parts.gets_anything),
@@ -506,7 +506,8 @@ impl Reader<'_> {
 
 /// Whether a name that comes in is no option.
 fn is_led(name: &LinePath) -> bool {
-    let is_path = !name.text.starts_with(['-', '\0', '*', '?', '[']);
+    let start = name.text.start();
+    let is_path = !start.starts_with(['-', '*', '?', '[']) && !(start.is_empty() && name.is_unknown());
     is_path && name.handed.as_ref().is_none_or(|handed| handed.is_led)
 }
 

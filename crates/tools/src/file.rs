@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_ports::{ExamineContext, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput};
+use windlass_protocol::{CallFacts, CallKind, CommandPath, PathFact, ToolOutput};
 
 use crate::git_directory::git_directories;
 use crate::paths;
@@ -24,7 +24,7 @@ pub fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<Cal
     Ok(CallFacts {
         shared: kind.is_read_only(),
         changes: edited.and_then(|path| path.resolved.clone()).into_iter().collect(),
-        git_directories: git_directories(edited),
+        git_directories: git_directories(edited.cloned().map(CommandPath::Known).as_ref()),
         target: paths::shown(&path.lexical, &cx.cwd),
         paths: vec![path],
         ..CallFacts::new(kind)

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use windlass_git::{is_git_directory, would_be_git_directory};
-use windlass_protocol::{PathFact, UNKNOWN_TEXT};
+use windlass_protocol::CommandPath;
 
 /// What git keeps in such a directory, apart from its notes about single commands. Nothing else makes it worth a look, so
 /// that ordinary files cost no system call.
@@ -33,19 +33,22 @@ const PARTS: [&str; 19] = [
 ];
 
 /// The git directories that these paths are, or are parts of, by either name. Together they may add what makes a directory one.
-pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a PathFact>) -> Vec<PathBuf> {
+pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a CommandPath>) -> Vec<PathBuf> {
     let mut names = Vec::new();
     for path in paths {
-        let resolved = path.resolved.as_deref().filter(|resolved| *resolved != path.lexical);
-        names.extend(std::iter::once(&*path.lexical).chain(resolved).map(|name| (name, path.is_directory)));
+        let lexical = path.lexical();
+        let resolved =
+            path.as_known().and_then(|path| path.resolved.clone()).filter(|resolved| *resolved != *lexical);
+        let name = |name| (name, path.is_directory());
+        names.extend([Some(lexical.into_owned()), resolved].into_iter().flatten().map(name));
     }
     let mut added: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
     for (directory, part) in names.iter().flat_map(|(name, _)| parts(name)) {
         added.entry(directory).or_default().push(part);
     }
     let mut found: Vec<PathBuf> = Vec::new();
-    for (name, is_directory) in names {
-        let git = if is_directory && is_git_directory(name) { Some(name) } else { holder(name, &added) };
+    for (name, is_directory) in &names {
+        let git = if *is_directory && is_git_directory(name) { Some(&**name) } else { holder(name, &added) };
         found.extend(git.map(Path::to_owned));
     }
     found.sort();
@@ -68,12 +71,10 @@ fn holder<'a>(path: &'a Path, added: &BTreeMap<&Path, Vec<String>>) -> Option<&'
         .find(|directory| would_be_git_directory(directory, added.get(directory).map_or(&[], Vec::as_slice)))
 }
 
-/// A name that the line itself does not tell, or that a file system may take for another one, may be any.
+/// A name that the line itself does not tell, which holds a `…`, or that a file system may take for another one, may be any.
 fn may_be_part(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
-    let is_open = |byte: &u8| {
-        !byte.is_ascii() || matches!(byte, b'*' | b'?' | b'[') || char::from(*byte) == UNKNOWN_TEXT
-    };
+    let is_open = |byte: &u8| !byte.is_ascii() || matches!(byte, b'*' | b'?' | b'[');
     bytes.iter().any(is_open) || PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part.as_bytes()))
 }
 

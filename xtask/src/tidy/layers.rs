@@ -7,7 +7,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("git", &["text"]),
     ("protocol", &[]),
-    ("shell", &["text"]),
+    ("shell", &["protocol", "text"]),
     ("sandbox", &["git", "text"]),
     ("permission", &["protocol"]),
     ("core", &["permission", "protocol"]),

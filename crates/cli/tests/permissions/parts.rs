@@ -20,8 +20,8 @@ fn lines() -> Vec<(Given, String)> {
 fn leaves_no_trace(line: &str) -> bool {
     let Ok(commands) = analyse(line).plain else { return false };
     let changes_shell = |command: &StrictCommand| {
-        let name = command.words.first().map_or("", |word| word.text.as_str());
-        matches!(name, "cd" | "pushd" | "popd" | "export" | "set" | "read" | "unset" | "")
+        let name = command.words.first().map(|word| word.text().to_string()).unwrap_or_default();
+        matches!(&*name, "cd" | "pushd" | "popd" | "export" | "set" | "read" | "unset" | "")
             || name.contains('=')
     };
     let joins_on = line.contains(['#', '=', '<']) || line.trim_end().ends_with(['\\', '&', ';']);
@@ -72,7 +72,7 @@ fn a_line_is_allowed_only_if_both_its_halves_are() {
 /// take further words from what another command of the line says, as xargs does.
 fn stands_alone(command: &StrictCommand) -> bool {
     let is_known = |word: &Word| !word.is_unknown && !word.is_split && word.choices.is_empty();
-    let takes_words = command.whole.iter().any(|word| word.text == "xargs");
+    let takes_words = command.whole.iter().any(|word| word.text() == "xargs");
     let (starts, has_words) = (command.directory == Place::Start, !command.words.is_empty());
     starts && has_words && !takes_words && command.whole.iter().all(is_known)
 }

@@ -37,7 +37,7 @@ fn only_words(line: &str) -> Option<StrictCommand> {
     let [command]: [StrictCommand; 1] = analyse(line).plain.ok()?.try_into().ok()?;
     let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
     let redirected = command.reads.iter().chain(&command.writes).any(|path| path.is_redirected);
-    let name = command.words.first()?.text.clone();
+    let name = command.words.first()?.text().to_string();
     // Assignments and wrappers are not among the words.
     let bare = command.words == command.whole && line.trim_start().starts_with(&name);
     let fits = bare && !redirected && command.words.iter().all(is_fixed) && !line.contains(['<', '>', '#']);
@@ -46,8 +46,8 @@ fn only_words(line: &str) -> Option<StrictCommand> {
 
 fn respelled(command: &StrictCommand, quote: Quoting) -> String {
     let (name, arguments) = command.words.split_first().unwrap();
-    let arguments: Vec<String> = arguments.iter().map(|word| quote(&word.text)).collect();
-    format!("{} {}", name.text, arguments.join(" "))
+    let arguments: Vec<String> = arguments.iter().map(|word| quote(&word.text().to_string())).collect();
+    format!("{} {}", name.text(), arguments.join(" "))
 }
 
 /// Whether a rule is the very line, as it is written. It holds for no other spelling, and that is what it is for.

@@ -40,7 +40,7 @@ fn only_looks(command: &PlainCommand) -> bool {
 fn objection(line: &str, facts: &CallFacts) -> Option<&'static str> {
     let commands = facts.commands.as_ref()?;
     let writes =
-        |command: &PlainCommand| command.writes.iter().any(|named| named.path.lexical != *"/dev/null");
+        |command: &PlainCommand| command.writes.iter().any(|named| *named.path.lexical() != *"/dev/null");
     match &commands.plain {
         _ if line.contains('\0') => Some("it holds a NUL"),
         _ if line.len() > BYTES_MAX => Some("it is too long"),

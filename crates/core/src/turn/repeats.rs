@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use windlass_protocol::{CommandFacts, PlainCommand, ToolOutput, ToolUse};
+use windlass_protocol::{CommandFacts, CommandWord, PlainCommand, ToolOutput, ToolUse};
 
 use crate::config::RepeatPolicy;
 use crate::turn::attach::reminder;
@@ -58,19 +58,19 @@ pub(crate) fn waits(commands: &CommandFacts) -> Waits {
     }
 }
 
-fn is_waiting(words: &[String]) -> bool {
+fn is_waiting(words: &[CommandWord]) -> bool {
     const NAMES: [&str; 5] = ["sleep", "usleep", "watch", "inotifywait", "fswatch"];
     const FLAGS: [&str; 3] = ["--wait", "--watch", "--follow"];
     const SUBCOMMANDS: [&str; 2] = ["wait", "watch"];
     // `kubectl wait`, `gh run watch`; a word behind an option may be anything.
-    let mut subcommands = words.iter().skip(1).take(2).take_while(|word| !word.starts_with('-'));
+    let mut subcommands = words.iter().skip(1).take(2).take_while(|word| !word.start().starts_with('-'));
     program(words).is_some_and(|name| NAMES.contains(&name))
-        || subcommands.any(|word| SUBCOMMANDS.contains(&word.as_str()))
-        || words.iter().any(|word| FLAGS.contains(&word.as_str()))
+        || subcommands.any(|word| SUBCOMMANDS.iter().any(|subcommand| word == subcommand))
+        || words.iter().any(|word| FLAGS.iter().any(|flag| word == flag))
 }
 
-fn program(words: &[String]) -> Option<&str> {
-    words.first().and_then(|word| word.rsplit('/').next())
+fn program(words: &[CommandWord]) -> Option<&str> {
+    words.first().and_then(CommandWord::base_name)
 }
 
 /// Calls that came with the same result before.
@@ -223,7 +223,7 @@ mod tests {
     fn a_call_waits_by_its_commands_or_by_its_time() {
         let check = |words: &[&str], duration_ms: u64, expected: bool| {
             let found = FoundCommand {
-                words: words.iter().map(|&word| word.to_owned()).collect(),
+                words: words.iter().map(|&word| word.into()).collect(),
                 reads: vec![],
                 writes: vec![],
                 removes: vec![],

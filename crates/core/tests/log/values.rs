@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::Event;
 use windlass_protocol::{
-    Admission, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, ModelEvent, ModelSpend, Outcome,
-    PathFact, PlainCommand, RawValue, Terminal, ToolUse,
+    Admission, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, CommandWord, ModelEvent, ModelSpend,
+    Outcome, PathFact, PlainCommand, RawValue, Terminal, ToolUse,
 };
 
 use super::words::phrase;
@@ -55,7 +55,7 @@ pub(super) fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
 
 /// A command line that only looks.
 fn looking(line: &str) -> CommandFacts {
-    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let words: Vec<_> = line.split_whitespace().map(CommandWord::from).collect();
     let command = PlainCommand {
         text: line.into(),
         whole: words.clone(),

@@ -1,6 +1,6 @@
 //! Patterns of commands: `npm run build`, `git log *`, `npm test:*`.
 
-use windlass_protocol::{CommandFacts, FoundCommand, PlainCommand, UNKNOWN_TEXT};
+use windlass_protocol::{CommandFacts, CommandWord, FoundCommand, PlainCommand};
 
 use super::Match;
 use super::input::runs_input;
@@ -77,7 +77,7 @@ impl Token {
 /// Why a star does not cover a command that it fits.
 pub(crate) struct HeldBack {
     /// The word that has another program run. `None` if what is run must be given in all its words.
-    pub(crate) told: Option<String>,
+    pub(crate) told: Option<CommandWord>,
     /// A pattern that would cover it, if there is one.
     pub(crate) pattern: Option<String>,
 }
@@ -110,12 +110,10 @@ impl CommandPattern {
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
-    pub(crate) fn literal(words: &[String]) -> Option<String> {
-        let odd = |word: &String| word.chars().any(|c| c.is_control() || c == SEPARATOR);
-        if words.is_empty() || words.iter().any(odd) {
-            return None;
-        }
-        let text = words.iter().map(|word| escape(word)).collect::<Vec<_>>().join(" ");
+    pub(crate) fn literal(words: &[CommandWord]) -> Option<String> {
+        let plain = |word: &str| !word.chars().any(|c| c.is_control() || c == SEPARATOR);
+        let written = |word: &CommandWord| word.as_known().filter(|word| plain(word)).map(escape);
+        let text = words.iter().map(written).collect::<Option<Vec<_>>>()?.join(" ");
         let reads_back = Self::parse(&text).is_some_and(|pattern| pattern.is_exact() && pattern.is(words));
         reads_back.then_some(text)
     }
@@ -155,9 +153,9 @@ impl CommandPattern {
     }
 
     /// Whether what stands in front of the first star would be these words to their ends, if it fits.
-    fn spells(&self, words: &[String], count: usize) -> bool {
+    fn spells(&self, words: &[CommandWord], count: usize) -> bool {
         let count = count.min(words.len());
-        let length = characters(words[..count].iter().map(String::as_str)).count();
+        let length = characters(&words[..count]).count();
         let ends = |token: Option<&Token>| matches!(token, None | Some(Token::Boundary));
         self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
     }
@@ -206,68 +204,72 @@ impl CommandPattern {
     /// The command by its name and by the last part of it: `/bin/rm` is `rm`.
     fn restricts_found(&self, command: &FoundCommand) -> Match {
         let Some((name, rest)) = command.words.split_first() else { return Match::No };
-        let as_written = self.compare(std::iter::once(name.as_str()).chain(rest.iter().map(String::as_str)));
         let base = base_name(name);
-        let by_base = if base == name {
-            Match::No
-        } else {
-            self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)))
-        };
-        match as_written.max(by_base) {
-            Match::No => Match::May.min(self.behind(base, rest)),
+        let by_base = base.as_ref().map_or(Match::No, |base| self.compare(std::iter::once(base).chain(rest)));
+        match self.compare(command.words.iter()).max(by_base) {
+            Match::No => Match::May.min(self.behind(name, rest)),
             seen => seen,
         }
     }
 
     /// A program that is not known may run the rest of its words.
-    fn behind(&self, program: &str, words: &[String]) -> Match {
-        let begins = |at: &usize| !self.name.is_empty() && base_name(&words[*at]) == self.name;
+    fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> Match {
+        let begins = |at: &usize| !self.name.is_empty() && words[*at].base_name() == Some(&self.name);
         let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
-        if places.peek().is_none() || TAKE_WORDS.contains(&program) {
+        if places.peek().is_none() || program.base_name().is_some_and(|program| TAKE_WORDS.contains(&program))
+        {
             return Match::No;
         }
-        let rest = |at: usize| words[at + 1..].iter().map(String::as_str);
-        let name = self.name.as_str();
-        places.map(|at| self.compare(std::iter::once(name).chain(rest(at)))).max().unwrap_or(Match::No)
+        let name = CommandWord::from(self.name.as_str());
+        let run = |at: usize| self.compare(std::iter::once(&name).chain(&words[at + 1..]));
+        places.map(run).max().unwrap_or(Match::No)
     }
 
-    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> Match {
+    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone) -> Match {
         if self.runs(words.clone(), Reading::Sure) {
             return Match::Yes;
         }
-        let unknown = words.clone().any(|word| word.contains(UNKNOWN_TEXT));
+        let unknown = words.clone().any(|word| !word.is_known());
         if unknown && self.runs(words, Reading::Possible) { Match::May } else { Match::No }
     }
 
-    fn is(&self, words: &[String]) -> bool {
-        self.runs(words.iter().map(String::as_str), Reading::Sure)
+    fn is(&self, words: &[CommandWord]) -> bool {
+        self.runs(words.iter(), Reading::Sure)
     }
 
-    fn runs<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone, reading: Reading) -> bool {
+    fn runs<'a>(
+        &self,
+        words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone,
+        reading: Reading,
+    ) -> bool {
         let mut text = characters(words.clone());
         let mut at = 0;
         // Most patterns part from a command within its first characters.
         while at < self.literal {
             match text.next() {
-                Some(c) if self.tokens[at] == Token::Char(c) => at += 1,
-                Some(UNKNOWN_TEXT) if reading == Reading::Possible => {
+                Some(Some(c)) if self.tokens[at] == Token::Char(c) => at += 1,
+                Some(None) if reading == Reading::Possible => {
                     let mut walk = Walk::new(&self.tokens, at);
-                    return walk.take(UNKNOWN_TEXT, reading) && walk.takes_all(text, reading);
+                    return walk.take(None, reading) && walk.takes_all(text, reading);
                 }
                 Some(_) | None => return false,
             }
         }
-        let ends_apart = |last: &str| reading == Reading::Sure && !last.ends_with(&*self.ending);
+        let ends_apart =
+            |last: &CommandWord| reading == Reading::Sure && !last.end().ends_with(&*self.ending);
         !words.last().is_some_and(ends_apart) && Walk::new(&self.tokens, at).takes_all(text, reading)
     }
 }
 
 /// The words of a command that stand in the line, without what stands for further ones from its input: a denial of what is written holds
 /// whatever follows.
-fn written(command: &PlainCommand) -> &[String] {
-    let is_unknown = |last: &String| last.len() == 1 && last.starts_with(UNKNOWN_TEXT);
+fn written(command: &PlainCommand) -> &[CommandWord] {
     match command.words.split_last() {
-        Some((last, words)) if is_unknown(last) && !command.whole.ends_with(&command.words) => words,
+        Some((last, words))
+            if *last == CommandWord::unknown() && !command.whole.ends_with(&command.words) =>
+        {
+            words
+        }
         _ => &command.words,
     }
 }
@@ -282,18 +284,23 @@ fn last_word_ending(tokens: &[Token]) -> String {
     chars.collect::<Vec<_>>().into_iter().rev().collect()
 }
 
-/// The words one character after the other, with what stands between two of them.
-fn characters<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = char> {
+/// The words one character after the other, with what stands between two of them; `None` for what is not known.
+fn characters<'a>(words: impl IntoIterator<Item = &'a CommandWord>) -> impl Iterator<Item = Option<char>> {
     let known = |c| if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
-    words.enumerate().flat_map(move |(at, word)| {
-        let before = (at > 0).then_some(SEPARATOR);
-        before.into_iter().chain(word.chars().map(known))
+    words.into_iter().enumerate().flat_map(move |(at, word)| {
+        let before = (at > 0).then_some(Some(SEPARATOR));
+        before.into_iter().chain(word.letters().map(move |letter| letter.map(known)))
     })
 }
 
-/// The last part of a path.
-fn base_name(word: &str) -> &str {
-    word.rsplit_once('/').map_or(word, |(_, base)| base)
+/// The last part of a path, if it has several.
+fn base_name(word: &CommandWord) -> Option<CommandWord> {
+    let pieces = word.pieces();
+    let at = pieces.iter().rposition(|piece| piece.contains('/'))?;
+    let (_, start) = pieces[at].rsplit_once('/')?;
+    let mut base: Vec<String> =
+        std::iter::once(start.to_owned()).chain(pieces[at + 1..].iter().cloned()).collect();
+    Some(if base.len() == 1 { CommandWord::Known(base.remove(0)) } else { CommandWord::Partial(base) })
 }
 
 /// What is before a star that stands for the rest of a command.
@@ -339,14 +346,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the rest of a text ends where the pattern does.
-    fn takes_all(mut self, mut text: impl Iterator<Item = char>, reading: Reading) -> bool {
+    fn takes_all(mut self, mut text: impl Iterator<Item = Option<char>>, reading: Reading) -> bool {
         text.all(|c| self.take(c, reading)) && self.is_over()
     }
 
     /// Goes on by one character; false if the pattern cannot.
-    fn take(&mut self, c: char, reading: Reading) -> bool {
-        let unknown = c == UNKNOWN_TEXT;
-        if unknown && reading == Reading::Possible {
+    fn take(&mut self, c: Option<char>, reading: Reading) -> bool {
+        if c.is_none() && reading == Reading::Possible {
             let Some(first) = self.places.iter().next() else { return false };
             (first..=self.tokens.len()).for_each(|place| _ = self.places.insert(place));
             return true;
@@ -355,10 +361,10 @@ impl<'a> Walk<'a> {
         self.places.clear();
         for place in before.iter() {
             match self.tokens.get(place) {
-                Some(Token::Char(wanted)) if *wanted == c => self.enter(place + 1),
-                Some(Token::Boundary) if c == SEPARATOR => self.enter(place + 1),
+                Some(Token::Char(wanted)) if Some(*wanted) == c => self.enter(place + 1),
+                Some(Token::Boundary) if c == Some(SEPARATOR) => self.enter(place + 1),
                 Some(Token::Any) => self.enter(place),
-                Some(Token::AnyInWord) if c != SEPARATOR && !unknown => self.enter(place),
+                Some(Token::AnyInWord) if c.is_some_and(|c| c != SEPARATOR) => self.enter(place),
                 Some(Token::Char(_) | Token::Boundary | Token::AnyInWord) | None => (),
             }
         }
@@ -452,16 +458,16 @@ fn escape(word: &str) -> String {
 }
 
 /// Whether a path leads back out of a directory that it names.
-fn climbs(word: &str) -> bool {
-    word.split('/').skip(1).any(|part| part == "..")
+fn climbs(word: &CommandWord) -> bool {
+    word.to_string().split('/').skip(1).any(|part| part == "..")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split('|').map(|word| word.replace('$', "\0")).collect()
+    fn words(text: &str) -> Vec<CommandWord> {
+        text.split('|').map(|word| CommandWord::from_marked(word, "$")).collect()
     }
 
     /// The pattern, the words with `|` between them and `$` for what is not known, and what becomes of them.
@@ -520,7 +526,7 @@ mod tests {
         for line in
             ["npm|run|x", "echo|*", "git|commit|-m|it's \"a\" $x\\", "a||b", "echo|:*", "x|a  b", "ls|*"]
         {
-            let list: Vec<String> = line.split('|').map(str::to_owned).collect();
+            let list: Vec<CommandWord> = line.split('|').map(CommandWord::from).collect();
             let text = CommandPattern::literal(&list).unwrap();
             let pattern = CommandPattern::parse(&text).unwrap();
             assert!(pattern.is(&list), "{line}: {text}");
@@ -568,7 +574,7 @@ mod tests {
     #[test]
     fn what_a_program_nobody_knows_is_given_may_run() {
         let check = |pattern: &str, line: &str, expected: Match| {
-            let words = line.split(' ').map(str::to_owned).collect();
+            let words = line.split(' ').map(CommandWord::from).collect();
             let command = FoundCommand { words, reads: vec![], writes: vec![], removes: vec![] };
             assert_eq!(CommandPattern::parse(pattern).unwrap().restricts_found(&command), expected, "{line}");
         };

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_protocol::{NamedPath, PathFact, PathNaming, UNKNOWN_TEXT};
+use windlass_protocol::{NamedPath, PathFact, PathNaming};
 
-use super::subject::{NameSpelling, Names};
+use super::subject::{NameSpelling, NameText, Names};
 use super::{Anchors, Behaviour, Match};
 
 mod form;
@@ -74,7 +74,7 @@ impl PathPattern {
     pub(crate) fn covers(&self, path: &PathFact) -> bool {
         let covers = |name: &Path| {
             let text = name.to_string_lossy();
-            self.forms.iter().any(|form| self.meets(form, &text, path.is_directory))
+            self.forms.iter().any(|form| self.meets(form, NameText::known(&text), path.is_directory))
         };
         covers(&path.lexical) && path.resolved.as_deref().is_some_and(covers)
     }
@@ -90,7 +90,9 @@ impl PathPattern {
         let may_be = |name: &NameSpelling<'_>| self.tries(name, |form, text| may_meet(form, text, is_deep));
         match named.naming {
             // It may be mere text.
-            PathNaming::Mentioned if names.lexical().text().contains("/**/") && may_be(names.lexical()) => {
+            PathNaming::Mentioned
+                if names.lexical().written().start.contains("/**/") && may_be(names.lexical()) =>
+            {
                 Match::May
             }
             PathNaming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
@@ -103,16 +105,17 @@ impl PathPattern {
     }
 
     /// Whether a path, or a directory above it, is what a form of the pattern says.
-    fn meets(&self, form: &PatternForm, text: &str, is_directory: bool) -> bool {
+    fn meets(&self, form: &PatternForm, name: NameText<'_>, is_directory: bool) -> bool {
         if form.is_empty() {
-            return !self.below || text.len() > 1;
+            return !self.below || name.start.len() > 1 || !name.more.is_empty();
         }
-        let Some((mut walk, rest)) = form.begin(text) else { return false };
-        let mut chars = rest.chars().peekable();
+        let Some((mut walk, rest)) = form.begin(name) else { return false };
+        let behind = name.more.iter().flat_map(|piece| std::iter::once(None).chain(piece.chars().map(Some)));
+        let mut chars = rest.chars().map(Some).chain(behind);
         loop {
             let ends = walk.is_over();
             match chars.next() {
-                Some('/') if ends => return true,
+                Some(Some('/')) if ends => return true,
                 None => return ends && !self.below && (is_directory || !self.directory),
                 Some(c) if walk.take(c) => (),
                 Some(_) => return false,
@@ -121,25 +124,26 @@ impl PathPattern {
     }
 
     /// Whether one of the forms fits a name, as it is written or without case.
-    fn tries(&self, name: &NameSpelling<'_>, fits: impl Fn(&PatternForm, &str) -> bool) -> bool {
-        self.forms.iter().any(|form| fits(form, name.text()))
+    fn tries(&self, name: &NameSpelling<'_>, fits: impl Fn(&PatternForm, NameText<'_>) -> bool) -> bool {
+        self.forms.iter().any(|form| fits(form, name.written()))
             || self.folded.iter().any(|form| fits(form, name.folded()))
     }
 }
 
 /// Whether some name that a pattern of the shell stands for, or that lies below it, is what a form says. When in doubt, it is.
-fn may_meet(form: &PatternForm, text: &str, recursive: bool) -> bool {
+fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
     let mut walk = form.walk();
     let mut before = '/';
+    let text = name.start;
     for (at, c) in text.char_indices() {
         // It stands for directories at any depth.
         if c == '*' && before == '/' && text[at..].starts_with("**/") {
-            return form.may_end_in(text.rsplit('/').next().unwrap_or_default());
+            let end = name.more.last().map_or(text, String::as_str);
+            return form.may_end_in(end.rsplit('/').next().unwrap_or_default());
         }
         let goes_on = match c {
             '*' | '?' | '[' | ']' => walk.take_some_of_name(before == '/'),
-            UNKNOWN_TEXT => return true,
-            c => walk.take(c),
+            c => walk.take(Some(c)),
         };
         if !goes_on {
             return false;
@@ -149,7 +153,7 @@ fn may_meet(form: &PatternForm, text: &str, recursive: bool) -> bool {
         }
         before = c;
     }
-    walk.is_over() || recursive && walk.take('/')
+    !name.more.is_empty() || walk.is_over() || recursive && walk.take(Some('/'))
 }
 
 /// Whether a pattern is a single name, which means that name at any depth.
@@ -166,7 +170,7 @@ fn places<'a>(
     if text.is_empty() || text == "/" {
         return Err("it names no path; write a pattern such as Read(src/**)");
     }
-    if text.contains(UNKNOWN_TEXT) {
+    if text.contains('\0') {
         return Err("a path cannot contain a NUL character; remove it");
     }
     if let Some(rest) = text.strip_prefix("//") {

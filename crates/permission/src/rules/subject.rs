@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
 
-use windlass_protocol::{CallFacts, NamedPath, PathFact, PathNaming, RawValue, ToolProfile, ToolSubject};
+use windlass_protocol::{
+    CallFacts, CommandPath, NamedPath, PathFact, PathNaming, RawValue, ToolProfile, ToolSubject,
+};
 
 use super::PathAccess;
 use super::text::fold;
@@ -57,7 +59,8 @@ impl<'a> RuleSubject<'a> {
                 let read = reads.iter().map(|named| (access(named), named));
                 read.chain(writes.iter().map(|named| (PathAccess::Edit, named)))
             });
-            each.map(|(access, named)| TouchedPath { access, named, names: Names::of(&named.path) }).collect()
+            each.map(|(access, named)| TouchedPath { access, named, names: Names::of_named(&named.path) })
+                .collect()
         })
     }
 }
@@ -80,6 +83,17 @@ impl<'a> Names<'a> {
         Self { lexical: NameSpelling::of(&path.lexical), resolved: resolved.map(NameSpelling::of) }
     }
 
+    pub(crate) fn of_named(path: &'a CommandPath) -> Self {
+        match path {
+            CommandPath::Known(path) => Self::of(path),
+            CommandPath::Partial(word) => {
+                let (start, more) =
+                    word.pieces().split_first().map_or(("", &[][..]), |(start, more)| (start, more));
+                Self { lexical: NameSpelling::new(start.into(), more), resolved: None }
+            }
+        }
+    }
+
     pub(super) fn lexical(&self) -> &NameSpelling<'a> {
         &self.lexical
     }
@@ -91,24 +105,49 @@ impl<'a> Names<'a> {
 
 /// A name as it is written, and without case.
 pub(super) struct NameSpelling<'a> {
-    text: Cow<'a, str>,
-    /// If it is another.
-    folded: Option<String>,
+    /// Its text up to the first part that is not known.
+    start: Cow<'a, str>,
+    /// The texts behind each such part.
+    more: &'a [String],
+    /// Both without case, if they are others then.
+    folded: Option<(String, Vec<String>)>,
+}
+
+/// A name as a pattern is compared with it: its text up to the first part that is only known when the line runs, and the texts
+/// behind each such part.
+#[derive(Clone, Copy)]
+pub(super) struct NameText<'a> {
+    pub(super) start: &'a str,
+    pub(super) more: &'a [String],
 }
 
 impl<'a> NameSpelling<'a> {
     fn of(name: &'a Path) -> Self {
-        let text = name.to_string_lossy();
-        let is_folded = text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-        let folded = (!is_folded).then(|| fold(&text));
-        Self { text, folded }
+        Self::new(name.to_string_lossy(), &[])
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    fn new(start: Cow<'a, str>, more: &'a [String]) -> Self {
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+        let is_folded = is_plain(&start) && more.iter().all(|piece| is_plain(piece));
+        let folded = (!is_folded).then(|| (fold(&start), more.iter().map(|piece| fold(piece)).collect()));
+        Self { start, more, folded }
     }
 
-    pub(super) fn folded(&self) -> &str {
-        self.folded.as_deref().unwrap_or(&self.text)
+    pub(super) fn written(&self) -> NameText<'_> {
+        NameText { start: &self.start, more: self.more }
+    }
+
+    pub(super) fn folded(&self) -> NameText<'_> {
+        match &self.folded {
+            Some((start, more)) => NameText { start, more },
+            None => self.written(),
+        }
+    }
+}
+
+impl<'a> NameText<'a> {
+    /// A name that is known.
+    pub(super) fn known(text: &'a str) -> Self {
+        Self { start: text, more: &[] }
     }
 }

@@ -104,7 +104,8 @@ fn rules_about_paths_hold_for_every_tool_that_touches_them() {
 fn what_code_mentions_may_be_read_and_changed() {
     use Match::{May, No};
     let path = facts(CallKind::Read, "/srv/app/.env").paths.remove(0);
-    let named = NamedPath { path, naming: PathNaming::Mentioned, recursive: false, redirected: false };
+    let named =
+        NamedPath { path: path.into(), naming: PathNaming::Mentioned, recursive: false, redirected: false };
     let found = FoundCommand { words: vec![], reads: vec![named], writes: vec![], removes: vec![] };
     let (line, plain) = ("python3 -c …".into(), Err("it is code".to_owned()));
     let commands = CommandFacts { line, plain, found: vec![found], unseen: None, hidden: false };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCommand, Ruling, UNKNOWN_TEXT};
+use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCommand, Ruling};
 
 use super::{PermissionCase, allow, allow_by, is_within};
 use crate::rules::{PathAccess, Rule};
@@ -42,8 +42,10 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
         return Some(allow_by(rule));
     }
     let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
-    let freed =
-        |named: &NamedPath| case.allow_rules().find(|rule| rule.covers_path(PathAccess::Edit, &named.path));
+    let freed = |named: &NamedPath| {
+        let path = exact(named)?;
+        case.allow_rules().find(|rule| rule.covers_path(PathAccess::Edit, path))
+    };
     if let Some(rule) = written.clone().find_map(freed) {
         return Some(allow_by(rule));
     }
@@ -65,26 +67,25 @@ pub(super) fn allowance<'a>(
         return Err(MissingRight::Person);
     }
     let redirected = |list: &'a [NamedPath]| list.iter().filter(|named| named.redirected);
-    let may_change = |named: &&NamedPath| !is_free(case, named);
+    let may_change = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_write(path));
     if let Some(named) = redirected(&command.writes).find(may_change) {
-        return Err(if is_exact(named) { MissingRight::Write(&named.path) } else { MissingRight::Person });
+        return Err(exact(named).map_or(MissingRight::Person, MissingRight::Write));
     }
     if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
-        return match redirected(&command.reads).find(|named| !is_exact(named) || !case.may_read(&named.path))
-        {
+        let may_read = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_read(path));
+        return match redirected(&command.reads).find(may_read) {
             None => Ok(Allowance::Rule(rule)),
-            Some(named) if is_exact(named) => Err(MissingRight::Read(&named.path)),
-            Some(_) => Err(MissingRight::Person),
+            Some(named) => Err(exact(named).map_or(MissingRight::Person, MissingRight::Read)),
         };
     }
     match command.effect {
-        CommandEffect::Looks => match case.named(&command.reads, |case, named| case.may_read(&named.path)) {
+        CommandEffect::Looks => match case.first_unfree(&command.reads, PermissionCase::may_read_named) {
             None => Ok(Allowance::Looks),
             Some(_) => Err(MissingRight::Command),
         },
         CommandEffect::ChangesFiles if case.accepts_edits() => {
-            let reads = case.named(&command.reads, |case, named| case.may_read(&named.path));
-            match reads.or_else(|| case.named(&command.writes, PermissionCase::may_change)) {
+            let reads = case.first_unfree(&command.reads, PermissionCase::may_read_named);
+            match reads.or_else(|| case.first_unfree(&command.writes, PermissionCase::may_change)) {
                 None => Ok(Allowance::Changes),
                 Some(_) => Err(MissingRight::Command),
             }
@@ -93,12 +94,9 @@ pub(super) fn allowance<'a>(
     }
 }
 
-fn is_exact(named: &NamedPath) -> bool {
-    named.naming == PathNaming::Exact
-}
-
-fn is_free(case: &PermissionCase<'_>, named: &NamedPath) -> bool {
-    is_exact(named) && case.may_write(&named.path)
+/// The path that is named, if it is named as it is.
+fn exact(named: &NamedPath) -> Option<&PathFact> {
+    named.path.as_known().filter(|_| named.naming == PathNaming::Exact)
 }
 
 /// Why a line is not simply allowed.
@@ -148,10 +146,8 @@ fn held_back(case: &PermissionCase<'_>, command: &PlainCommand) -> Option<String
     let (rule, held) =
         case.allow_rules().find_map(|rule| Some((rule, rule.holds_back(case.tool, command)?)))?;
     let why = match held.told {
-        Some(word) if word.contains(UNKNOWN_TEXT) => {
-            format!("`*` does not cover substituted commands (`{}`)", word.replace(UNKNOWN_TEXT, "$…"))
-        }
-        Some(word) => format!("`*` does not cover other programs (`{word}`)"),
+        Some(word) if word.is_known() => format!("`*` does not cover other programs (`{word}`)"),
+        Some(word) => format!("`*` does not cover substituted commands (`{word}`)"),
         None => "`*` does not cover what this does".to_owned(),
     };
     let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
@@ -168,7 +164,5 @@ fn outside<'a>(case: &PermissionCase<'_>, command: &'a PlainCommand) -> Option<&
     if command.effect == CommandEffect::Unknown {
         return None;
     }
-    case.named(&command.reads, |case, named| case.may_read(&named.path))
-        .filter(|named| is_exact(named))
-        .map(|named| &named.path)
+    case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact)
 }

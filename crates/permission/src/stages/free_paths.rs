@@ -22,8 +22,15 @@ impl PermissionCase<'_> {
     /// Whether a command that changes files may change a path, where edits are accepted. A working directory with all that is in
     /// it holds what may not be changed.
     pub(super) fn may_change(&self, named: &NamedPath) -> bool {
-        let everything = named.recursive && self.roots.contains(&named.path.lexical);
-        self.is_inside(&named.path) && !everything
+        let is_one = |path: &PathFact| {
+            self.is_inside(path) && !(named.recursive && self.roots.contains(&path.lexical))
+        };
+        named.path.as_known().is_some_and(is_one)
+    }
+
+    /// Whether a command may read a path that it names.
+    pub(super) fn may_read_named(&self, named: &NamedPath) -> bool {
+        named.path.as_known().is_some_and(|path| self.may_read(path))
     }
 
     fn rules_allow(&self, access: PathAccess, path: &PathFact) -> bool {
@@ -36,8 +43,9 @@ impl PermissionCase<'_> {
             && path.resolved.as_deref().is_some_and(|resolved| is_within(resolved, self.roots))
     }
 
-    /// A path that is only known when the line runs may be anywhere. What a pattern stands for is listed beside it.
-    pub(super) fn named<'a>(
+    /// The first of some paths that is not free. One that is only known when the line runs may be anywhere; what a pattern stands for
+    /// is listed beside it.
+    pub(super) fn first_unfree<'a>(
         &self,
         named: &'a [NamedPath],
         may: impl Fn(&Self, &NamedPath) -> bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_protocol::{CallKind, CommandFacts, Offers, Verdict};
+use windlass_protocol::{CallKind, CommandFacts, CommandWord, Offers, Verdict};
 
 use super::commands::{MissingRight, allowance};
 use super::{PermissionCase, judge, prefixes};
@@ -167,7 +167,8 @@ fn of_line(case: &PermissionCase<'_>, commands: &CommandFacts) -> Option<String>
 }
 
 /// Whether words leave it to the input what is run. Kept, they would allow every program.
-fn takes_program(words: &[String]) -> bool {
+fn takes_program(words: &[CommandWord]) -> bool {
+    let words: Vec<_> = words.iter().map(CommandWord::to_string).collect();
     runs_input(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 

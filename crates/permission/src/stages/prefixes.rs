@@ -1,5 +1,7 @@
 //! Beginnings of commands that are offered with a star behind them.
 
+use windlass_protocol::CommandWord;
+
 /// Commands that do the same kind of work whatever follows them, and what must come next. Nothing is listed that runs code from its
 /// arguments, deletes work, publishes, or installs what somebody else wrote.
 struct Row {
@@ -35,10 +37,12 @@ const SCRIPTS: &[&str] = &["build", "check", "format", "lint", "test", "typechec
 const SCRIPT_RUNNERS: [&str; 2] = ["npm", "pnpm"];
 
 /// The words of a command that are worth a rule with a star behind them.
-pub(super) fn useful(words: &[String]) -> Option<&[String]> {
+pub(super) fn useful(words: &[CommandWord]) -> Option<&[CommandWord]> {
     let is_script = match words {
         [program, run, script, ..] => {
-            SCRIPT_RUNNERS.contains(&program.as_str()) && run == "run" && is_script_name(script)
+            SCRIPT_RUNNERS.iter().any(|name| program == name)
+                && run == "run"
+                && script.as_known().is_some_and(is_script_name)
         }
         _ => false,
     };
@@ -48,7 +52,7 @@ pub(super) fn useful(words: &[String]) -> Option<&[String]> {
     let fits = |row: &&Row| {
         let next = words.get(row.begins.len());
         words.iter().zip(row.begins).all(|(word, begins)| word == begins)
-            && next.is_some_and(|next| row.next.contains(&next.as_str()))
+            && next.is_some_and(|next| row.next.iter().any(|word| next == word))
     };
     ROWS.iter().find(fits).and_then(|row| words.get(..=row.begins.len()))
 }

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_protocol::PathFact;
-
 use crate::rules::fold;
 
 /// Directories in which nothing is changed unasked.
@@ -40,9 +38,8 @@ const UNPROTECTED_PAIRS: [[&str; 2]; 1] = [[".claude", "worktrees"]];
 const BARE_PARTS: [&str; 2] = ["hooks", "config"];
 
 /// Whether a path that a call changes has a protected name, or lies in one of the directories that git keeps a repository in.
-pub(crate) fn is_protected(path: &PathFact, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
-    let is_one = |name: &Path| is_listed(name, roots) || is_in_any(name, git_directories, roots);
-    is_one(&path.lexical) || path.resolved.as_deref().is_some_and(is_one)
+pub(crate) fn is_protected(path: &Path, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
+    is_listed(path, roots) || is_in_any(path, git_directories, roots)
 }
 
 /// What lies above a working directory is the user's choice of place and says nothing about the file.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_protocol::{NamedPath, PathNaming, UNKNOWN_TEXT};
+use windlass_protocol::{CommandPath, CommandWord, NamedPath, PathNaming};
 
 use super::PermissionCase;
 
@@ -14,19 +14,24 @@ pub(super) fn critical<'a>(case: &'a PermissionCase<'_>) -> Option<&'a NamedPath
 }
 
 fn is_critical(named: &NamedPath, case: &PermissionCase<'_>) -> bool {
-    let lexical = &named.path.lexical;
+    let lexical = named.path.lexical();
+    let is_lost = match &named.path {
+        CommandPath::Partial(word) => {
+            is_below_variable(word) || is_unknown_at_top(word) || is_unknown_whole(word, case)
+        }
+        CommandPath::Known(_) => false,
+    };
     match named.naming {
         PathNaming::Unknown => {
-            is_below_variable(lexical)
-                || is_unknown_at_top(lexical)
-                || is_unknown_whole(lexical, case)
-                || is_all_of(lexical, case)
+            is_lost
+                || is_all_of(&lexical, case)
                 || lexical.starts_with("/proc")
                 || lexical.starts_with("/dev")
         }
-        PathNaming::Pattern => is_all_of(lexical, case),
+        PathNaming::Pattern => is_all_of(&lexical, case),
         PathNaming::Exact | PathNaming::Mentioned => {
-            let names = [Some(lexical.as_path()), named.path.resolved.as_deref()];
+            let resolved = named.path.as_known().and_then(|path| path.resolved.as_deref());
+            let names = [Some(&*lexical), resolved];
             names.into_iter().flatten().any(|name| is_precious(name, case) || is_work(name, case))
         }
     }
@@ -40,9 +45,9 @@ fn is_all_of(pattern: &Path, case: &PermissionCase<'_>) -> bool {
 }
 
 /// Nothing at all is known of it, so it may be anything.
-fn is_unknown_whole(path: &Path, case: &PermissionCase<'_>) -> bool {
+fn is_unknown_whole(path: &CommandWord, case: &PermissionCase<'_>) -> bool {
     // As text: what lies below a directory that is named is known to be there.
-    path.as_os_str() == case.cwd.join(UNKNOWN_TEXT.to_string()).as_os_str()
+    path.pieces() == [&*case.cwd.join("").to_string_lossy(), ""]
 }
 
 /// The root, a directory right below it, the home directory or what holds it.
@@ -58,19 +63,12 @@ fn is_work(path: &Path, case: &PermissionCase<'_>) -> bool {
 }
 
 /// Right below the root, whatever the name turns out to be.
-fn is_unknown_at_top(path: &Path) -> bool {
-    path.components().nth(1).is_some_and(|part| part.as_os_str().to_string_lossy().contains(UNKNOWN_TEXT))
+fn is_unknown_at_top(path: &CommandWord) -> bool {
+    // A slash at the end begins one more name.
+    Path::new(&format!("{}x", path.start())).components().count() <= 2
 }
 
 /// A slash or a pattern right behind text that is only known at run time: an empty variable makes it the root.
-fn is_below_variable(path: &Path) -> bool {
-    let text = path.to_string_lossy();
-    let mut before = None;
-    for c in text.chars() {
-        if before == Some(UNKNOWN_TEXT) && matches!(c, '/' | '*' | '?') {
-            return true;
-        }
-        before = Some(c);
-    }
-    false
+fn is_below_variable(path: &CommandWord) -> bool {
+    path.pieces().iter().skip(1).any(|piece| piece.starts_with(['/', '*', '?']))
 }

@@ -40,7 +40,7 @@ fn is_excluded(case: &PermissionCase<'_>, sandbox: &SandboxPermissions) -> bool 
         return false;
     };
     let covered = |command: &PlainCommand| {
-        let moves = command.words.first().is_some_and(|name| MOVERS.contains(&name.as_str()));
+        let moves = command.words.first().is_some_and(|name| MOVERS.iter().any(|mover| name == mover));
         let redirects = command.reads.iter().chain(&command.writes).any(|named| named.redirected);
         !moves && !redirects && sandbox.excluded.iter().any(|pattern| pattern.covers(command))
     };

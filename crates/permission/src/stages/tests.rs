@@ -1,4 +1,4 @@
-use windlass_protocol::{Behaviour, CommandEffect, CommandFacts, PlainCommand};
+use windlass_protocol::{Behaviour, CommandEffect, CommandFacts, CommandWord, PlainCommand};
 
 use super::*;
 use crate::rules::{Anchors, CommandPattern, RuleSource};
@@ -311,8 +311,12 @@ fn a_denial_names_the_least_permissive_mode_and_no_more() {
 fn a_critical_removal_is_refused_in_every_mode() {
     use windlass_protocol::{CommandFacts, FoundCommand};
     let check = |mode, asking, path: &str, expected: &str| {
-        let naming = if path.contains(UNKNOWN_TEXT) { PathNaming::Unknown } else { PathNaming::Exact };
-        let removed = NamedPath { path: place(path, None), naming, redirected: false, recursive: true };
+        let word = CommandWord::from_marked(path, "$");
+        let (path, naming) = match word.as_known() {
+            Some(path) => (place(path, None).into(), PathNaming::Exact),
+            None => (CommandPath::Partial(word), PathNaming::Unknown),
+        };
+        let removed = NamedPath { path, naming, redirected: false, recursive: true };
         let found = vec![FoundCommand {
             words: vec!["rm".into()],
             reads: vec![],
@@ -333,7 +337,7 @@ fn a_critical_removal_is_refused_in_every_mode() {
         check(
             mode,
             Answerer::Nobody,
-            "/srv/app/\0/x",
+            "/srv/app/$/x",
             &format!("Refused: this would delete {unknown}. {hand}"),
         );
     }
@@ -468,7 +472,7 @@ fn a_skill_is_offered_by_its_name() {
 fn leaving_the_sandbox_is_asked_about_whatever_allows_the_command() {
     use PermissionMode::*;
     let line = |name: &str, effect: CommandEffect| {
-        let words = vec![name.to_owned()];
+        let words = vec![name.into()];
         let plain = PlainCommand {
             text: name.to_owned(),
             words: words.clone(),

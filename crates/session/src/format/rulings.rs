@@ -3,9 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Behaviour, CallRuling, CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, PathNaming,
-    PermissionChange, PermissionUpdate, PlainCommand, Ruling, RulingRule, SettingsDestination, UrlFact,
-    Verdict,
+    Behaviour, CallRuling, CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, HostFact,
+    NamedPath, PathFact, PathNaming, PermissionChange, PermissionUpdate, PlainCommand, Ruling, RulingRule,
+    SettingsDestination, UrlFact, Verdict,
 };
 
 use super::form::{FieldForm, PlainForm, choice, names, object, text};
@@ -38,6 +38,41 @@ choice!(PermissionChange {
     "add_directories" = AddDirectories(paths),
     "remove_directories" = RemoveDirectories(paths),
 });
+
+/// Stands in the log for a part of a word that is only known when the line runs. No command line can hold it.
+const UNKNOWN_MARK: &str = "\0";
+
+/// Its text, with a mark for each part that is not known.
+impl FieldForm<CommandWord> for PlainForm {
+    fn serialize<S: Serializer>(value: &CommandWord, to: S) -> Result<S::Ok, S::Error> {
+        value.marked(UNKNOWN_MARK).serialize(to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommandWord, D::Error> {
+        text(from).map(|text| CommandWord::from_marked(&text, UNKNOWN_MARK))
+    }
+}
+
+/// The path in the form of one that was looked up, with marks in its name.
+impl FieldForm<CommandPath> for PlainForm {
+    fn serialize<S: Serializer>(value: &CommandPath, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            CommandPath::Known(path) => Self::serialize(path, to),
+            CommandPath::Partial(word) => {
+                let lexical = word.marked(UNKNOWN_MARK).into_owned().into();
+                Self::serialize(&PathFact { lexical, resolved: None, is_directory: false }, to)
+            }
+        }
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommandPath, D::Error> {
+        let path: PathFact = Self::deserialize(from)?;
+        Ok(match CommandWord::from_marked(&path.lexical.to_string_lossy(), UNKNOWN_MARK) {
+            CommandWord::Known(_) => CommandPath::Known(path),
+            word => CommandPath::Partial(word),
+        })
+    }
+}
 
 /// Every command of a line, or why that cannot be said.
 impl FieldForm<Result<Vec<PlainCommand>, String>> for PlainForm {

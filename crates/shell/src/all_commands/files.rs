@@ -6,8 +6,11 @@ mod writers;
 
 pub(super) use words::{is_known, mentioned};
 
+use windlass_protocol::CommandWord;
+
 use super::word::Argument;
 use super::{below, search, unwrap};
+use crate::analysis::UNKNOWN;
 use crate::effect::FROM_COMMAND;
 use crate::names::{Sieve, has_name as has, split_at_text};
 use crate::places::{Places, named};
@@ -127,7 +130,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     };
     let operands = &split.operands[..];
     let mut command = LooseCommand {
-        words: arguments.iter().map(|argument| argument.text.clone()).collect(),
+        words: arguments.iter().map(|argument| CommandWord::from_marked(&argument.text, UNKNOWN)).collect(),
         directory: places.iter().next_back().cloned().unwrap_or_default(),
         ..LooseCommand::default()
     };

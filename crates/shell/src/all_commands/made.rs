@@ -5,9 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use windlass_protocol::CommandWord;
+
 use super::unwrap::{self, How};
 use super::word::{Argument, ansi_decoded};
 use super::{Consequence, Input, Target, Walk};
+use crate::analysis::UNKNOWN;
 use crate::names::has_name as has;
 use crate::places::Places;
 
@@ -250,7 +253,7 @@ struct Seen {
     /// Files, how much was in them, and how they were run.
     files: BTreeSet<(usize, usize, &'static str)>,
     /// Copies, and the words of commands that run them.
-    copies: BTreeSet<(usize, Vec<String>)>,
+    copies: BTreeSet<(usize, Vec<CommandWord>)>,
 }
 
 impl Walk {
@@ -331,7 +334,8 @@ impl Walk {
         };
         self.made.fed.iter().for_each(|(name, how)| run(name, *how, true));
         for command in &self.commands {
-            let Some((name, words)) = command.words.split_first() else { continue };
+            let words: Vec<_> = command.words.iter().map(|word| word.marked(UNKNOWN)).collect();
+            let Some((name, words)) = words.split_first() else { continue };
             unwrap::files_run(last_part(name), words, &mut run);
         }
         if is_open {
@@ -344,11 +348,12 @@ impl Walk {
     fn renamed(&self, seen: &mut Seen) -> Vec<Vec<Argument>> {
         let mut commands = Vec::new();
         for command in self.commands.iter().filter(|_| !self.made.copies.is_empty()) {
-            let Some((name, words)) = command.words.split_first() else { continue };
+            let words: Vec<_> = command.words.iter().map(|word| word.marked(UNKNOWN)).collect();
+            let Some((name, words)) = words.split_first() else { continue };
             let copies = self.made.copies.iter().enumerate();
             for (copy, copied) in copies.filter(|(_, copied)| copied.name == last_part(name)) {
                 let rest = words.iter().map(|word| argument(word));
-                let is_new = seen.copies.insert((copy, words.to_vec()));
+                let is_new = seen.copies.insert((copy, command.words[1..].to_vec()));
                 commands.extend(is_new.then(|| std::iter::once(copied.source.clone()).chain(rest).collect()));
             }
         }

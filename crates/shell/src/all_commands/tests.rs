@@ -11,7 +11,10 @@ use crate::analyse;
 /// The commands that are found, a `?` for what is only known at run time.
 fn found(line: &str) -> Vec<String> {
     let commands = analyse(line).found;
-    commands.iter().map(|command| command.words.join(" ").replace('\0', "?")).collect()
+    commands
+        .iter()
+        .map(|command| command.words.iter().map(|word| word.marked("?")).collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 fn check(line: &str, expected: &str) {

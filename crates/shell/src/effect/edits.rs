@@ -3,7 +3,7 @@
 use super::options::{Operands, Parsed, READS, Tool, may_become_option};
 use super::{Context, Facts, looks, tools};
 use crate::names::has_name;
-use crate::{Effect, LinePath, Word};
+use crate::{LineEffect, LinePath, Word};
 
 const CHANGES: Tool =
     Tool { long: "help version verbose", operands: Operands::Paths, is_harmless: false, ..READS };
@@ -105,7 +105,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "rmdir" if parsed.has("p parents") => return None,
         _ => (Vec::new(), all()),
     };
-    Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
+    Some(Facts { effect: LineEffect::ChangesFiles, reads, writes, ..Facts::default() })
 }
 
 fn is_uncertain(word: &Word) -> bool {
@@ -118,8 +118,8 @@ fn alternatives(word: &Word) -> Option<Vec<Word>> {
         return Some(vec![word.clone()]);
     }
     let one = |path: &LinePath| {
-        let is_home = path.text.starts_with('~');
-        let word = Word { text: path.text.clone(), is_pattern: path.is_pattern, is_home, ..Word::default() };
+        let is_home = path.text.start().starts_with('~');
+        let word = Word { text: path.marked(), is_pattern: path.is_pattern, is_home, ..Word::default() };
         (!path.is_recursive).then_some(word)
     };
     word.choices.iter().map(one).collect()

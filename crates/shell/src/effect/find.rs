@@ -3,7 +3,7 @@
 use super::{Context, Facts, literal, looks};
 use crate::expansion::is_unusual_text;
 use crate::names::has_name;
-use crate::{Handed, LinePath, Listed, NameEnd, Word};
+use crate::{LinePath, ListedNames, NameEnd, PipedNames, Word};
 
 /// Tests and actions without a value.
 const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \
@@ -118,7 +118,7 @@ fn is_unknown(word: &Word) -> bool {
 }
 
 /// Which names are printed, by the tests that all of them pass. A test behind an action holds nothing back.
-fn handed(tests: &[Word]) -> Handed {
+fn handed(tests: &[Word]) -> PipedNames {
     let is_action = |word: &Word| has_name("-print -print0 -exec", &word.text);
     let ends_with_nul = tests.iter().any(|word| matches!(word.text.as_str(), "-print0" | "-exec"));
     let tests = &tests[..tests.iter().position(is_action).unwrap_or(tests.len())];
@@ -128,10 +128,11 @@ fn handed(tests: &[Word]) -> Handed {
         tests.get(at + 1).and_then(literal)
     };
     let is_certain = !tests.iter().any(is_either);
-    let listed = if is_certain && value("-type") == Some("f") { Listed::Files } else { Listed::All };
+    let listed =
+        if is_certain && value("-type") == Some("f") { ListedNames::Files } else { ListedNames::All };
     let end = if ends_with_nul { NameEnd::Nul } else { NameEnd::Line };
     let pattern = value("-name").filter(|name| is_certain && !is_unusual_text(name)).map(str::to_owned);
-    Handed { listed, end, is_led: true, pattern }
+    PipedNames { listed, end, is_led: true, pattern }
 }
 
 /// `-newermt` and its like.

@@ -8,7 +8,7 @@ use super::options::{self, Operands, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::{Effect, Handed, LinePath, Listed, NameEnd, Place, Word};
+use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
 
 const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
 
@@ -211,7 +211,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         reads.extend(config_files(&parsed, rest, &context));
     }
     // Where the line starts need not be where the session does, so whoever knows both decides.
-    let mut facts = Facts { effect: Effect::LooksAtStart, reads, ..Facts::default() };
+    let mut facts = Facts { effect: LineEffect::LooksAtStart, reads, ..Facts::default() };
     // Names that are relative to another directory mean something else to whoever gets them.
     let lists = !moves
         && match literal(subcommand)? {
@@ -226,9 +226,9 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         let end = if parsed.has("z null") { NameEnd::Nul } else { NameEnd::Line };
         // A name that another commit has need not be tracked any more.
         let is_open = parsed.has("o others") || literal(subcommand) == Some("diff");
-        let listed = if is_open { Listed::All } else { Listed::Tracked };
+        let listed = if is_open { ListedNames::All } else { ListedNames::Tracked };
         facts.names =
-            super::listed(&context.here(true), &Handed { listed, end, is_led: false, pattern: None });
+            super::listed(&context.here(true), &PipedNames { listed, end, is_led: false, pattern: None });
     }
     facts.directory = Some(place);
     Some(facts)

@@ -98,7 +98,7 @@ pub(super) fn may_become_option(word: &Word) -> bool {
         return word
             .choices
             .iter()
-            .any(|path| path.is_recursive || path.text.starts_with(['-', '*', '?', '[']));
+            .any(|path| path.is_recursive || path.text.start().starts_with(['-', '*', '?', '[']));
     }
     word.is_split
         || word.text.starts_with('\0')

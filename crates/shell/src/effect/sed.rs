@@ -1,10 +1,12 @@
 //! `sed`, for scripts whose commands print, replace and delete lines and do nothing else.
 
+use windlass_protocol::CommandWord;
+
 use super::bracket;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks, only_file};
-use crate::Word;
-use crate::{Effect, LinePath};
+use crate::analysis::UNKNOWN;
+use crate::{LineEffect, LinePath, Word};
 
 const SED: Tool = Tool {
     flags: "Ennrsuz",
@@ -48,11 +50,12 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     }
     let mut writes = paths.clone();
     if !suffix.is_empty() {
-        writes.extend(
-            paths.iter().map(|path| LinePath { text: format!("{}{suffix}", path.text), ..path.clone() }),
-        );
+        writes.extend(paths.iter().map(|path| LinePath {
+            text: CommandWord::from_marked(&format!("{}{suffix}", path.marked()), UNKNOWN),
+            ..path.clone()
+        }));
     }
-    Some(Facts { effect: Effect::ChangesFiles, reads: paths, writes, ..Facts::default() })
+    Some(Facts { effect: LineEffect::ChangesFiles, reads: paths, writes, ..Facts::default() })
 }
 
 /// Whether a script only prints ranges of lines: `5p`, `5,10p`, `5,$p`, `5,+3p`, several with `;` between.

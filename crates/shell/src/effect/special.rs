@@ -5,7 +5,7 @@ use super::{Context, Facts, literal, looks, tools};
 use crate::names::has_name;
 use crate::places::path_text;
 use crate::strict::is_harmless_setting;
-use crate::{Effect, NameEnd, Word};
+use crate::{LineEffect, NameEnd, Word};
 
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     match name {
@@ -57,7 +57,7 @@ fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let enters = context.here.enter(target.map(path_text).as_deref());
     let home = Word { text: "~".to_owned(), is_home: true, ..Word::default() };
     let reads = context.paths([target.unwrap_or(&home)], false);
-    Some(Facts { effect: Effect::Looks, reads, enters: Some(enters), ..Facts::default() })
+    Some(Facts { effect: LineEffect::Looks, reads, enters: Some(enters), ..Facts::default() })
 }
 
 /// Whether `read` sets variables that nothing else looks at.

@@ -1,4 +1,4 @@
-use crate::{Effect, LinePath, StrictCommand, analyse};
+use crate::{LineEffect, LinePath, StrictCommand, analyse};
 
 fn commands(line: &str) -> Vec<StrictCommand> {
     analyse(line).plain.unwrap_or_else(|reason| panic!("{line:?}: {reason}"))
@@ -8,7 +8,7 @@ fn names(paths: &[LinePath]) -> String {
     let name = |path: &LinePath| {
         let below = if path.is_recursive { "/**" } else { "" };
         let pattern = if path.is_pattern { "~" } else { "" };
-        format!("{pattern}{}{below}", path.text.replace('\0', "?"))
+        format!("{pattern}{}{below}", path.text.marked("?"))
     };
     paths.iter().map(name).collect::<Vec<_>>().join(" ")
 }
@@ -18,7 +18,7 @@ fn check_looks(line: &str, reads: &str) {
     let commands = commands(line);
     let looks = |command: &StrictCommand| {
         let is_git = command.words.first().is_some_and(|name| name.text == "git");
-        command.effect == if is_git { Effect::LooksAtStart } else { Effect::Looks }
+        command.effect == if is_git { LineEffect::LooksAtStart } else { LineEffect::Looks }
     };
     assert!(commands.iter().all(looks), "{line:?}");
     let last = commands.last().unwrap();
@@ -29,7 +29,7 @@ fn check_looks(line: &str, reads: &str) {
 fn check_changes(line: &str, writes: &str) {
     let commands = commands(line);
     let last = commands.last().unwrap();
-    assert_eq!(last.effect, Effect::ChangesFiles, "{line:?}");
+    assert_eq!(last.effect, LineEffect::ChangesFiles, "{line:?}");
     assert_eq!(names(&last.writes), writes, "{line:?}");
 }
 
@@ -220,7 +220,7 @@ fn everything_else_is_unknown() {
         "/bin/ls",
     ] {
         let commands = commands(line);
-        assert_eq!(commands.last().unwrap().effect, Effect::Unknown, "{line:?}");
+        assert_eq!(commands.last().unwrap().effect, LineEffect::Unknown, "{line:?}");
     }
 }
 
@@ -238,7 +238,7 @@ fn an_option_that_may_take_the_next_word_is_unknown() {
         "for i in -n a; do head $i -n b f; done",
         "head [-]n -n b f",
     ] {
-        assert_eq!(commands(line).last().unwrap().effect, Effect::Unknown, "{line:?}");
+        assert_eq!(commands(line).last().unwrap().effect, LineEffect::Unknown, "{line:?}");
     }
 }
 
@@ -253,7 +253,7 @@ fn tee_changes_the_files_it_names() {
 
 #[test]
 fn git_elsewhere_looks_only_if_that_is_the_start() {
-    let check = |line: &str, effect: Effect, directory: &str| {
+    let check = |line: &str, effect: LineEffect, directory: &str| {
         let commands = commands(line);
         let last = commands.last().unwrap();
         assert_eq!(
@@ -262,14 +262,14 @@ fn git_elsewhere_looks_only_if_that_is_the_start() {
             "{line:?}"
         );
     };
-    check("git status", Effect::LooksAtStart, "Start");
-    check("git -C . status", Effect::LooksAtStart, "Start");
-    check("cd a && cd .. && git status", Effect::LooksAtStart, "Start");
-    check("cd a && git status", Effect::LooksAtStart, "Within(\"a\")");
-    check("cd /a && git status", Effect::LooksAtStart, "Within(\"/a\")");
-    check("git -C a status", Effect::LooksAtStart, "Within(\"a\")");
-    check("cd a; git status", Effect::Unknown, "Unknown");
-    check("cd \"$x\" && git status", Effect::Unknown, "Unknown");
+    check("git status", LineEffect::LooksAtStart, "Start");
+    check("git -C . status", LineEffect::LooksAtStart, "Start");
+    check("cd a && cd .. && git status", LineEffect::LooksAtStart, "Start");
+    check("cd a && git status", LineEffect::LooksAtStart, "Within(\"a\")");
+    check("cd /a && git status", LineEffect::LooksAtStart, "Within(\"/a\")");
+    check("git -C a status", LineEffect::LooksAtStart, "Within(\"a\")");
+    check("cd a; git status", LineEffect::Unknown, "Unknown");
+    check("cd \"$x\" && git status", LineEffect::Unknown, "Unknown");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn archives_objects_and_the_system_are_looked_at() {
     check_looks("git config --get http.extraheader", "~/.gitconfig");
     let check = |line: &str| {
         let last = commands(line).pop().unwrap();
-        assert_eq!(last.effect, Effect::Unknown, "{line:?}");
+        assert_eq!(last.effect, LineEffect::Unknown, "{line:?}");
     };
     check("tar xf a.tar");
     check("zcat a");
@@ -398,7 +398,7 @@ fn what_a_loop_moves_is_named() {
     check_changes("rm /etc/os-release", "/etc/os-release");
     let check = |line: &str| {
         let last = commands(line).pop().unwrap();
-        assert_eq!(last.effect, Effect::Unknown, "{line:?}");
+        assert_eq!(last.effect, LineEffect::Unknown, "{line:?}");
     };
     check("find . | while read -r f; do mv \"$f\" old; done");
     check("for f in a b; do mv $f $x; done");
@@ -412,7 +412,7 @@ fn what_find_lets_others_look_at_is_named() {
     check_looks("find . -exec grep -q x {} \\; -print", "./** ./**");
     let check = |line: &str| {
         let commands = commands(line);
-        assert!(commands.iter().any(|command| command.effect == Effect::Unknown), "{line:?}");
+        assert!(commands.iter().any(|command| command.effect == LineEffect::Unknown), "{line:?}");
     };
     check("find . -exec rm {} +");
     check("find . -exec sort -o {} x \\;");

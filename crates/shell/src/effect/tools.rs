@@ -6,7 +6,7 @@
 
 use super::options::{Given, Operands, Parsed, READS, Tool};
 use crate::names::{Sieve, has_name};
-use crate::{Handed, Listed, NameEnd, Only, search};
+use crate::{ListedNames, NameEnd, Only, PipedNames, search};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -548,7 +548,7 @@ pub(super) fn only(tool: &Tool, parsed: &Parsed<'_>) -> Option<Only> {
 }
 
 /// Which names a search lists. One that shows what is in files follows no links.
-pub(super) fn handed(name: &str, parsed: &Parsed<'_>) -> Handed {
+pub(super) fn handed(name: &str, parsed: &Parsed<'_>) -> PipedNames {
     let options = &parsed.options;
     let is_file = |(option, value): &Given| {
         !has_name("t type", option) || matches!(value.as_deref(), Some("f" | "file"))
@@ -556,13 +556,13 @@ pub(super) fn handed(name: &str, parsed: &Parsed<'_>) -> Handed {
     let is_whole =
         |(option, _): &Given| has_name("u unrestricted . hidden", option) || option.starts_with("no-ignore");
     let listed = match name {
-        "fd" if !parsed.has("t type") || !options.iter().all(is_file) => Listed::All,
-        "rg" if !options.iter().any(is_whole) => Listed::NotIgnored,
-        _ => Listed::Files,
+        "fd" if !parsed.has("t type") || !options.iter().all(is_file) => ListedNames::All,
+        "rg" if !options.iter().any(is_whole) => ListedNames::NotIgnored,
+        _ => ListedNames::Files,
     };
     let ends_with_nul = if name == "grep" { "Z null" } else { "0 null print0" };
     let end = if parsed.has(ends_with_nul) { NameEnd::Nul } else { NameEnd::Line };
-    Handed { listed, end, is_led: false, pattern: None }
+    PipedNames { listed, end, is_led: false, pattern: None }
 }
 
 /// Programs that print their version when asked for it and do nothing else. Compilers, interpreters and what is installed with them

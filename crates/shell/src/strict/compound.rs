@@ -5,7 +5,7 @@ use super::word::RawWord;
 use super::{After, Parts, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::{Effect, LinePath, NameEnd, Word};
+use crate::{LineEffect, LinePath, NameEnd, Word};
 
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
@@ -108,7 +108,7 @@ impl Reader<'_> {
         let reads: Vec<LinePath> =
             patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
         if !reads.is_empty() {
-            let facts = Facts { effect: Effect::Looks, ..Facts::default() };
+            let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
             self.push(start, Parts { reads, ..Parts::default() }, Vec::new(), facts);
         }
     }
@@ -226,7 +226,7 @@ impl Reader<'_> {
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
         let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
         self.push(start, parts, words, facts);
         Ok(After::same(&self.here.clone()))
     }

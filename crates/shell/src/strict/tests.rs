@@ -1,4 +1,4 @@
-use crate::{Effect, StrictCommand, analyse};
+use crate::{LineEffect, StrictCommand, analyse};
 
 /// The commands of a line: words with `|` between, commands with ` / ` between, a `?` for what is only known at run time.
 fn shown(line: &str) -> String {
@@ -209,7 +209,7 @@ fn directories_are_followed() {
         let commands = analyse(line).plain.unwrap();
         let last = commands.last().unwrap();
         let reads: Vec<String> =
-            last.reads.iter().map(|path| format!("{:?}:{}", path.from, path.text)).collect();
+            last.reads.iter().map(|path| format!("{:?}:{}", path.from, path.marked())).collect();
         assert_eq!(format!("{:?} {}", last.directory, reads.join(" ")), expected, "{line:?}");
     };
     check("cat f", "Start Start:f");
@@ -239,7 +239,7 @@ fn redirections_are_named() {
     let check = |line: &str, reads: &[&str], writes: &[&str]| {
         let commands = analyse(line).plain.unwrap();
         let texts = |kind: fn(&StrictCommand) -> &Vec<crate::LinePath>| -> Vec<String> {
-            commands.iter().flat_map(|command| kind(command).iter().map(|path| path.text.clone())).collect()
+            commands.iter().flat_map(|command| kind(command).iter().map(crate::LinePath::marked)).collect()
         };
         assert_eq!(texts(|command| &command.reads), reads, "{line:?}");
         assert_eq!(texts(|command| &command.writes), writes, "{line:?}");
@@ -259,7 +259,7 @@ fn redirections_are_named() {
     check("a $(b > c)", &[], &["c"]);
     let commands = analyse("cat < /dev/tcp/localhost/80").plain.unwrap();
     assert_eq!(commands[0].network.as_deref(), Some("/dev/tcp/localhost/80"));
-    assert_eq!(commands[0].effect, Effect::Unknown);
+    assert_eq!(commands[0].effect, LineEffect::Unknown);
 }
 
 #[test]

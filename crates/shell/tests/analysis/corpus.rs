@@ -1,13 +1,14 @@
 //! Two lists of lines with one verdict each: what only looks and runs without a question, and what must never be taken for that.
 
 use crate::lines::read;
-use windlass_shell::{Effect, Place, StrictCommand, analyse};
+use windlass_shell::{LineEffect, Place, StrictCommand, analyse};
 
 /// Whether a line would run without a question, if all it looks at may be looked at.
 fn is_free(line: &str) -> bool {
     let looks = |command: &StrictCommand| {
         let is_start = command.directory == Place::Start;
-        let looks = command.effect == Effect::Looks || (command.effect == Effect::LooksAtStart && is_start);
+        let looks =
+            command.effect == LineEffect::Looks || (command.effect == LineEffect::LooksAtStart && is_start);
         looks && command.writes.is_empty()
     };
     let analysis = analyse(line);
@@ -17,7 +18,7 @@ fn is_free(line: &str) -> bool {
 /// The same, if the line goes back to where it started.
 fn looks_at_start(line: &str) -> bool {
     let looks = |command: &StrictCommand| {
-        matches!(command.effect, Effect::Looks | Effect::LooksAtStart) && command.writes.is_empty()
+        matches!(command.effect, LineEffect::Looks | LineEffect::LooksAtStart) && command.writes.is_empty()
     };
     analyse(line).plain.is_ok_and(|commands| commands.iter().all(looks))
 }

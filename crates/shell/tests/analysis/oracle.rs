@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::jail::{Jail, Ran};
 use crate::lines::{self, Rng};
-use windlass_shell::{Analysis, Effect, LooseCommand, StrictCommand, Word, analyse};
+use windlass_protocol::CommandWord;
+use windlass_shell::{Analysis, LineEffect, LooseCommand, StrictCommand, Word, analyse};
 
 /// The lines are part of the test: the same ones each time.
 const SEED: u64 = 20_261_115;
@@ -57,7 +58,8 @@ impl Judged {
     /// Nothing but looking was seen.
     fn looks(&self) -> bool {
         let looks = |command: &StrictCommand| {
-            matches!(command.effect, Effect::Looks | Effect::LooksAtStart) && command.writes.is_empty()
+            matches!(command.effect, LineEffect::Looks | LineEffect::LooksAtStart)
+                && command.writes.is_empty()
         };
         self.plain().is_some_and(|commands| commands.iter().all(looks))
     }
@@ -73,9 +75,9 @@ fn what_runs_is_what_was_listed() {
     jail.add_program("cat");
     for judged in &all {
         for command in &judged.analysis.found {
-            let name = command.words.first().map_or("", String::as_str);
-            if !BUILTINS.contains(&name) {
-                jail.add_stub(name);
+            let name = command.words.first().map_or("".into(), |name| name.marked("\0"));
+            if !BUILTINS.contains(&&*name) {
+                jail.add_stub(&name);
             }
         }
     }
@@ -135,7 +137,8 @@ fn fits_words(words: &[Word], arguments: &[String], jail: &Jail) -> bool {
     let parts: Vec<(String, bool)> = words
         .iter()
         .map(|word| {
-            let text = if word.is_home { jail.at_home(&word.text) } else { word.text.clone() };
+            let text = word.text().marked("\0").into_owned();
+            let text = if word.is_home { jail.at_home(&text) } else { text };
             (text, word.is_split || word.is_pattern)
         })
         .collect();
@@ -144,7 +147,8 @@ fn fits_words(words: &[Word], arguments: &[String], jail: &Jail) -> bool {
 
 fn fits_found(command: &LooseCommand, arguments: &[String], jail: &Jail) -> bool {
     let spelled = |home: bool| -> Vec<(String, bool)> {
-        let spell = |word: &String| {
+        let spell = |word: &CommandWord| {
+            let word = &word.marked("\0").into_owned();
             let is_home = home && (word == "~" || word.starts_with("~/"));
             let text = if is_home { jail.at_home(word) } else { word.clone() };
             // Bash looks for a home directory inside words that look like assignments, too.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::jail::Jail;
 use crate::lines::{self, Rng};
-use windlass_shell::{Effect, analyse};
+use windlass_shell::{LineEffect, analyse};
 
 /// The lines are part of the test: the same ones each time.
 const SEED: u64 = 20_261_116;
@@ -341,7 +341,8 @@ fn what_is_called_looking_changes_nothing() {
         let waits = line.starts_with("tail") && line.contains('f') || line.contains("/dev/stdin");
         let commands = analyse(line).plain.unwrap_or_default();
         let only_looks = commands.iter().all(|command| {
-            matches!(command.effect, Effect::Looks | Effect::LooksAtStart) && command.writes.is_empty()
+            matches!(command.effect, LineEffect::Looks | LineEffect::LooksAtStart)
+                && command.writes.is_empty()
         });
         !commands.is_empty() && only_looks && !waits
     };
@@ -451,7 +452,7 @@ fn no_list_of_processes_shows_an_environment() {
     for _ in 0..20_000 {
         let arguments: Vec<&str> = (0..=rng.below(4)).map(|_| rng.pick(PROCESS_WORDS)).collect();
         let line = format!("ps {}", arguments.join(" "));
-        let looks = || analyse(&line).plain.unwrap()[0].effect == Effect::Looks;
+        let looks = || analyse(&line).plain.unwrap()[0].effect == LineEffect::Looks;
         if looks() && tried.insert(line.clone()) {
             assert!(!shows(&arguments), "{line}");
         }

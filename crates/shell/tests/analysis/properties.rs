@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::lines::{self, Rng};
 use proptest::prelude::*;
-use windlass_shell::{Analysis, Effect, StrictCommand, Word, analyse};
+use windlass_protocol::CommandWord;
+use windlass_shell::{Analysis, LineEffect, StrictCommand, Word, analyse};
 
 /// Everything that opens something, with what would close it.
 const OPENERS: &[(&str, &str)] = &[
@@ -133,11 +134,11 @@ fn there_is_an_end_to_mixed_nesting() {
     }
 }
 
-fn texts(words: &[Word]) -> Vec<&str> {
-    words.iter().map(|word| word.text.as_str()).collect()
+fn texts(words: &[Word]) -> Vec<CommandWord> {
+    words.iter().map(Word::text).collect()
 }
 
-fn listed(analysis: &Analysis) -> Option<Vec<Vec<&str>>> {
+fn listed(analysis: &Analysis) -> Option<Vec<Vec<CommandWord>>> {
     let commands = analysis.plain.as_ref().ok()?;
     Some(commands.iter().map(|command| texts(&command.words)).collect())
 }
@@ -145,10 +146,10 @@ fn listed(analysis: &Analysis) -> Option<Vec<Vec<&str>>> {
 /// Words that bash does not change, quoted so that they are sure to stay what they are.
 fn quoted(command: &StrictCommand) -> Option<String> {
     let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
-    let quote = |word: &Word| format!("'{}'", word.text.replace('\'', "'\\''"));
+    let quote = |word: &Word| format!("'{}'", word.text().to_string().replace('\'', "'\\''"));
     let (name, arguments) = command.words.split_first()?;
     let arguments: Vec<String> = arguments.iter().map(quote).collect();
-    let text = format!("{} {}", name.text, arguments.join(" "));
+    let text = format!("{} {}", name.text(), arguments.join(" "));
     command.words.iter().all(is_fixed).then_some(text)
 }
 
@@ -158,15 +159,15 @@ fn quotes_change_nothing() {
     for line in lines::corpus() {
         for command in analyse(&line).plain.unwrap_or_default() {
             let keeps_name = command.words.first().is_some_and(|name| {
-                name.text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte))
-                    && name.text != "[["
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte);
+                name.text().as_known().is_some_and(|name| name.bytes().all(is_plain) && name != "[[")
             });
             let Some(text) = keeps_name.then(|| quoted(&command)).flatten() else { continue };
             let again = analyse(&text).plain;
             let Ok([same]) = again.as_deref() else { panic!("{line:?} as {text:?}: {again:?}") };
-            let elsewhere = matches!(command.effect, Effect::LooksAtStart);
+            let elsewhere = matches!(command.effect, LineEffect::LooksAtStart);
             let moves = line.contains("cd ") || line.contains("pushd ");
-            let has_input = command.words.iter().any(|word| word.text == "xargs") || line.contains("xargs");
+            let has_input = command.words.iter().any(|word| word.text() == "xargs") || line.contains("xargs");
             if !elsewhere && !has_input && command.network.is_none() {
                 assert!(same.effect == command.effect || moves, "{line:?} as {text:?}");
             }
@@ -198,7 +199,7 @@ fn a_list_holds_what_its_parts_hold() {
         if first.unseen.is_none() && second.unseen.is_none() {
             let together = found(&both);
             for words in [found(&first), found(&second)].concat() {
-                let is_there = together.contains(&words) || words.iter().any(|word| word.contains('\0'));
+                let is_there = together.contains(&words) || words.iter().any(|word| !word.is_known());
                 assert!(is_there, "{one:?} and {other:?} lack {words:?}");
             }
         }
@@ -226,8 +227,8 @@ proptest! {
         let analysis = analyse(&line);
         for command in analysis.plain.as_deref().unwrap_or_default() {
             let Some(name) = command.whole.first() else { continue };
-            let is_found = analysis.found.iter().any(|found| found.words.first() == Some(&name.text));
-            prop_assert!(is_found, "{line:?} lacks {:?}", name.text);
+            let is_found = analysis.found.iter().any(|found| found.words.first() == Some(&name.text()));
+            prop_assert!(is_found, "{line:?} lacks {:?}", name.text());
             prop_assert!(line.get(command.source.clone()).is_some(), "{line:?}");
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use windlass_protocol::{CommandFacts, NamedPath, PathFact, PathNaming};
+use windlass_protocol::{CommandFacts, CommandWord, NamedPath, PathFact, PathNaming};
 
 use super::commands::knows_all;
 use crate::paths::resolve;
@@ -51,26 +51,33 @@ pub(super) fn changes(facts: &CommandFacts) -> Vec<PathBuf> {
 struct Changes(Vec<PathBuf>);
 
 impl Changes {
-    fn add_command<'a>(&mut self, words: &[String], list: impl Iterator<Item = &'a NamedPath> + Clone) {
-        let name = words.first().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
-        let is_git = name == "git" && words.iter().any(|word| GIT_CHANGES.contains(&word.as_str()));
-        let paths = list.clone().map(|named| &named.path);
-        let holders: HashSet<&Path> = paths.clone().filter_map(|path| path.lexical.parent()).collect();
-        let files: HashSet<&Path> =
-            paths.filter(|path| !path.is_directory).map(|path| path.lexical.as_path()).collect();
+    fn add_command<'a>(&mut self, words: &[CommandWord], list: impl Iterator<Item = &'a NamedPath> + Clone) {
+        let name = words.first().and_then(CommandWord::base_name).unwrap_or_default();
+        let is_git =
+            name == "git" && words.iter().any(|word| GIT_CHANGES.iter().any(|change| word == change));
+        let list: Vec<_> = list.map(|named| (named, named.path.lexical())).collect();
+        let holders: HashSet<&Path> = list.iter().filter_map(|(_, lexical)| lexical.parent()).collect();
+        let files = list.iter().filter(|(named, _)| !named.path.is_directory());
+        let files: HashSet<&Path> = files.map(|(_, lexical)| &**lexical).collect();
         let mut seen = HashSet::new();
-        for NamedPath { path, recursive, naming, .. } in list {
+        for (NamedPath { path, recursive, naming, .. }, lexical) in &list {
             if self.0.len() >= CHANGES_MAX {
                 return;
             }
             // A name inside of a directory is meant if there is one, and else the directory is the file.
-            let lexical = path.lexical.as_path();
-            let is_target = PUT_INTO.contains(&name) && path.is_directory && holders.contains(lexical);
+            let is_directory = path.is_directory();
+            let is_target = PUT_INTO.contains(&name) && is_directory && holders.contains(&**lexical);
             let is_in_file = lexical.parent().is_some_and(|parent| files.contains(parent));
-            let is_meant = !path.is_directory
+            let is_meant = !is_directory
                 || CHANGE_DIRECTORIES.contains(&name)
                 || (is_git && (*recursive || *naming == PathNaming::Mentioned));
-            if is_meant && !is_target && !is_in_file && seen.insert((lexical, &path.resolved)) {
+            // What is only known when the line runs cannot be kept.
+            if let Some(path) = path.as_known()
+                && is_meant
+                && !is_target
+                && !is_in_file
+                && seen.insert((&path.lexical, &path.resolved))
+            {
                 self.add(path);
             }
         }

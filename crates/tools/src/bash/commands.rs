@@ -8,10 +8,10 @@ use ignore::WalkBuilder;
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
 use windlass_ports::Hidden;
 use windlass_protocol::{
-    CallFacts, CallKind, CommandEffect, CommandFacts, FoundCommand, LineRun, NamedPath, PathFact, PathNaming,
-    PlainCommand, UNKNOWN_TEXT, WrittenPath,
+    CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, LineRun,
+    NamedPath, PathFact, PathNaming, PlainCommand, WrittenPath,
 };
-use windlass_shell::{Analysis, Effect, Handed, Listed, NameEnd, Only, Place, Word, analyse};
+use windlass_shell::{Analysis, LineEffect, ListedNames, NameEnd, Only, PipedNames, Place, Word, analyse};
 use windlass_text::paths::clean;
 
 use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
@@ -92,16 +92,19 @@ fn only_looks(facts: &CommandFacts) -> bool {
 fn moves(facts: &CommandFacts) -> bool {
     const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
     let mut names = facts.plain.iter().flatten().filter_map(|command| command.words.first());
-    names.any(|name| MOVERS.contains(&name.as_str()))
+    names.any(|name| MOVERS.iter().any(|mover| name == mover))
 }
 
 fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
     let reads = facts.plain.iter().flatten().flat_map(|command| &command.reads);
-    reads.filter(|named| named.naming == PathNaming::Exact).map(|named| named.path.clone()).collect()
+    reads
+        .filter(|named| named.naming == PathNaming::Exact)
+        .filter_map(|named| named.path.as_known().cloned())
+        .collect()
 }
 
 /// The paths that a line changes, in either reading.
-fn changed(facts: &CommandFacts) -> impl Iterator<Item = &PathFact> {
+fn changed(facts: &CommandFacts) -> impl Iterator<Item = &CommandPath> {
     let plain = facts.plain.iter().flatten().flat_map(|command| &command.writes);
     let found = facts.found.iter().flat_map(|command| &command.writes);
     plain.chain(found).map(|named| &named.path)
@@ -116,13 +119,33 @@ enum Below {
 }
 
 /// What a search opens below a directory, as patterns.
-fn searched(root: &Path, patterns: &[String]) -> Vec<NamedPath> {
+fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
     let pattern = |text: &String| {
-        let lexical = root.join("**").join(text);
-        let path = PathFact { lexical, resolved: None, is_directory: false };
+        let below = Path::new("**").join(text);
+        let path = match root {
+            CommandPath::Known(root) => looked_up_by_name(root.lexical.join(below)).into(),
+            CommandPath::Partial(word) => {
+                let (end, start) =
+                    word.pieces().split_last().map_or(("", &[][..]), |(end, start)| (end, start));
+                let end = Path::new(&format!("{end}/")).join(below).to_string_lossy().into_owned();
+                CommandPath::Partial(CommandWord::Partial([start, &[end]].concat()))
+            }
+        };
         NamedPath { path, naming: PathNaming::Pattern, recursive: false, redirected: false }
     };
     patterns.iter().map(pattern).collect()
+}
+
+/// A path of which only the name is known.
+fn looked_up_by_name(lexical: PathBuf) -> PathFact {
+    PathFact { lexical, resolved: None, is_directory: false }
+}
+
+/// A path that begins with this text, with something in front of each further text that is only known when the line runs.
+fn partial(start: &Path, more: impl IntoIterator<Item = String>) -> (CommandPath, PathNaming) {
+    let start = start.to_string_lossy().into_owned();
+    let pieces = std::iter::once(start).chain(more).collect();
+    (CommandPath::Partial(CommandWord::Partial(pieces)), PathNaming::Unknown)
 }
 
 /// Whether a path that is not there would be that of a file: `src/a.ts`.
@@ -155,14 +178,14 @@ impl LineLookup<'_> {
         let mut plain: Vec<PlainCommand> = commands.iter().map(|command| self.plain(line, command)).collect();
         let is_alone =
             plain.iter().all(|command| command.effect == CommandEffect::Looks && command.writes.is_empty());
-        if is_alone || commands.iter().all(|command| command.effect != Effect::LooksAtStart) {
+        if is_alone || commands.iter().all(|command| command.effect != LineEffect::LooksAtStart) {
             return plain;
         }
         let changes_git =
             plain.iter().flat_map(|command| &command.writes).any(|named| self.may_guide_git(named));
         if changes_git || self.may_watch() {
             for (command, seen) in plain.iter_mut().zip(commands) {
-                if seen.effect == Effect::LooksAtStart {
+                if seen.effect == LineEffect::LooksAtStart {
                     command.effect = CommandEffect::Unknown;
                 }
             }
@@ -172,10 +195,10 @@ impl LineLookup<'_> {
 
     /// Whether a changed path may be something that git goes by: a part of a repository, or its settings, here or above.
     fn may_guide_git(&self, named: &NamedPath) -> bool {
-        let path = &named.path.lexical;
+        let path = named.path.lexical();
         let is_guide = path.file_name().is_none_or(is_guide_of_git);
         named.naming != PathNaming::Exact
-            || self.place.cwd.starts_with(path)
+            || self.place.cwd.starts_with(&path)
             || (is_guide && path.parent().is_none_or(|parent| self.place.cwd.starts_with(parent)))
     }
 
@@ -191,7 +214,7 @@ impl LineLookup<'_> {
         let is_bare = command.words.len() == command.whole.len()
             && ![&command.reads, &command.writes].into_iter().flatten().any(|path| path.is_redirected);
         let (path, _) = self.paths(command.shows.as_ref().filter(|_| is_whole && is_bare)?).pop()?;
-        path.resolved.filter(|_| !path.is_directory)
+        path.as_known().filter(|path| !path.is_directory)?.resolved.clone()
     }
 
     fn plain(&mut self, line: &str, command: &windlass_shell::StrictCommand) -> PlainCommand {
@@ -199,9 +222,9 @@ impl LineLookup<'_> {
             let path = self.joined(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
         }
-        let lists = is_lister(command.words.first().map(|word| word.text.as_str()));
+        let lists = is_lister(command.words.first().map(Word::text).as_ref());
         // Nobody knows what comes behind its words, so only a star covers it.
-        let more = command.gets_more.then(|| UNKNOWN_TEXT.to_string());
+        let more = command.gets_more.then(CommandWord::unknown);
         PlainCommand {
             text: line.get(command.source.clone()).unwrap_or_default().trim().to_owned(),
             words: command.words.iter().map(word).chain(more).collect(),
@@ -209,12 +232,12 @@ impl LineLookup<'_> {
             exact_only: command.exact_only,
             spelled: if self.may_add_option(command) { Some(command.words.len()) } else { command.spelled },
             effect: match command.effect {
-                Effect::Looks => CommandEffect::Looks,
-                Effect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {
+                LineEffect::Looks => CommandEffect::Looks,
+                LineEffect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {
                     CommandEffect::Looks
                 }
-                Effect::ChangesFiles => CommandEffect::ChangesFiles,
-                Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
+                LineEffect::ChangesFiles => CommandEffect::ChangesFiles,
+                LineEffect::LooksAtStart | LineEffect::Unknown => CommandEffect::Unknown,
             },
             reads: self.read(&command.reads, lists),
             writes: [self.written(&command.writes), self.written_through(command)].concat(),
@@ -224,8 +247,8 @@ impl LineLookup<'_> {
 
     /// Whether a pattern of names stands for one that a program takes for an option.
     fn may_add_option(&mut self, command: &windlass_shell::StrictCommand) -> bool {
-        let is_open = |word: &Word| word.is_pattern && word.text.starts_with(['*', '?', '[']);
-        let options = command.words.iter().take_while(|word| word.text != "--");
+        let is_open = |word: &Word| word.is_pattern && word.text().start().starts_with(['*', '?', '[']);
+        let options = command.words.iter().take_while(|word| word.text() != "--");
         if !options.into_iter().any(is_open) {
             return false;
         }
@@ -251,7 +274,7 @@ impl LineLookup<'_> {
     }
 
     fn found(&mut self, command: windlass_shell::LooseCommand) -> FoundCommand {
-        let lists = is_lister(command.words.first().map(String::as_str));
+        let lists = is_lister(command.words.first());
         let mut reads = self.read(&command.reads, lists);
         reads.extend(self.mentioned(&command.mentions));
         FoundCommand {
@@ -276,7 +299,7 @@ impl LineLookup<'_> {
                     && !only.patterns.is_empty()
                 {
                     path.recursive = false;
-                    named.extend(searched(&path.path.lexical, &only.patterns));
+                    named.extend(searched(&path.path, &only.patterns));
                 }
             }
             named.extend(paths);
@@ -289,9 +312,10 @@ impl LineLookup<'_> {
     fn written(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut named = self.named(list);
         let mut inside = Vec::new();
-        for path in named.iter().filter(|path| path.recursive && path.path.is_directory) {
+        for path in named.iter().filter(|path| path.recursive && path.path.is_directory()) {
             if let Below::Hidden(hidden) = self.below(&path.path, None) {
                 let (path, naming) = self.names.exact(hidden);
+                let path = path.into();
                 inside.push(NamedPath { path, naming, recursive: false, redirected: false });
             }
         }
@@ -302,10 +326,10 @@ impl LineLookup<'_> {
 
     /// What is changed through links that are already there where a directory is copied to.
     fn written_through(&mut self, command: &windlass_shell::StrictCommand) -> Vec<NamedPath> {
-        if command.words.first().is_none_or(|name| name.text != "cp") {
+        if command.words.first().is_none_or(|name| name.text() != "cp") {
             return Vec::new();
         }
-        let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
+        let all = PipedNames { listed: ListedNames::All, end: NameEnd::Nul, is_led: true, pattern: None };
         let targets = command.writes.iter().filter(|path| path.is_recursive);
         let through: Vec<_> = targets
             .map(|path| windlass_shell::LinePath { handed: Some(all.clone()), ..path.clone() })
@@ -319,8 +343,8 @@ impl LineLookup<'_> {
         for path in list {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
             for (root, _) in self.paths(path) {
-                let Some(root) = root.resolved else { continue };
-                let list = piped_names::NameList { base: &base, text: &path.text, root: &root, handed };
+                let Some(root) = root.as_known().and_then(|root| root.resolved.as_ref()) else { continue };
+                let list = piped_names::NameList { base: &base, text: path.text.start(), root, handed };
                 opened.extend(self.opened(&list));
             }
         }
@@ -328,19 +352,22 @@ impl LineLookup<'_> {
         opened.into_iter().map(named).collect()
     }
 
-    fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(PathFact, PathNaming)> {
+    fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(CommandPath, PathNaming)> {
         let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
-            let lexical = list.root.join(UNKNOWN_TEXT.to_string());
-            return vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)];
+            return vec![partial(&list.root.join(""), [String::new()])];
         };
-        names.into_iter().map(|name| self.names.exact(name)).collect()
+        names
+            .into_iter()
+            .map(|name| self.names.exact(name))
+            .map(|(path, naming)| (path.into(), naming))
+            .collect()
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
     fn mentioned(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut mentioned = Vec::new();
         for path in list {
-            let is_word = !path.text.contains(char::is_whitespace);
+            let is_word = !path.text.pieces().iter().any(|piece| piece.contains(char::is_whitespace));
             if !is_word && self.place.hidden.is_empty() {
                 continue;
             }
@@ -354,17 +381,17 @@ impl LineLookup<'_> {
         mentioned
     }
 
-    fn is_hidden(&self, path: &PathFact) -> bool {
-        let names = [Some(&path.lexical), path.resolved.as_ref()];
-        names.into_iter().flatten().any(|name| self.place.hidden.hides(name))
+    fn is_hidden(&self, path: &CommandPath) -> bool {
+        let resolved = path.as_known().and_then(|path| path.resolved.as_deref());
+        [Some(&*path.lexical()), resolved].into_iter().flatten().any(|name| self.place.hidden.hides(name))
     }
 
     fn named(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
-            for (path_fact, naming) in self.paths(path) {
-                let (recursive, redirected) = (path.is_recursive, path.is_redirected);
-                named.push(NamedPath { path: path_fact, naming, recursive, redirected });
+            let (recursive, redirected) = (path.is_recursive, path.is_redirected);
+            for (path, naming) in self.paths(path) {
+                named.push(NamedPath { path, naming, recursive, redirected });
             }
         }
         named
@@ -372,11 +399,12 @@ impl LineLookup<'_> {
 
     /// What is below a directory that may not be read. If there is too much to look through, or if it cannot be looked into, nobody
     /// knows.
-    fn below(&mut self, path: &PathFact, only: Option<&Only>) -> Below {
+    fn below(&mut self, path: &CommandPath, only: Option<&Only>) -> Below {
         if self.place.hidden.is_empty() {
             return Below::Nothing;
         }
-        let Some(root) = path.resolved.as_ref() else { return Below::Unknown };
+        let root = path.as_known().and_then(|path| path.resolved.as_ref());
+        let Some(root) = root else { return Below::Unknown };
         // What is not there, in a place that is, holds nothing; nor does a file.
         let is_missing = root.symlink_metadata().is_err();
         let is_known = self.place.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
@@ -407,24 +435,31 @@ impl LineLookup<'_> {
     }
 
     /// What a path that a command names is, or may be.
-    fn paths(&mut self, named: &windlass_shell::LinePath) -> Vec<(PathFact, PathNaming)> {
+    fn paths(&mut self, named: &windlass_shell::LinePath) -> Vec<(CommandPath, PathNaming)> {
+        let more = named.text.pieces().iter().skip(1).cloned();
         match self.joined(named) {
-            Some(path) if !named.is_unknown() => {
-                self.names.find(WrittenPath { path, is_pattern: named.is_pattern })
+            Some(path) if named.text.is_known() => {
+                let found = self.names.find(WrittenPath { path, is_pattern: named.is_pattern });
+                found.into_iter().map(|(path, naming)| (path.into(), naming)).collect()
             }
-            joined => {
-                let unknown = || self.place.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text));
-                let lexical = joined.unwrap_or_else(unknown);
-                vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)]
+            Some(start) => vec![partial(&start, more)],
+            None => {
+                let below = format!("/{}", named.text.start());
+                vec![partial(&self.place.cwd.join(""), std::iter::once(below).chain(more))]
             }
         }
     }
 
-    /// The path from the root on. One in a place nobody knows may still be absolute.
+    /// The path from the root on, as far as it is known. One in a place nobody knows may still be absolute.
     fn joined(&self, named: &windlass_shell::LinePath) -> Option<PathBuf> {
-        let is_absolute = named.text.starts_with('/') && !named.is_unknown();
+        let text = named.text.start();
+        // The name of somebody's home goes on.
+        if text == "~" && !named.text.is_known() {
+            return None;
+        }
+        let is_absolute = text.starts_with('/') && named.text.is_known();
         let base = if is_absolute { Some(PathBuf::from("/")) } else { self.base(&named.from) };
-        self.place(&base?, &named.text)
+        self.place(&base?, text)
     }
 
     fn base(&self, from: &Place) -> Option<PathBuf> {
@@ -452,7 +487,7 @@ impl LineLookup<'_> {
 fn enters(words: &[Word]) -> bool {
     const OPTIONS: [&str; 5] =
         ["--broken", "--dirty", "--ignore-submodules", "--recurse-submodules", "--submodule"];
-    words.iter().any(|word| OPTIONS.iter().any(|option| word.text.starts_with(option)))
+    words.iter().any(|word| OPTIONS.iter().any(|option| word.text().start().starts_with(option)))
 }
 
 /// Whether git runs nothing of a repository's choice: the one that it finds from a directory on is the one that a session
@@ -472,16 +507,18 @@ fn is_quiet_repository(directory: &Path, root: &Path, enters: bool) -> bool {
     true
 }
 
-fn is_lister(name: Option<&str>) -> bool {
-    name.is_some_and(|name| LISTERS.contains(&name))
+fn is_lister(name: Option<&CommandWord>) -> bool {
+    name.is_some_and(|name| LISTERS.iter().any(|lister| name == lister))
 }
 
 /// A word as rules compare it. A pattern of names stands for names nobody wrote, so only a star covers it.
-fn word(word: &Word) -> String {
+fn word(word: &Word) -> CommandWord {
+    let text = word.text();
     if !word.is_pattern {
-        return word.text.clone();
+        return text;
     }
-    word.text.chars().map(|c| if matches!(c, '*' | '?' | '[' | ']') { UNKNOWN_TEXT } else { c }).collect()
+    let pieces = text.pieces().iter().flat_map(|piece| piece.split(['*', '?', '[', ']']));
+    CommandWord::Partial(pieces.map(str::to_owned).collect())
 }
 
 /// Whether a line is judged by its words, or only by rules about it.

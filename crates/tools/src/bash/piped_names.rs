@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobMatcher};
 use ignore::WalkBuilder;
 use windlass_git::{TrackedFile, tracked_files};
-use windlass_shell::{Handed, Listed, NameEnd};
+use windlass_shell::{ListedNames, NameEnd, PipedNames};
 
 const NAMES_MAX: usize = 100_000;
 
@@ -18,7 +18,7 @@ pub(super) struct NameList<'a> {
     pub(super) text: &'a str,
     /// That directory.
     pub(super) root: &'a Path,
-    pub(super) handed: &'a Handed,
+    pub(super) handed: &'a PipedNames,
 }
 
 impl NameList<'_> {
@@ -30,7 +30,7 @@ impl NameList<'_> {
             None => None,
         };
         let mut odd = Vec::new();
-        if self.handed.listed == Listed::Tracked
+        if self.handed.listed == ListedNames::Tracked
             && let Some(entries) = tracked_files(self.root)
         {
             for TrackedFile { path, is_link } in entries {
@@ -45,7 +45,7 @@ impl NameList<'_> {
             // What cannot be looked at is not listed either.
             let Ok(entry) = entry else { continue };
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            if is_directory && self.handed.listed != Listed::All {
+            if is_directory && self.handed.listed != ListedNames::All {
                 continue;
             }
             self.add(entry.path(), entry.path_is_symlink(), pattern.as_ref(), &mut odd)?;
@@ -55,8 +55,8 @@ impl NameList<'_> {
 
     fn walk(&self) -> WalkBuilder {
         let mut walk = WalkBuilder::new(self.root);
-        walk.standard_filters(self.handed.listed == Listed::NotIgnored);
-        if self.handed.listed == Listed::NotIgnored {
+        walk.standard_filters(self.handed.listed == ListedNames::NotIgnored);
+        if self.handed.listed == ListedNames::NotIgnored {
             walk.add_custom_ignore_filename(".rgignore");
         }
         walk
@@ -75,7 +75,7 @@ impl NameList<'_> {
         if name.is_ascii() && pattern.is_some_and(|pattern| !pattern.is_match(name)) {
             return Some(());
         }
-        if is_link && matches!(self.handed.listed, Listed::All | Listed::Tracked) {
+        if is_link && matches!(self.handed.listed, ListedNames::All | ListedNames::Tracked) {
             odd.push(path.to_owned());
         }
         let name = below.to_string_lossy();
@@ -150,7 +150,7 @@ mod tests {
         let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
         let reads: Vec<_> = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.reads).collect();
         let is_known = reads.iter().all(|named| named.naming == PathNaming::Exact);
-        let paths = reads.iter().filter_map(|named| named.path.resolved.clone());
+        let paths = reads.iter().filter_map(|named| named.path.as_known()?.resolved.clone());
         is_known.then(|| paths.filter(|path| !path.starts_with(cwd)).collect())
     }
 
@@ -170,8 +170,13 @@ mod tests {
             let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
             let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
             let mut writes = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.writes);
-            let leads_out =
-                writes.any(|named| named.path.resolved.as_ref().is_some_and(|path| !path.starts_with(&cwd)));
+            let leads_out = writes.any(|named| {
+                named
+                    .path
+                    .as_known()
+                    .and_then(|path| path.resolved.as_ref())
+                    .is_some_and(|path| !path.starts_with(&cwd))
+            });
             assert_eq!(leads_out, expected, "{line}");
         };
         check("cp -r from to", false);

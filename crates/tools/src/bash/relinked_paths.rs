@@ -1,9 +1,9 @@
 //! Places that lead elsewhere once a line has begun: links that it makes, and links that it moves or copies with a directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ignore::WalkBuilder;
-use windlass_protocol::{FoundCommand, NamedPath, PathNaming, PlainCommand};
+use windlass_protocol::{CommandWord, FoundCommand, NamedPath, PathNaming, PlainCommand};
 
 /// More entries of a directory are not looked through.
 const ENTRIES_MAX: usize = 5_000;
@@ -24,12 +24,13 @@ pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [
 
 fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPath]) {
     // The command that makes a place knows what it does there; a redirection to it makes none.
-    let makes = writes.iter().any(|named| !named.redirected && places.contains(&named.path.lexical));
+    let is_made = |named: &NamedPath| places.iter().any(|place| **place == *named.path.lexical());
+    let makes = writes.iter().any(|named| !named.redirected && is_made(named));
     if makes {
         return;
     }
     for named in reads.iter_mut().chain(writes) {
-        if places.iter().any(|place| named.path.lexical.starts_with(place)) {
+        if places.iter().any(|place| named.path.lexical().starts_with(place)) {
             named.naming = PathNaming::Unknown;
         }
     }
@@ -37,10 +38,12 @@ fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPa
 
 /// The places that lead elsewhere behind a command.
 fn made(command: &FoundCommand) -> Vec<PathBuf> {
-    let name = command.words.first().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
-    let targets =
-        command.writes.iter().filter(|named| !named.redirected).map(|named| named.path.lexical.clone());
-    match name {
+    let targets = command
+        .writes
+        .iter()
+        .filter(|named| !named.redirected)
+        .map(|named| named.path.lexical().into_owned());
+    match command.words.first().and_then(CommandWord::base_name).unwrap_or_default() {
         // What it leads to comes first.
         "ln" | "link" => targets.skip(1).collect(),
         "cp" if command.words.iter().any(|word| is_link_option(word)) => targets.collect(),
@@ -49,15 +52,15 @@ fn made(command: &FoundCommand) -> Vec<PathBuf> {
     }
 }
 
-fn is_link_option(word: &str) -> bool {
+fn is_link_option(word: &CommandWord) -> bool {
+    let word = word.to_string();
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
     letters.is_some_and(|letters| letters.contains('s')) || word.starts_with("--sym")
 }
 
 /// Whether something is a link, or a directory with one in it. Too much to look through may hold one.
 fn holds_link(named: &NamedPath) -> bool {
-    let path: &Path = &named.path.lexical;
-    let mut entries = WalkBuilder::new(path).standard_filters(false).build().enumerate();
+    let mut entries = WalkBuilder::new(named.path.lexical()).standard_filters(false).build().enumerate();
     entries.any(|(count, entry)| count > ENTRIES_MAX || entry.is_ok_and(|entry| entry.path_is_symlink()))
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::rules::position_set::PositionSet;
+use crate::rules::subject::NameText;
 use crate::rules::text::fold;
 
 /// A pattern at one place.
@@ -61,13 +62,13 @@ impl PatternForm {
 
     /// The walk of a path that begins as the pattern does, and what is left of the path. `None` if the pattern cannot mean it,
     /// nor anything above it.
-    pub(super) fn begin<'a, 'b>(&'a self, path: &'b str) -> Option<(Walk<'a>, &'b str)> {
-        let rest = path.strip_prefix(&*self.head)?;
-        if !rest.contains(&*self.landmark) {
+    pub(super) fn begin<'a, 'b>(&'a self, path: NameText<'b>) -> Option<(Walk<'a>, &'b str)> {
+        let rest = path.start.strip_prefix(&*self.head)?;
+        if !rest.contains(&*self.landmark) && !path.more.iter().any(|piece| piece.contains(&*self.landmark)) {
             return None;
         }
-        let before = self.head.chars().next_back().unwrap_or('/');
-        Some((Walk::new(&self.tokens, self.literal, before), rest))
+        let begins_name = self.head.is_empty() || self.head.ends_with('/');
+        Some((Walk::new(&self.tokens, self.literal, begins_name), rest))
     }
 
     /// Whether a name that the shell finds by a pattern may be the last one that is meant, or lie in the directory that is.
@@ -87,7 +88,7 @@ impl PatternForm {
 
     /// The walk of a path from its beginning.
     pub(super) fn walk(&self) -> Walk<'_> {
-        Walk::new(&self.tokens, 0, '/')
+        Walk::new(&self.tokens, 0, true)
     }
 }
 
@@ -180,14 +181,15 @@ pub(super) struct Walk<'a> {
     tokens: &'a [Token],
     places: PositionSet,
     spare: PositionSet,
-    before: char,
+    /// A name begins here.
+    begins_name: bool,
     passed: bool,
 }
 
 impl<'a> Walk<'a> {
-    fn new(tokens: &'a [Token], place: usize, before: char) -> Self {
+    fn new(tokens: &'a [Token], place: usize, begins_name: bool) -> Self {
         let places = PositionSet::below(tokens.len() + 1);
-        let mut walk = Self { tokens, spare: places.clone(), places, before, passed: false };
+        let mut walk = Self { tokens, spare: places.clone(), places, begins_name, passed: false };
         walk.enter(place);
         walk
     }
@@ -198,28 +200,30 @@ impl<'a> Walk<'a> {
         while self.places.insert(place) {
             match self.tokens.get(place) {
                 Some(Token::Any) => place += 1,
-                Some(Token::Deep) if self.before == '/' => place += 1,
+                Some(Token::Deep) if self.begins_name => place += 1,
                 _ => return,
             }
         }
     }
 
-    /// Goes on by one character; false if the pattern cannot.
-    pub(super) fn take(&mut self, c: char) -> bool {
+    /// Goes on by one character, or by `None`, what only a pattern fits; false if the pattern cannot.
+    pub(super) fn take(&mut self, c: Option<char>) -> bool {
+        let is_slash = c == Some('/');
         self.passed = self.is_over();
-        self.before = c;
+        self.begins_name = is_slash;
         let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
         self.places.clear();
         for place in before.iter() {
             match self.tokens.get(place) {
-                Some(Token::Char(wanted)) if *wanted == c => self.enter(place + 1),
-                Some(Token::One) if c != '/' => self.enter(place + 1),
-                Some(Token::Of { ranges, negated }) if c != '/' => {
-                    if ranges.iter().any(|&(low, high)| (low..=high).contains(&c)) != *negated {
+                Some(Token::Char(wanted)) if Some(*wanted) == c => self.enter(place + 1),
+                Some(Token::One) if !is_slash => self.enter(place + 1),
+                Some(Token::Of { ranges, negated }) if !is_slash => {
+                    let is_in = |&(low, high): &(char, char)| c.is_some_and(|c| (low..=high).contains(&c));
+                    if ranges.iter().any(is_in) != *negated {
                         self.enter(place + 1);
                     }
                 }
-                Some(Token::Any) if c != '/' => self.enter(place),
+                Some(Token::Any) if !is_slash => self.enter(place),
                 Some(Token::Deep) => self.enter(place),
                 Some(Token::Char(_) | Token::One | Token::Of { .. } | Token::Any) | None => (),
             }
@@ -248,7 +252,7 @@ impl<'a> Walk<'a> {
                 self.places.insert(place);
             }
         }
-        self.before = '*';
+        self.begins_name = false;
         reached
     }
 

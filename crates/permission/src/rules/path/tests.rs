@@ -1,3 +1,5 @@
+use windlass_protocol::{CommandPath, CommandWord};
+
 use super::*;
 
 mod oracle;
@@ -110,9 +112,15 @@ fn a_link_must_be_covered_by_both_names_and_is_denied_by_either() {
 fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     use Match::{May, No, Yes};
     let check = |rule: &str, path: &str, naming, recursive, expected| {
-        let named = NamedPath { path: place(path), naming, recursive, redirected: false };
+        let word = CommandWord::from_marked(path, "$");
+        let place = word.as_known().map(|path| place(path).into()).unwrap_or(CommandPath::Partial(word));
+        let named = NamedPath { path: place, naming, recursive, redirected: false };
         assert_eq!(
-            pattern(rule, Behaviour::Deny).restricts_named(&named, &Names::of(&named.path), named.recursive),
+            pattern(rule, Behaviour::Deny).restricts_named(
+                &named,
+                &Names::of_named(&named.path),
+                named.recursive
+            ),
             expected,
             "{rule} {path}"
         );
@@ -150,11 +158,11 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     check("./.env", "/srv/app", exact, true, May);
     check("./conf/key", "/srv/app/conf", exact, true, May);
     check("./conf/key", "/srv/app/confx", exact, true, No);
-    check(".env", "/srv/app/\0", unknown, false, May);
+    check(".env", "/srv/app/$", unknown, false, May);
     check(".env", "/srv/app/.env", PathNaming::Mentioned, false, May);
     check("secrets/**", "/srv/app/a/secrets/key", PathNaming::Mentioned, false, May);
     check(".env", "/srv/app/hello", PathNaming::Mentioned, false, No);
-    check(".env", "/srv/app/\0", PathNaming::Mentioned, false, No);
+    check(".env", "/srv/app/$", PathNaming::Mentioned, false, No);
 }
 
 #[test]

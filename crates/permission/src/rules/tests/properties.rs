@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use windlass_protocol::{CommandEffect, CommandFacts, FoundCommand};
+use windlass_protocol::{CommandEffect, CommandFacts, CommandWord, FoundCommand};
 
 use super::*;
 
@@ -20,8 +20,8 @@ const WORD: &str = "([a-cA-C:.=/~-]|[*?\\[\\]\\\\'\"$`(){}!#&;|<>]|[ \t]|[é中�
 pub(super) fn command(words: &[String]) -> PlainCommand {
     PlainCommand {
         text: words.join(" "),
-        words: words.to_vec(),
-        whole: words.to_vec(),
+        words: known(words),
+        whole: known(words),
         exact_only: false,
         spelled: None,
         effect: CommandEffect::Unknown,
@@ -31,9 +31,14 @@ pub(super) fn command(words: &[String]) -> PlainCommand {
     }
 }
 
+/// Words in which a NUL stands for what is not known.
+fn known(words: &[String]) -> Vec<CommandWord> {
+    words.iter().map(|word| CommandWord::from_marked(word, "\0")).collect()
+}
+
 /// A line of one command, in both of its readings.
 pub(super) fn line(words: &[String]) -> CommandFacts {
-    let found = FoundCommand { words: words.to_vec(), reads: vec![], writes: vec![], removes: vec![] };
+    let found = FoundCommand { words: known(words), reads: vec![], writes: vec![], removes: vec![] };
     CommandFacts {
         line: words.join(" ").into(),
         plain: Ok(vec![command(words)]),
@@ -65,7 +70,7 @@ proptest! {
 
     #[test]
     fn a_literal_command_means_its_words_and_no_others(words in list(), others in list()) {
-        let Some(text) = CommandPattern::literal(&words) else { return Ok(()) };
+        let Some(text) = CommandPattern::literal(&known(&words)) else { return Ok(()) };
         let Ok(rule) = rule(Behaviour::Allow, &format!("Bash({text})")) else { return Ok(()) };
         if rule.is_scoped_command() {
             prop_assert!(rule.covers_command("Bash", &command(&words)), "{}", text);
@@ -88,7 +93,7 @@ proptest! {
 
     #[test]
     fn a_star_at_the_end_stands_for_more_words(words in list(), more in list()) {
-        let Some(text) = CommandPattern::literal(&words) else { return Ok(()) };
+        let Some(text) = CommandPattern::literal(&known(&words)) else { return Ok(()) };
         let Ok(rule) = rule(Behaviour::Allow, &format!("Bash({text} *)")) else { return Ok(()) };
         if rule.is_scoped_command() {
             prop_assert!(rule.covers_command("Bash", &command(&words)), "{}", text);

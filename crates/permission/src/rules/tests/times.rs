@@ -137,16 +137,16 @@ fn long_paths_and_patterns_end_in_time() {
             let lexical = format!("/srv/app/{path}").into();
             let path_fact = PathFact { lexical, resolved: None, is_directory: false };
             let named = NamedPath {
-                path: path_fact,
+                path: path_fact.into(),
                 naming: PathNaming::Pattern,
                 recursive: true,
                 redirected: false,
             };
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts(&Names::of(&named.path))
+                deny.restricts(&Names::of_named(&named.path))
             });
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts_named(&named, &Names::of(&named.path), named.recursive)
+                deny.restricts_named(&named, &Names::of_named(&named.path), named.recursive)
             });
         }
     }

@@ -128,8 +128,9 @@ fn config(command: &mut LooseCommand, words: &[&str], places: &Places) {
     let paths: Vec<LinePath> = files.flat_map(|file| named(file, false, places)).collect();
     if changes {
         // Without an option only the settings of the work are changed.
-        let is_changed =
-            |path: &&LinePath| operands == 0 || has_any("--global") || !path.text.starts_with("~/.gitconfig");
+        let is_changed = |path: &&LinePath| {
+            operands == 0 || has_any("--global") || !path.text.start().starts_with("~/.gitconfig")
+        };
         command.writes.extend(paths.iter().filter(is_changed).cloned());
     } else {
         command.reads.extend(paths);

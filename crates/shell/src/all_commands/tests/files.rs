@@ -4,7 +4,7 @@ use crate::{LinePath, LooseCommand, analyse};
 
 /// Paths of one kind, with the directory they are relative to if that is not the start.
 fn paths(line: &str, kind: impl Fn(&LooseCommand) -> &Vec<LinePath>) -> Vec<String> {
-    let name = |path: &LinePath| path.text.replace('\0', "?");
+    let name = |path: &LinePath| path.text.marked("?").into_owned();
     analyse(line)
         .found
         .iter()
@@ -183,7 +183,8 @@ fn settings_of_git_are_files() {
 fn git_shows_what_is_in_files() {
     let shown = |line: &str| -> Vec<String> {
         let reads = analyse(line).found.into_iter().flat_map(|command| command.reads);
-        let mut shown: Vec<String> = reads.filter(|path| path.is_recursive).map(|path| path.text).collect();
+        let mut shown: Vec<String> =
+            reads.filter(|path| path.is_recursive).map(|path| path.marked()).collect();
         shown.dedup();
         shown
     };
@@ -334,7 +335,7 @@ fn directories_are_followed() {
     let places = |line: &str| -> Vec<String> {
         let found = analyse(line).found;
         found.last().map_or(Vec::new(), |command| {
-            command.reads.iter().map(|path| format!("{:?}:{}", path.from, path.text)).collect()
+            command.reads.iter().map(|path| format!("{:?}:{}", path.from, path.marked())).collect()
         })
     };
     let check = |line: &str, expected: &[&str]| assert_eq!(places(line), expected, "{line:?}");

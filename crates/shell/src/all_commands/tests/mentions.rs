@@ -4,7 +4,7 @@ use crate::analyse;
 
 fn mentions(line: &str) -> Vec<String> {
     let paths = analyse(line).found.into_iter().flat_map(|command| command.mentions);
-    paths.map(|path| path.text).collect()
+    paths.map(|path| path.marked()).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::{LinePath, LooseCommand, analyse};
 
 fn texts(line: &str, kind: impl Fn(LooseCommand) -> Vec<LinePath>) -> Vec<(String, bool)> {
     let paths = analyse(line).found.into_iter().flat_map(kind);
-    paths.map(|path| (path.text.replace('\0', "?"), path.is_recursive)).collect()
+    paths.map(|path| (path.text.marked("?").into_owned(), path.is_recursive)).collect()
 }
 
 fn writes(line: &str) -> Vec<(String, bool)> {
@@ -252,7 +252,7 @@ fn names_inside_words_of_known_programs() {
 fn a_removal_by_a_pattern_may_mean_anything_where_patterns_are_read_in_another_way() {
     let check = |line: &str, expected: bool| {
         let analysis = analyse(line);
-        let is_any = |path: &crate::LinePath| path.text == "\0";
+        let is_any = |path: &crate::LinePath| path.marked() == "\0";
         let removes = analysis.found.iter().flat_map(|command| &command.removes).any(is_any);
         assert_eq!((removes, analysis.unseen.is_some()), (expected, expected), "{line:?}");
     };

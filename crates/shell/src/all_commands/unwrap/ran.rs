@@ -1,5 +1,7 @@
 //! Which files a command runs, by its words.
 
+use std::borrow::Cow;
+
 use super::builds::{MAKEFILE, PACKAGE};
 use super::languages::{AWKS, EDITING, Language, language};
 use super::{SHELLS, texts};
@@ -69,7 +71,7 @@ static MAY_RUN: Sieve = Sieve::EMPTY.with_rows(BY_THEMSELVES).with(BY_OPTION).wi
 /// Says which files a command runs: by which name, how, and whether it was told so.
 pub(in crate::all_commands) fn files_run(
     base: &str,
-    words: &[String],
+    words: &[Cow<'_, str>],
     run: &mut impl FnMut(&str, How, bool),
 ) {
     run(base, How::Itself, true);
@@ -125,8 +127,8 @@ fn by_option(base: &str) -> Option<How> {
 }
 
 /// The script among the words of an interpreter.
-fn first_operand<'a>(words: &'a [String], valued: &str) -> Option<&'a str> {
-    let mut words = words.iter().map(String::as_str);
+fn first_operand<'a>(words: &'a [Cow<'_, str>], valued: &str) -> Option<&'a str> {
+    let mut words = words.iter().map(Cow::as_ref);
     while let Some(word) = words.next() {
         let letters = word.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty());
         match letters {
@@ -140,8 +142,8 @@ fn first_operand<'a>(words: &'a [String], valued: &str) -> Option<&'a str> {
 }
 
 /// What may be values of options.
-fn values(words: &[String]) -> impl Iterator<Item = &str> {
-    let behind = words.windows(2).filter(|two| two[0].starts_with(['-', ':'])).map(|two| two[1].as_str());
+fn values<'a>(words: &'a [Cow<'_, str>]) -> impl Iterator<Item = &'a str> {
+    let behind = words.windows(2).filter(|two| two[0].starts_with(['-', ':'])).map(|two| &*two[1]);
     let attached =
         words.iter().filter(|word| word.starts_with('-')).filter_map(|word| match word.split_once('=') {
             Some((_, value)) => Some(value),
