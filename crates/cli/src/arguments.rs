@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use anyhow::{anyhow, bail};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use windlass::Options;
@@ -22,7 +23,6 @@ use windlass_text::nearest::closest;
 use crate::arguments::session_flags::SessionFlags;
 use crate::commands::{config, doctor, permissions, replay, rewind, sandbox, sessions, trace, trust};
 use crate::display;
-use crate::error::CommandError;
 
 /// The commands beside the prompt.
 pub(crate) const COMMANDS: [&str; 12] = [
@@ -343,7 +343,7 @@ impl Arguments {
     }
 
     /// Which session is meant, as it was said.
-    pub(crate) fn session_choice(&self) -> Result<SessionChoice, CommandError> {
+    pub(crate) fn session_choice(&self) -> anyhow::Result<SessionChoice> {
         let flags = SessionFlags {
             newest: self.continue_session,
             named: self.resume.as_deref(),
@@ -359,13 +359,13 @@ impl Arguments {
     }
 
     /// Which files are to be brought back, if that is what was asked for.
-    fn rewind(&self) -> Result<Option<rewind::RewindArguments>, CommandError> {
+    fn rewind(&self) -> anyhow::Result<Option<rewind::RewindArguments>> {
         if self.dry_run && self.rewind_files.is_none() {
-            return Err("--dry-run needs --rewind-files.".into());
+            bail!("--dry-run needs --rewind-files.");
         }
         let Some(to) = &self.rewind_files else { return Ok(None) };
         if self.prompt.is_some() {
-            return Err("--rewind-files restores files and exits. Leave out the prompt.".into());
+            bail!("--rewind-files restores files and exits. Leave out the prompt.");
         }
         let json = self.output_format != Format::Text;
         rewind::RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
@@ -387,46 +387,48 @@ impl Arguments {
     }
 
     /// Combinations that the parser cannot judge.
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         let takes_lines = self.input_format == InputFormat::StreamJson;
         if !self.print && !takes_lines {
             self.check_interactive()?;
         }
         if takes_lines && self.output_format != Format::StreamJson {
-            return Err("--input-format stream-json needs --output-format stream-json --verbose.".into());
+            bail!("--input-format stream-json needs --output-format stream-json --verbose.");
         }
         if takes_lines && self.prompt().is_some() {
-            return Err("--input-format stream-json reads prompts from standard input. \
+            bail!(
+                "--input-format stream-json reads prompts from standard input. \
                  Leave out the prompt on the command line."
-                .into());
+            );
         }
         if self.prompt_suggestions == Some(true) && !takes_lines && !self.is_interactive() {
-            return Err("--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
+            bail!(
+                "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
                  the result is the end."
-                .into());
+            );
         }
         if self.replay_user_messages && !takes_lines {
-            return Err("--replay-user-messages needs --input-format stream-json.".into());
+            bail!("--replay-user-messages needs --input-format stream-json.");
         }
         if self.output_format == Format::StreamJson && !self.verbose {
-            return Err("--output-format stream-json needs --verbose. Add it.".into());
+            bail!("--output-format stream-json needs --verbose. Add it.");
         }
         if self.include_partial_messages && self.output_format != Format::StreamJson {
-            return Err("--include-partial-messages needs --output-format stream-json --verbose.".into());
+            bail!("--include-partial-messages needs --output-format stream-json --verbose.");
         }
         if self.include_hook_events && self.output_format != Format::StreamJson {
-            return Err("--include-hook-events needs --output-format stream-json --verbose.".into());
+            bail!("--include-hook-events needs --output-format stream-json --verbose.");
         }
         Ok(())
     }
 
     /// An interactive session needs a terminal; a lone word that looks like a command is none of its prompts.
-    fn check_interactive(&self) -> Result<(), CommandError> {
+    fn check_interactive(&self) -> anyhow::Result<()> {
         let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if self.is_interactive() && at_terminal && self.lone_command().is_none() {
             return Ok(());
         }
-        Err(self.not_interactive().into())
+        Err(anyhow!(self.not_interactive()))
     }
 
     /// The prompt and the command it names or is a slip for, if it is a single word.
@@ -462,7 +464,7 @@ impl Arguments {
 }
 
 /// Reads the command line. Each error is for the user.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(arguments: &[OsString]) -> anyhow::Result<Request> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|first| first.to_str()) {
         Some("completions") => return command_tree::parse_completions(rest),
@@ -479,7 +481,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
         Some("replay") => return replay::parse(rest),
         Some(word) => {
             if let Some(text) = usage::not_a_command(word, rest) {
-                return Err(text.into());
+                bail!(text);
             }
         }
         None => {}
@@ -496,22 +498,22 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(&[]).map(Request::Show),
-        Err(error) => Err(usage::explain(&error).into()),
+        Err(error) => Err(anyhow!(usage::explain(&error))),
     }
 }
 
-fn parse_demo(rest: &[OsString]) -> Result<Request, CommandError> {
+fn parse_demo(rest: &[OsString]) -> anyhow::Result<Request> {
     match rest.first() {
         None => Ok(Request::Demo),
         Some(flag) if flag == "--help" || flag == "-h" => help::about(&["demo"]).map(Request::Show),
-        Some(other) => Err(format!(
+        Some(other) => Err(anyhow!(
             "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
             display::line(&other.to_string_lossy())
-        ).into()),
+        )),
     }
 }
 
-fn parse_help(rest: &[OsString]) -> Result<Request, CommandError> {
+fn parse_help(rest: &[OsString]) -> anyhow::Result<Request> {
     let topic: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
     help::about(&topic.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Request::Show)
 }

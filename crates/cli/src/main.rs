@@ -6,7 +6,6 @@
 
 mod arguments;
 mod commands;
-mod error;
 mod terminal;
 mod views;
 
@@ -15,7 +14,6 @@ use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 
 use arguments::Request;
-use error::CommandError;
 use windlass::display;
 use windlass::settings::SettingsNotices;
 
@@ -36,7 +34,7 @@ fn main() {
 }
 
 /// Does what is asked for, and gives the exit code.
-fn perform(request: Request) -> Result<i32, CommandError> {
+fn perform(request: Request) -> anyhow::Result<i32> {
     match request {
         Request::Print(arguments) => Ok(commands::print::run(&arguments)),
         Request::Demo => commands::demo::run(),

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io;
 
+use anyhow::{Context as _, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory, Parser};
@@ -16,7 +17,6 @@ use crate::arguments::{Arguments, Request};
 use crate::arguments::{help, usage};
 use crate::commands::{config, doctor, permissions, replay, sandbox, sessions, trace, trust};
 use crate::display;
-use crate::error::CommandError;
 
 /// Print completions for a shell
 #[derive(Debug, Parser)]
@@ -104,7 +104,7 @@ fn with_values(command: Command) -> Command {
 }
 
 /// Reads what stands behind `windlass completions`. Each error is for the user.
-pub(crate) fn parse_completions(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse_completions(rest: &[OsString]) -> anyhow::Result<Request> {
     read(rest, |Completions { shell }| {
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut whole(), "windlass", &mut script);
@@ -113,23 +113,22 @@ pub(crate) fn parse_completions(rest: &[OsString]) -> Result<Request, CommandErr
 }
 
 /// Reads what stands behind `windlass man`. Each error is for the user.
-pub(crate) fn parse_man(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse_man(rest: &[OsString]) -> anyhow::Result<Request> {
     read(rest, |Manual { command }| Request::Manual(command))
 }
 
 /// The manual page of the command with these names.
-pub(crate) fn manual(path: &[String]) -> Result<String, CommandError> {
+pub(crate) fn manual(path: &[String]) -> anyhow::Result<String> {
     let mut tree = whole();
     tree.build();
     let mut command = &tree;
     for name in path {
-        command = command.find_subcommand(name).ok_or_else(|| {
+        command = command.find_subcommand(name).with_context(|| {
             let path = display::line(&path.join(" "));
             format!("There is no command `windlass {path}`. `windlass help` lists the commands.")
         })?;
     }
-    let page = page(command)
-        .map_err(|error| CommandError::Machine(format!("Cannot make the manual page: {error}.")))?;
+    let page = page(command).map_err(|error| anyhow!("Cannot make the manual page: {error}."))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
@@ -175,7 +174,7 @@ fn add_section(sections: &mut Roff, paragraph: &str) {
 pub(crate) fn read<T: Parser>(
     rest: &[OsString],
     meant: impl FnOnce(T) -> Request,
-) -> Result<Request, CommandError> {
+) -> anyhow::Result<Request> {
     let command = T::command();
     let line = std::iter::once(OsString::from(command.get_name())).chain(rest.iter().cloned());
     match T::try_parse_from(line) {
@@ -183,7 +182,7 @@ pub(crate) fn read<T: Parser>(
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(usage::of_command(&error, &command, rest).into()),
+        Err(error) => Err(anyhow!(usage::of_command(&error, &command, rest))),
     }
 }
 

@@ -4,6 +4,7 @@ mod show;
 
 use std::ffi::OsString;
 
+use anyhow::anyhow;
 use clap::{Args, Parser, Subcommand};
 use windlass_config::{setting_names, settings_page, settings_schema};
 use windlass_text::nearest::closest;
@@ -11,7 +12,6 @@ use windlass_text::nearest::closest;
 use crate::arguments::Request;
 use crate::arguments::command_tree;
 use crate::arguments::help;
-use crate::error::CommandError;
 use crate::show_text;
 
 /// Show the settings in force with file and line; list all settings
@@ -60,12 +60,12 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads what stands behind `windlass config`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, |Arguments { command }| Request::Config(command))
 }
 
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
     match command {
         Command::Show(wanted) => {
             let (text, code) = show::show_values(wanted)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
     }
 }
 
-fn list(key: Option<&str>) -> Result<String, CommandError> {
+fn list(key: Option<&str>) -> anyhow::Result<String> {
     if let Some(page) = settings_page(key.unwrap_or_default()) {
         return Ok(help::page(&page));
     }
@@ -84,5 +84,5 @@ fn list(key: Option<&str>) -> Result<String, CommandError> {
     let names: Vec<&str> = setting_names().collect();
     let meant = closest(key, &names).map(|meant| format!("Did you mean {meant}?"));
     let next = meant.unwrap_or_else(|| "`windlass config list` lists all there are.".to_owned());
-    Err(format!("there is no setting {key}. {next}").into())
+    Err(anyhow!("there is no setting {key}. {next}"))
 }

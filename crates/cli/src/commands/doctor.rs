@@ -12,7 +12,6 @@ use crate::arguments::Request;
 use crate::arguments::command_tree;
 use crate::arguments::help;
 use crate::display;
-use crate::error::CommandError;
 use crate::show_text;
 use windlass::settings;
 
@@ -71,12 +70,12 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads what stands behind `windlass doctor`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, Request::Doctor)
 }
 
 /// Checks everything and gives the exit code.
-pub(crate) fn run(wanted: &DoctorArguments) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
     let checks = checks::all(&settings::place()?);
     let ok = checks.iter().all(|check| check.status != Status::Problem);
     let report = Report { version: crate::VERSION, ok, checks };

@@ -9,7 +9,6 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::arguments::Request;
 use crate::arguments::command_tree;
-use crate::error::CommandError;
 use crate::show_text;
 
 /// What stands below the flags.
@@ -84,12 +83,12 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads what stands behind `windlass permissions`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, |Permissions { command }| Request::Permissions(Box::new(command)))
 }
 
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
     let Command::Explain(wanted) = command;
     if wanted.batch { Ok(batch::run()) } else { Ok(show_text(&explain::explain(wanted)?)) }
 }

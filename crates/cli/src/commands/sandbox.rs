@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use anyhow::anyhow;
 use clap::{Args, Parser, Subcommand};
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
 use windlass::settings::{self, SettingsFlags, nobody_agrees};
@@ -11,7 +12,6 @@ use windlass_sandbox::{child_environment, run_command, tried_sandbox};
 use crate::arguments::Request;
 use crate::arguments::command_tree;
 use crate::complain;
-use crate::error::CommandError;
 use crate::show_text;
 
 /// Run a program in the sandbox, or show what the sandbox enforces here
@@ -44,12 +44,12 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads what stands behind `windlass sandbox`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, |Arguments { command }| Request::Sandbox(command))
 }
 
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
     let config = config()?;
     if let Some(notice) = lost_bwrap(&config) {
         complain(&notice);
@@ -62,13 +62,13 @@ pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
             Ok(run_command(&policy, wanted.command.clone(), without_hidden(environment, &config)))
         }
         Command::Status => {
-            let sandbox = tried_sandbox(&policy).map_err(|error| CommandError::Machine(error.to_string()))?;
+            let sandbox = tried_sandbox(&policy).map_err(|error| anyhow!(error.to_string()))?;
             Ok(show_text(&sandbox.report()))
         }
     }
 }
 
-fn config() -> Result<RunConfig, CommandError> {
+fn config() -> anyhow::Result<RunConfig> {
     let place = settings::place()?;
     let held =
         settings::load(SettingsFlags { headless: true, ..SettingsFlags::default() }, &place, nobody_agrees)?;

@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use windlass::settings;
 use windlass_config::{Home, ProcessContext, Settings};
 use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
 use windlass_text::time::now_ms;
 
 use crate::display;
-use crate::error::CommandError;
 use crate::views::layout;
 
 mod arguments;
@@ -32,10 +32,10 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    pub(crate) fn new() -> Result<Self, CommandError> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let settings = Settings::from_environment(std::env::vars_os())?;
         let cwd = std::env::current_dir().map_err(|error| {
-            format!("cannot use the current directory: {error}. Change to one that exists.")
+            anyhow!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
         let place = ProcessContext {
             cwd: cwd.clone(),
@@ -72,13 +72,13 @@ impl Ground {
         &self.cwd
     }
 
-    pub(crate) fn find(&self, query: &str) -> Result<SessionInfo, CommandError> {
+    pub(crate) fn find(&self, query: &str) -> anyhow::Result<SessionInfo> {
         Ok(self.catalogue().find(&self.cwd, query).map_err(windlass::SessionError::from)?)
     }
 }
 
 /// Does what was asked for. Returns the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
     let ground = Ground::new()?;
     match command {
         Command::List(wanted) => list::run(&ground, wanted),
@@ -92,15 +92,15 @@ pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
 }
 
 /// Prints a text that is ready for the terminal.
-pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     written(std::io::stdout().write_all(text.as_bytes()))
 }
 
 /// A reader that has read enough is no failure.
-fn written(result: std::io::Result<()>) -> Result<(), CommandError> {
+fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(CommandError::Machine(format!("cannot write to standard output: {error}.")))
+            Err(anyhow!("cannot write to standard output: {error}."))
         }
         _ => Ok(()),
     }

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use windlass_config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
 
 use crate::arguments::Request;
 use crate::arguments::command_tree;
 use crate::display;
-use crate::error::CommandError;
 use crate::show_text;
 use crate::views::trust_question::ActingSettings;
 use windlass::settings::{self, SettingsFlags};
@@ -47,16 +47,16 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Reads what stands behind `windlass trust`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, |Arguments { command }| Request::Trust(command.unwrap_or(Command::Show)))
 }
 
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
     Ok(show_text(&perform(command)?))
 }
 
-fn perform(command: &Command) -> Result<String, CommandError> {
+fn perform(command: &Command) -> anyhow::Result<String> {
     let place = settings::place()?;
     let (files, store) = project(&place)?;
     match command {
@@ -71,10 +71,10 @@ fn perform(command: &Command) -> Result<String, CommandError> {
     }
 }
 
-fn project(place: &ProcessContext) -> Result<(SettingsFiles, TrustStore), CommandError> {
+fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {
     let (files, home) = settings::files(SettingsFlags { headless: true, ..SettingsFlags::default() }, place)?;
     let path =
-        home.directory().ok_or("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
+        home.directory().context("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))
 }
 
@@ -82,7 +82,7 @@ fn root(files: &SettingsFiles) -> String {
     display::line(&files.places().root().to_string_lossy())
 }
 
-fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
     if parts.is_empty() {
         return Ok(nothing_acts(files));
@@ -117,25 +117,25 @@ fn nothing_acts(files: &SettingsFiles) -> String {
     format!("The project in {start} has no settings that need trust.\n{unread}")
 }
 
-fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn add(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
     if parts.is_empty() {
         return Ok(nothing_acts(files));
     }
     let granted = store.grant(files.places(), &parts)?;
     if granted == TrustGrant::ForThisSession {
-        return Err("a home directory cannot be trusted permanently. Use --trust-project for one run.".into());
+        bail!("a home directory cannot be trusted permanently. Use --trust-project for one run.");
     }
     status(files, store)
 }
 
-fn remove(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn remove(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let was = store.revoke(files.places().root())?;
     let root = root(files);
     Ok(if was { format!("{root} is no longer trusted.\n") } else { format!("{root} was not trusted.\n") })
 }
 
-fn list(store: &TrustStore) -> Result<String, CommandError> {
+fn list(store: &TrustStore) -> anyhow::Result<String> {
     let projects = store.list()?;
     if projects.is_empty() {
         return Ok("No project is trusted.\n".to_owned());

@@ -7,7 +7,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::Request;
 use crate::arguments::command_tree;
-use crate::error::CommandError;
 
 /// List, show, search, export and remove sessions
 #[derive(Debug, Parser)]
@@ -106,7 +105,7 @@ pub(crate) enum Form {
 }
 
 /// Reads what stands behind `windlass sessions`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
     command_tree::read(rest, |Sessions { command }| {
         Request::Sessions(command.unwrap_or_else(|| Command::List(ListWanted::default())))
     })
