@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clap::error::ErrorKind;
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::{ArgAction, Args, Parser, ValueEnum};
+use clap_complete::Shell;
 use windlass::Options;
 use windlass::sessions::SessionChoice;
 use windlass::settings::SettingsFlags;
@@ -21,7 +22,15 @@ use windlass_engine::Source;
 use windlass_text::nearest::closest;
 
 use crate::arguments::session_flags::SessionFlags;
-use crate::commands::{config, doctor, permissions, replay, rewind, sandbox, sessions, trace, trust};
+use crate::commands::config::ConfigCommand;
+use crate::commands::doctor::DoctorArguments;
+use crate::commands::permissions::PermissionsCommand;
+use crate::commands::replay::ReplayArguments;
+use crate::commands::rewind::RewindArguments;
+use crate::commands::sandbox::SandboxCommand;
+use crate::commands::sessions::SessionsArguments;
+use crate::commands::trace::TraceArguments;
+use crate::commands::trust::TrustArguments;
 use crate::display;
 
 /// The commands beside the prompt.
@@ -41,33 +50,52 @@ pub(crate) const COMMANDS: [&str; 12] = [
 ];
 
 /// What the command line asks for.
+#[derive(Parser)]
+#[command(name = "windlass", disable_help_subcommand = true, args_override_self = true)]
 pub(crate) enum Request {
     /// Run one prompt without a UI.
+    #[command(skip)]
     Print(Box<Arguments>),
-    /// Show a scripted session.
-    Demo,
-    /// Check whether a run can work here.
-    Doctor(doctor::DoctorArguments),
-    /// List sessions, or do something else with them.
-    Sessions(sessions::Command),
-    /// Draw a session.
-    Trace(trace::TraceArguments),
-    /// Play a session again.
-    Replay(replay::ReplayArguments),
     /// Bring files back.
-    Rewind(rewind::RewindArguments),
-    /// Show settings.
-    Config(config::Command),
-    /// Try the sandbox.
-    Sandbox(sandbox::Command),
-    /// Let a project act, or not.
-    Trust(trust::Command),
-    /// Say what would become of calls.
-    Permissions(Box<permissions::Command>),
-    /// Print the manual page of the command with these names.
-    Manual(Vec<String>),
+    #[command(skip)]
+    Rewind(RewindArguments),
+    /// Show a scripted session.
+    #[command(skip)]
+    Demo,
     /// Print a text that was asked for.
+    #[command(skip)]
     Show(String),
+    /// Print completions for a shell
+    #[command(after_help = "\
+Examples:
+  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+  windlass completions zsh > ~/.zfunc/_windlass    # in a directory of $fpath
+  windlass completions fish > ~/.config/fish/completions/windlass.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Doctor(DoctorArguments),
+    /// Print the manual page of windlass or of one of its commands
+    #[command(after_help = "\
+Examples:
+  windlass man | man -l -
+  windlass man config show | man -l -
+  windlass man > ~/.local/share/man/man1/windlass.1")]
+    Man {
+        /// A command, such as config show
+        command: Vec<String>,
+    },
+    #[command(subcommand)]
+    Permissions(Box<PermissionsCommand>),
+    Replay(ReplayArguments),
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
+    Sessions(SessionsArguments),
+    Trace(TraceArguments),
+    Trust(TrustArguments),
 }
 
 /// An agent that works on your files: one prompt, real tools, one answer.
@@ -251,6 +279,32 @@ pub(crate) struct Arguments {
     version: Option<bool>,
 }
 
+/// Which settings are read, where nothing is run.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArguments {
+    /// Additional settings: a file, or a JSON object
+    #[arg(long, value_name = "FILE-OR-JSON")]
+    settings: Vec<String>,
+    /// Settings to read: user, project, local
+    #[arg(long, value_name = "SOURCES")]
+    setting_sources: Vec<String>,
+    /// Treat the project as trusted
+    #[arg(long)]
+    trust_project: bool,
+}
+
+impl SettingsArguments {
+    pub(crate) fn flags(&self) -> SettingsFlags<'_> {
+        SettingsFlags {
+            settings: &self.settings,
+            sources: &self.setting_sources,
+            trust: self.trust_project,
+            headless: true,
+            ..SettingsFlags::default()
+        }
+    }
+}
+
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -359,7 +413,7 @@ impl Arguments {
     }
 
     /// Which files are to be brought back, if that is what was asked for.
-    fn rewind(&self) -> anyhow::Result<Option<rewind::RewindArguments>> {
+    fn rewind(&self) -> anyhow::Result<Option<RewindArguments>> {
         if self.dry_run && self.rewind_files.is_none() {
             bail!("--dry-run needs --rewind-files.");
         }
@@ -368,7 +422,7 @@ impl Arguments {
             bail!("--rewind-files restores files and exits. Leave out the prompt.");
         }
         let json = self.output_format != Format::Text;
-        rewind::RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
+        RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -467,18 +521,9 @@ impl Arguments {
 pub(crate) fn parse(arguments: &[OsString]) -> anyhow::Result<Request> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("completions") => return command_tree::parse_completions(rest),
         Some("demo") => return parse_demo(rest),
-        Some("doctor") => return doctor::parse(rest),
         Some("help") => return parse_help(rest),
-        Some("sessions") => return sessions::parse(rest),
-        Some("config") => return config::parse(rest),
-        Some("man") => return command_tree::parse_man(rest),
-        Some("permissions") => return permissions::parse(rest),
-        Some("sandbox") => return sandbox::parse(rest),
-        Some("trust") => return trust::parse(rest),
-        Some("trace") => return trace::parse(rest),
-        Some("replay") => return replay::parse(rest),
+        Some(word) if COMMANDS.contains(&word) => return command_tree::read(word, rest),
         Some(word) => {
             if let Some(text) = usage::not_a_command(word, rest) {
                 bail!(text);

@@ -4,18 +4,16 @@ mod play;
 mod rebuild;
 mod report;
 
-use std::ffi::OsString;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
-use clap::Parser;
+use clap::{Args, Parser as _};
 use uuid::Uuid;
 use windlass_engine::Recall;
 use windlass_engine::protocol::Role;
 use windlass_session::{SessionInfo, Upto, load};
 
-use crate::arguments::command_tree;
-use crate::arguments::{Arguments, Request};
+use crate::arguments::Arguments;
 use crate::commands::print as prompts;
 use crate::commands::sessions::{Ground, print};
 use crate::{complain, display};
@@ -23,8 +21,7 @@ use play::{End, SessionReplay};
 
 /// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
 /// every decision with the log. Replay stops at the first difference.
-#[derive(Debug, Parser)]
-#[command(name = "windlass replay", args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
                   prompt; `windlass sessions` lists them. The session itself is not changed.\n\nExit \
@@ -46,16 +43,6 @@ pub(crate) struct ReplayArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Reads what stands behind `windlass replay`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
-    command_tree::read(rest, Request::Replay)
-}
-
-/// What can be said behind `windlass replay`.
-pub(crate) fn command() -> clap::Command {
-    <ReplayArguments as clap::CommandFactory>::command()
 }
 
 /// Plays the session. Returns the exit code.

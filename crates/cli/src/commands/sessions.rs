@@ -19,7 +19,8 @@ mod remove;
 mod search;
 mod show;
 
-pub(crate) use arguments::{Command, command, parse};
+pub(crate) use arguments::SessionsArguments;
+use arguments::{ListWanted, SessionsCommand};
 pub(crate) use export::{redactor, to_file};
 pub(crate) use list::summary;
 
@@ -78,15 +79,16 @@ impl Ground {
 }
 
 /// Does what was asked for. Returns the exit code.
-pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
+pub(crate) fn run(wanted: &SessionsArguments) -> anyhow::Result<i32> {
     let ground = Ground::new()?;
-    match command {
-        Command::List(wanted) => list::run(&ground, wanted),
-        Command::Show { session, json } => show::run(&ground, session, *json),
-        Command::Search(wanted) => search::run(&ground, wanted),
-        Command::Export(wanted) => export::run(&ground, wanted),
-        Command::Rm { sessions } => remove::remove(&ground, sessions),
-        Command::Restore { sessions } => remove::restore(&ground, sessions),
+    match &wanted.command {
+        None => list::run(&ground, &ListWanted::default()),
+        Some(SessionsCommand::List(wanted)) => list::run(&ground, wanted),
+        Some(SessionsCommand::Show { session, json }) => show::run(&ground, session, *json),
+        Some(SessionsCommand::Search(wanted)) => search::run(&ground, wanted),
+        Some(SessionsCommand::Export(wanted)) => export::run(&ground, wanted),
+        Some(SessionsCommand::Rm { sessions }) => remove::remove(&ground, sessions),
+        Some(SessionsCommand::Restore { sessions }) => remove::restore(&ground, sessions),
     }?;
     Ok(0)
 }

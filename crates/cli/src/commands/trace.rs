@@ -1,17 +1,14 @@
 //! `windlass trace`: a session as one page for a browser.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::Parser;
+use clap::Args;
 use windlass_session::{Header, LocatedLine, LogLine, SessionInfo, SessionMark, lines, records};
 use windlass_trace::{SessionProcess, Trace, is_trace};
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::commands::sessions::{Ground, print, redactor, short, to_file};
 use crate::{complain, display};
 
@@ -20,8 +17,7 @@ const BEGINNING_BYTES: u64 = 512;
 
 /// Make an HTML page of a session: a timeline, the context by part, and the cost. The page needs no network, and secrets
 /// are redacted.
-#[derive(Debug, Parser)]
-#[command(name = "windlass trace", args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
                   prompt; `windlass sessions` lists them."
@@ -35,16 +31,6 @@ pub(crate) struct TraceArguments {
     /// Overwrite a file that is not a trace
     #[arg(long)]
     force: bool,
-}
-
-/// Reads what stands behind `windlass trace`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
-    command_tree::read(rest, Request::Trace)
-}
-
-/// What can be said behind `windlass trace`.
-pub(crate) fn command() -> clap::Command {
-    <TraceArguments as clap::CommandFactory>::command()
 }
 
 /// Draws the session. Returns the exit code.

@@ -1,33 +1,29 @@
 //! `windlass trust`: which projects may act, and what was agreed to.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use clap::{Parser, Subcommand};
+use clap::{Args, Subcommand};
 use windlass_config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::display;
 use crate::show_text;
 use crate::views::trust_question::ActingSettings;
 use windlass::settings::{self, SettingsFlags};
 
 /// Show what this project's settings would run (hooks, variables, allow rules), and trust them or not
-#[derive(Debug, Parser)]
-#[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Trust covers the settings as they are now. When they change, windlass shows the differences and asks again."
 )]
-struct Arguments {
+pub(crate) struct TrustArguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<TrustCommand>,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum TrustCommand {
     /// Show what this project would do, and whether it is trusted
     Show,
     /// Trust the current settings of this project
@@ -41,34 +37,21 @@ pub(crate) enum Command {
     List,
 }
 
-/// What can be said behind `windlass trust`.
-pub(crate) fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass trust`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> anyhow::Result<Request> {
-    command_tree::read(rest, |Arguments { command }| Request::Trust(command.unwrap_or(Command::Show)))
-}
-
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> anyhow::Result<i32> {
-    Ok(show_text(&perform(command)?))
-}
-
-fn perform(command: &Command) -> anyhow::Result<String> {
+pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
     let place = settings::place()?;
     let (files, store) = project(&place)?;
-    match command {
-        Command::Show => status(&files, &store),
-        Command::Add => add(&files, &store),
-        Command::List => list(&store),
-        Command::Remove { directory: None } => remove(&files, &store),
-        Command::Remove { directory: Some(directory) } => {
+    let text = match &wanted.command {
+        None | Some(TrustCommand::Show) => status(&files, &store),
+        Some(TrustCommand::Add) => add(&files, &store),
+        Some(TrustCommand::List) => list(&store),
+        Some(TrustCommand::Remove { directory: None }) => remove(&files, &store),
+        Some(TrustCommand::Remove { directory: Some(directory) }) => {
             let there = ProcessContext { cwd: place.cwd.join(directory), ..place };
             remove(&project(&there)?.0, &store)
         }
-    }
+    };
+    Ok(show_text(&text?))
 }
 
 fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {

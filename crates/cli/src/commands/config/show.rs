@@ -25,13 +25,7 @@ type Problems = BTreeMap<String, String>;
 
 /// What holds, and the exit code: 1 if a run could not start with it.
 pub(super) fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
-    let said = SettingsFlags {
-        settings: &wanted.settings,
-        sources: &wanted.setting_sources,
-        trust: wanted.trust_project,
-        headless: true,
-        ..SettingsFlags::default()
-    };
+    let said = wanted.settings.flags();
     let place = settings::place()?;
     let held = settings::load(said, &place, nobody_agrees)?;
     crate::complain_of_settings(&held.notices);

@@ -13,7 +13,7 @@ use super::ExplainArguments;
 use crate::complain;
 use crate::views::visible::visible;
 use windlass::sandbox;
-use windlass::settings::{self, SettingsFlags, nobody_agrees};
+use windlass::settings::{self, nobody_agrees};
 
 /// What would become of the call.
 pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
@@ -22,14 +22,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let input = input(tool, &wanted.input)?;
     let raw = RawValue::from_string(wanted.input.clone())?;
     let place = settings::place()?;
-    let said = SettingsFlags {
-        settings: &wanted.settings,
-        sources: &wanted.setting_sources,
-        trust: wanted.trust_project,
-        headless: true,
-        ..SettingsFlags::default()
-    };
-    let held = settings::load(said, &place, nobody_agrees)?;
+    let held = settings::load(wanted.settings.flags(), &place, nobody_agrees)?;
     let flags = Flags {
         permission_mode: wanted.permission_mode.clone(),
         allowed_tools: wanted.allowed_tools.clone(),
