@@ -9,8 +9,10 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use anyhow::{anyhow, bail};
 use clap::error::ErrorKind;
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::{ArgAction, Args, Parser, ValueEnum};
+use clap_complete::Shell;
 use windlass::Options;
 use windlass::sessions::SessionChoice;
 use windlass::settings::SettingsFlags;
@@ -20,9 +22,16 @@ use windlass_engine::Source;
 use windlass_text::nearest::closest;
 
 use crate::arguments::session_flags::SessionFlags;
-use crate::commands::{config, doctor, permissions, replay, rewind, sandbox, sessions, trace, trust};
+use crate::commands::config::ConfigCommand;
+use crate::commands::doctor::DoctorArguments;
+use crate::commands::permissions::PermissionsCommand;
+use crate::commands::replay::ReplayArguments;
+use crate::commands::rewind::RewindArguments;
+use crate::commands::sandbox::SandboxCommand;
+use crate::commands::sessions::SessionsArguments;
+use crate::commands::trace::TraceArguments;
+use crate::commands::trust::TrustArguments;
 use crate::display;
-use crate::error::CommandError;
 
 /// The commands beside the prompt.
 pub(crate) const COMMANDS: [&str; 12] = [
@@ -41,33 +50,52 @@ pub(crate) const COMMANDS: [&str; 12] = [
 ];
 
 /// What the command line asks for.
+#[derive(Parser)]
+#[command(name = "windlass", disable_help_subcommand = true, args_override_self = true)]
 pub(crate) enum Request {
     /// Run one prompt without a UI.
+    #[command(skip)]
     Print(Box<Arguments>),
-    /// Show a scripted session.
-    Demo,
-    /// Check whether a run can work here.
-    Doctor(doctor::DoctorArguments),
-    /// List sessions, or do something else with them.
-    Sessions(sessions::Command),
-    /// Draw a session.
-    Trace(trace::TraceArguments),
-    /// Play a session again.
-    Replay(replay::ReplayArguments),
     /// Bring files back.
-    Rewind(rewind::RewindArguments),
-    /// Show settings.
-    Config(config::Command),
-    /// Try the sandbox.
-    Sandbox(sandbox::Command),
-    /// Let a project act, or not.
-    Trust(trust::Command),
-    /// Say what would become of calls.
-    Permissions(Box<permissions::Command>),
-    /// Print the manual page of the command with these names.
-    Manual(Vec<String>),
+    #[command(skip)]
+    Rewind(RewindArguments),
+    /// Show a scripted session.
+    #[command(skip)]
+    Demo,
     /// Print a text that was asked for.
+    #[command(skip)]
     Show(String),
+    /// Print completions for a shell
+    #[command(after_help = "\
+Examples:
+  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+  windlass completions zsh > ~/.zfunc/_windlass    # in a directory of $fpath
+  windlass completions fish > ~/.config/fish/completions/windlass.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Doctor(DoctorArguments),
+    /// Print the manual page of windlass or of one of its commands
+    #[command(after_help = "\
+Examples:
+  windlass man | man -l -
+  windlass man config show | man -l -
+  windlass man > ~/.local/share/man/man1/windlass.1")]
+    Man {
+        /// A command, such as config show
+        command: Vec<String>,
+    },
+    #[command(subcommand)]
+    Permissions(Box<PermissionsCommand>),
+    Replay(ReplayArguments),
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
+    Sessions(SessionsArguments),
+    Trace(TraceArguments),
+    Trust(TrustArguments),
 }
 
 /// An agent that works on your files: one prompt, real tools, one answer.
@@ -251,6 +279,32 @@ pub(crate) struct Arguments {
     version: Option<bool>,
 }
 
+/// Which settings are read, where nothing is run.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArguments {
+    /// Additional settings: a file, or a JSON object
+    #[arg(long, value_name = "FILE-OR-JSON")]
+    settings: Vec<String>,
+    /// Settings to read: user, project, local
+    #[arg(long, value_name = "SOURCES")]
+    setting_sources: Vec<String>,
+    /// Treat the project as trusted
+    #[arg(long)]
+    trust_project: bool,
+}
+
+impl SettingsArguments {
+    pub(crate) fn flags(&self) -> SettingsFlags<'_> {
+        SettingsFlags {
+            settings: &self.settings,
+            sources: &self.setting_sources,
+            trust: self.trust_project,
+            headless: true,
+            ..SettingsFlags::default()
+        }
+    }
+}
+
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -343,7 +397,7 @@ impl Arguments {
     }
 
     /// Which session is meant, as it was said.
-    pub(crate) fn session_choice(&self) -> Result<SessionChoice, CommandError> {
+    pub(crate) fn session_choice(&self) -> anyhow::Result<SessionChoice> {
         let flags = SessionFlags {
             newest: self.continue_session,
             named: self.resume.as_deref(),
@@ -359,16 +413,16 @@ impl Arguments {
     }
 
     /// Which files are to be brought back, if that is what was asked for.
-    fn rewind(&self) -> Result<Option<rewind::RewindArguments>, CommandError> {
+    fn rewind(&self) -> anyhow::Result<Option<RewindArguments>> {
         if self.dry_run && self.rewind_files.is_none() {
-            return Err("--dry-run needs --rewind-files.".into());
+            bail!("--dry-run needs --rewind-files.");
         }
         let Some(to) = &self.rewind_files else { return Ok(None) };
         if self.prompt.is_some() {
-            return Err("--rewind-files restores files and exits. Leave out the prompt.".into());
+            bail!("--rewind-files restores files and exits. Leave out the prompt.");
         }
         let json = self.output_format != Format::Text;
-        rewind::RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
+        RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -387,46 +441,48 @@ impl Arguments {
     }
 
     /// Combinations that the parser cannot judge.
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
         let takes_lines = self.input_format == InputFormat::StreamJson;
         if !self.print && !takes_lines {
             self.check_interactive()?;
         }
         if takes_lines && self.output_format != Format::StreamJson {
-            return Err("--input-format stream-json needs --output-format stream-json --verbose.".into());
+            bail!("--input-format stream-json needs --output-format stream-json --verbose.");
         }
         if takes_lines && self.prompt().is_some() {
-            return Err("--input-format stream-json reads prompts from standard input. \
+            bail!(
+                "--input-format stream-json reads prompts from standard input. \
                  Leave out the prompt on the command line."
-                .into());
+            );
         }
         if self.prompt_suggestions == Some(true) && !takes_lines && !self.is_interactive() {
-            return Err("--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
+            bail!(
+                "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
                  the result is the end."
-                .into());
+            );
         }
         if self.replay_user_messages && !takes_lines {
-            return Err("--replay-user-messages needs --input-format stream-json.".into());
+            bail!("--replay-user-messages needs --input-format stream-json.");
         }
         if self.output_format == Format::StreamJson && !self.verbose {
-            return Err("--output-format stream-json needs --verbose. Add it.".into());
+            bail!("--output-format stream-json needs --verbose. Add it.");
         }
         if self.include_partial_messages && self.output_format != Format::StreamJson {
-            return Err("--include-partial-messages needs --output-format stream-json --verbose.".into());
+            bail!("--include-partial-messages needs --output-format stream-json --verbose.");
         }
         if self.include_hook_events && self.output_format != Format::StreamJson {
-            return Err("--include-hook-events needs --output-format stream-json --verbose.".into());
+            bail!("--include-hook-events needs --output-format stream-json --verbose.");
         }
         Ok(())
     }
 
     /// An interactive session needs a terminal; a lone word that looks like a command is none of its prompts.
-    fn check_interactive(&self) -> Result<(), CommandError> {
+    fn check_interactive(&self) -> anyhow::Result<()> {
         let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if self.is_interactive() && at_terminal && self.lone_command().is_none() {
             return Ok(());
         }
-        Err(self.not_interactive().into())
+        Err(anyhow!(self.not_interactive()))
     }
 
     /// The prompt and the command it names or is a slip for, if it is a single word.
@@ -462,24 +518,15 @@ impl Arguments {
 }
 
 /// Reads the command line. Each error is for the user.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
+pub(crate) fn parse(arguments: &[OsString]) -> anyhow::Result<Request> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("completions") => return command_tree::parse_completions(rest),
         Some("demo") => return parse_demo(rest),
-        Some("doctor") => return doctor::parse(rest),
         Some("help") => return parse_help(rest),
-        Some("sessions") => return sessions::parse(rest),
-        Some("config") => return config::parse(rest),
-        Some("man") => return command_tree::parse_man(rest),
-        Some("permissions") => return permissions::parse(rest),
-        Some("sandbox") => return sandbox::parse(rest),
-        Some("trust") => return trust::parse(rest),
-        Some("trace") => return trace::parse(rest),
-        Some("replay") => return replay::parse(rest),
+        Some(word) if COMMANDS.contains(&word) => return command_tree::read(word, rest),
         Some(word) => {
             if let Some(text) = usage::not_a_command(word, rest) {
-                return Err(text.into());
+                bail!(text);
             }
         }
         None => {}
@@ -496,22 +543,22 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, CommandError> {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(&[]).map(Request::Show),
-        Err(error) => Err(usage::explain(&error).into()),
+        Err(error) => Err(anyhow!(usage::explain(&error))),
     }
 }
 
-fn parse_demo(rest: &[OsString]) -> Result<Request, CommandError> {
+fn parse_demo(rest: &[OsString]) -> anyhow::Result<Request> {
     match rest.first() {
         None => Ok(Request::Demo),
         Some(flag) if flag == "--help" || flag == "-h" => help::about(&["demo"]).map(Request::Show),
-        Some(other) => Err(format!(
+        Some(other) => Err(anyhow!(
             "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
             display::line(&other.to_string_lossy())
-        ).into()),
+        )),
     }
 }
 
-fn parse_help(rest: &[OsString]) -> Result<Request, CommandError> {
+fn parse_help(rest: &[OsString]) -> anyhow::Result<Request> {
     let topic: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
     help::about(&topic.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Request::Show)
 }

@@ -6,7 +6,6 @@
 
 mod arguments;
 mod commands;
-mod error;
 mod terminal;
 mod views;
 
@@ -15,7 +14,6 @@ use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 
 use arguments::Request;
-use error::CommandError;
 use windlass::display;
 use windlass::settings::SettingsNotices;
 
@@ -36,20 +34,21 @@ fn main() {
 }
 
 /// Does what is asked for, and gives the exit code.
-fn perform(request: Request) -> Result<i32, CommandError> {
+fn perform(request: Request) -> anyhow::Result<i32> {
     match request {
         Request::Print(arguments) => Ok(commands::print::run(&arguments)),
         Request::Demo => commands::demo::run(),
         Request::Doctor(wanted) => commands::doctor::run(&wanted),
-        Request::Sessions(command) => commands::sessions::run(&command),
+        Request::Sessions(wanted) => commands::sessions::run(&wanted),
         Request::Trace(wanted) => commands::trace::run(&wanted),
         Request::Replay(wanted) => commands::replay::run(&wanted),
         Request::Rewind(wanted) => commands::rewind::run(&wanted),
         Request::Permissions(command) => commands::permissions::run(&command),
         Request::Config(command) => commands::config::run(&command),
-        Request::Trust(command) => commands::trust::run(&command),
+        Request::Trust(wanted) => commands::trust::run(&wanted),
         Request::Sandbox(command) => commands::sandbox::run(&command),
-        Request::Manual(path) => Ok(show_text(&arguments::command_tree::manual(&path)?)),
+        Request::Completions { shell } => Ok(show_text(&arguments::command_tree::completions(shell))),
+        Request::Man { command } => Ok(show_text(&arguments::command_tree::manual(&command)?)),
         Request::Show(text) => Ok(show_text(&text)),
     }
 }

@@ -99,12 +99,12 @@ impl Children {
     fn end_adopted(&mut self) -> TreeState {
         let Some(since) = self.lost_since else { return TreeState::Gone };
         let own: Vec<i32> = self.own.iter().map(|own| own.pid().as_raw_pid()).collect();
-        tree::kill(|| tree::adopted(&own, since).living);
-        let rest = tree::adopted(&own, since);
-        for pid in &rest.ended {
+        tree::kill(|| tree::adopted(&own, since).0);
+        let (living, ended) = tree::adopted(&own, since);
+        for pid in &ended {
             let _ = waitid(WaitId::Pid(*pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
-        if rest.living.is_empty() && rest.ended.is_empty() {
+        if living.is_empty() && ended.is_empty() {
             self.lost_since = None;
             return TreeState::Gone;
         }

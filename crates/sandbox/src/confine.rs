@@ -19,13 +19,12 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use crate::filter;
-use crate::job::{self, ChildSurroundings};
+use crate::job;
 use crate::landlock_rules;
 use crate::messages::{self, CommandReport, MessageBuffer};
-use crate::plan::{Backend, ConfinedRun, ConfinementPlan, NetworkReach};
+use crate::plan::{Backend, CommandToRun, ConfinedRun, ConfinementPlan, NetworkReach};
 use crate::process::{CommandStatus, Exit};
 use crate::raw_text;
-use crate::request::CommandToRun;
 use crate::secrecy::close_to_others;
 use crate::system::{self, Leader};
 use crate::tree;
@@ -187,12 +186,7 @@ fn drop_capabilities() -> Result<(), String> {
 
 fn start(command: &CommandToRun, confined: &ConfinedRun) -> io::Result<(Pid, Option<OwnedFd>)> {
     let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let around = ChildSurroundings {
-        environment: Some(&confined.environment),
-        input: Some(input),
-        leader: Leader::Group,
-    };
-    let (mut command, cwd) = job::command(command, around)?;
+    let (mut command, cwd) = job::command(command, Some(&confined.environment), Some(input), Leader::Group)?;
     Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 

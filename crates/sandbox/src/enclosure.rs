@@ -23,11 +23,10 @@ use crate::confine::{self, CHANNEL_FD, ERRORS_FD, InnerRequest, PROGRAM_FD};
 use crate::job::out_of_the_way;
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::mounts::{self, Mounts};
-use crate::plan::{Backend, ConfinedRun};
+use crate::plan::{Backend, CommandToRun, ConfinedRun, SupervisorRequest};
 use crate::process::{CommandStatus, Exit};
-use crate::request::{CommandToRun, SupervisorRequest};
 use crate::stubs::Stubs;
-use crate::system::{self, ChildSetup, InheritedDescriptor, Leader};
+use crate::system::{self, ChildSetup, Leader};
 
 /// Of what `bwrap` complains about, no more is told.
 const COMPLAINT_BYTES_MAX: u64 = 2000;
@@ -77,13 +76,11 @@ fn enclose(
     let program = File::open("/proc/self/exe")?;
     let mut setup = ChildSetup { holds_signals: true, ..ChildSetup::new(Leader::Group) };
     setup.group = group.as_ref().map(ControlGroup::list).transpose()?;
-    for (descriptor, number) in [
+    setup.inherited = vec![
         (out_of_the_way(&theirs)?, CHANNEL_FD),
         (out_of_the_way(&program)?, PROGRAM_FD),
         (out_of_the_way(&rustix::stdio::stderr())?, ERRORS_FD),
-    ] {
-        setup.inherited.push(InheritedDescriptor { descriptor, number });
-    }
+    ];
     let is_namespaced = matches!(confined.plan.backend, Backend::Bubblewrap(_));
     let mut outer = outermost(&confined, &mounts);
     outer.stdin(input.map_or_else(Stdio::null, Stdio::from)).stderr(complaints.try_clone()?);
@@ -112,7 +109,7 @@ fn outermost(confined: &ConfinedRun, mounts: &Mounts) -> Command {
     match &confined.plan.backend {
         Backend::Bubblewrap(bubblewrap) => {
             let mut command = Command::new(&bubblewrap.program);
-            command.args(mounts::base_arguments(bubblewrap, confined.plan.network, mounts.devices()));
+            command.args(mounts::base_arguments(bubblewrap, confined.plan.network, mounts.has_few_devices()));
             command.args(mounts.arguments()).arg("--").args(inside).current_dir("/");
             command
         }

@@ -12,9 +12,9 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 
-use crate::request::{CommandToRun, ShellScript};
+use crate::plan::{CommandToRun, ShellScript};
 use crate::sandbox::Sandbox;
-use crate::system::{self, ChildSetup, InheritedDescriptor, Leader};
+use crate::system::{self, ChildSetup, Leader};
 
 /// One command line for bash.
 #[derive(Clone, Debug)]
@@ -68,29 +68,23 @@ const PATH_BYTES_MAX: usize = 8192;
 
 const BASH: &[&str] = &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-pub(crate) struct ChildSurroundings<'a> {
-    /// Its environment; without one it is that of this process.
-    pub(crate) environment: Option<&'a [(OsString, OsString)]>,
-    /// Its standard input; without one it is at its end at once.
-    pub(crate) input: Option<OwnedFd>,
-    pub(crate) leader: Leader,
-}
-
 /// What is to be started, with everything it does before it is the program; and the pipe on which the last working
-/// directory will arrive.
+/// directory will arrive. Without an environment it has that of this process, and without an input that is at its end at once.
 pub(crate) fn command(
     run: &CommandToRun,
-    around: ChildSurroundings<'_>,
+    environment: Option<&[(OsString, OsString)]>,
+    input: Option<OwnedFd>,
+    leader: Leader,
 ) -> io::Result<(Command, Option<OwnedFd>)> {
     let mut command = match run {
         CommandToRun::Shell(script) => bash(&script.text),
         CommandToRun::Program(argv) => program(argv)?,
     };
-    command.stdin(around.input.map_or_else(Stdio::null, Stdio::from));
-    if let Some(environment) = around.environment {
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+    if let Some(environment) = environment {
         command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
     }
-    let mut setup = ChildSetup::new(around.leader);
+    let mut setup = ChildSetup::new(leader);
     let cwd = match run {
         CommandToRun::Shell(script) => attach(&mut command, script, &mut setup)?,
         CommandToRun::Program(_) => None,
@@ -127,15 +121,13 @@ fn attach(
     let mut cwd = None;
     if script.track_cwd {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        setup.inherited.push(InheritedDescriptor { descriptor: out_of_the_way(&writer)?, number: CWD_FD });
+        setup.inherited.push((out_of_the_way(&writer)?, CWD_FD));
         cwd = Some(reader);
     }
     if script.track_cwd || script.source.is_some() {
         let mut prelude = File::from(rustix::fs::memfd_create("prelude", MemfdFlags::CLOEXEC)?);
         prelude.write_all(&prelude_text(script.track_cwd, script.source.as_deref()))?;
-        setup
-            .inherited
-            .push(InheritedDescriptor { descriptor: out_of_the_way(&prelude)?, number: PRELUDE_FD });
+        setup.inherited.push((out_of_the_way(&prelude)?, PRELUDE_FD));
         command.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
     }
     Ok(cwd)

@@ -32,15 +32,7 @@ pub(crate) fn version() -> Option<u32> {
 }
 
 fn abi(version: u32) -> ABI {
-    match version {
-        0 => ABI::Unsupported,
-        1 => ABI::V1,
-        2 => ABI::V2,
-        3 => ABI::V3,
-        4 => ABI::V4,
-        5 => ABI::V5,
-        _ => ABI::V6,
-    }
+    version.cast_signed().into()
 }
 
 /// Everything that version knows, or a failure.

@@ -18,18 +18,18 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::children::{self, ChildRole};
 use crate::environment::without_loader;
-use crate::job::{self, ChildSurroundings, ProgramInput, ProgramJob, ShellJob};
+use crate::job::{self, ProgramInput, ProgramJob, ShellJob};
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::network::RefusedConnections;
-use crate::plan::ConfinedRun;
+use crate::plan::{self, CommandToRun, ConfinedRun, ShellScript, SupervisorRequest};
 use crate::process::{
     CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess, TERMINATE_TIME,
 };
-use crate::proxy::Proxy;
-use crate::request::{self, CommandToRun, ShellScript, SupervisorRequest};
+use crate::proxy;
 use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;
 use crate::system::{self, Leader};
@@ -46,12 +46,9 @@ const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
 /// Starts commands.
 #[derive(Clone, Debug)]
-pub struct Launcher(LaunchMode);
-
-#[derive(Clone, Debug)]
-enum LaunchMode {
-    Supervised(PathBuf),
-    Direct,
+pub struct Launcher {
+    /// What is started as the supervisor of each command, if they have one.
+    supervisor: Option<PathBuf>,
 }
 
 /// Why a command could not be started.
@@ -88,14 +85,14 @@ impl Launcher {
     /// from such processes.
     #[must_use]
     pub fn supervised(program: PathBuf) -> Self {
-        Self(LaunchMode::Supervised(program))
+        Self { supervisor: Some(program) }
     }
 
     /// Commands run without a supervisor, in a session of their own. The shell dies with the thread that started
     /// it; what it left behind, or what moved to another session, is not found when this process is killed.
     #[must_use]
     pub fn direct() -> Self {
-        Self(LaunchMode::Direct)
+        Self { supervisor: None }
     }
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
@@ -163,10 +160,10 @@ impl Launcher {
             sandbox: task.sandbox.cloned(),
             _gone: gone.clone().drop_guard(),
         };
-        match &self.0 {
-            LaunchMode::Supervised(program) => start_supervised(program, task, watch)?,
-            LaunchMode::Direct if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
-            LaunchMode::Direct => start_direct(task, watch)?,
+        match &self.supervisor {
+            Some(program) => start_supervised(program, task, watch)?,
+            None if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
+            None => start_direct(task, watch)?,
         }
         Ok((ExitReceiver(receiver), ProcessTree::new(stop, gone)))
     }
@@ -223,7 +220,7 @@ fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Resu
     let (ours, theirs) = StdUnixStream::pair()?;
     let Task { command, cwd, environment, sandbox, streams } = task;
     if let Some(input) = &streams.input {
-        request::send_input(&ours, input.as_fd())?;
+        plan::send_input(&ours, input.as_fd())?;
     }
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
@@ -254,7 +251,7 @@ fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Resu
 struct ReportListener {
     socket: OwnedReadHalf,
     buffer: MessageBuffer,
-    proxy: Option<Proxy>,
+    proxy: Option<AbortOnDropHandle<()>>,
 }
 
 impl ReportListener {
@@ -279,7 +276,7 @@ impl ReportListener {
     fn open_proxy(&mut self, watch: &CommandWatch) {
         let arbiter = watch.sandbox.as_ref().and_then(Sandbox::arbiter);
         if let (Some(socket), Some(arbiter)) = (self.buffer.descriptor.take(), arbiter) {
-            self.proxy = Proxy::open(socket, arbiter.clone(), watch.refusals.clone()).ok();
+            self.proxy = proxy::open(socket, arbiter.clone(), watch.refusals.clone()).ok();
         }
     }
 }
@@ -327,9 +324,7 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
 
 fn start_direct(task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> {
     let Task { command, cwd, environment, streams, .. } = task;
-    let around =
-        ChildSurroundings { environment: Some(environment), input: streams.input, leader: Leader::Session };
-    let (mut command, last_cwd) = job::command(&command, around)?;
+    let (mut command, last_cwd) = job::command(&command, Some(environment), streams.input, Leader::Session)?;
     let leader = spawn(&mut command, ChildRole::Session, cwd, (streams.output, streams.errors))?;
     let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)

@@ -64,7 +64,7 @@ const LINKS: &[(&str, &str)] = &[
 pub(crate) fn base_arguments(
     bubblewrap: &Bubblewrap,
     network: NetworkReach,
-    devices: Devices,
+    has_few_devices: bool,
 ) -> Vec<&'static str> {
     let mut arguments = vec!["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"];
     arguments.extend(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
@@ -75,26 +75,16 @@ pub(crate) fn base_arguments(
         arguments.push("--unshare-net");
     }
     arguments.extend(["--ro-bind", "/", "/"]);
-    match devices {
-        Devices::Full => arguments.extend(["--dev", "/dev"]),
-        Devices::Few => {
-            arguments.extend(["--tmpfs", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"]);
-            arguments.extend(DEVICES.iter().flat_map(|device| ["--dev-bind", device, device]));
-            arguments.extend(LINKS.iter().flat_map(|(target, link)| ["--symlink", target, link]));
-        }
+    if has_few_devices {
+        arguments.extend(["--tmpfs", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"]);
+        arguments.extend(DEVICES.iter().flat_map(|device| ["--dev-bind", device, device]));
+        arguments.extend(LINKS.iter().flat_map(|(target, link)| ["--symlink", target, link]));
+    } else {
+        arguments.extend(["--dev", "/dev"]);
     }
     // Root owns the kernel's settings in there, and needs no capability to write them.
     arguments.extend(["--proc", "/proc", "--remount-ro", "/proc"]);
     arguments
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Devices {
-    /// What `bwrap` sets up, terminals among it.
-    Full,
-    /// The simple ones. To set up terminals, `bwrap` goes through one more namespace, and from there nothing can be
-    /// mounted any more.
-    Few,
 }
 
 /// The writable places, as they are named and as they are, outer ones first. What does not exist is left out, and so is
@@ -174,8 +164,10 @@ impl Mounts {
         arguments
     }
 
-    pub(crate) fn devices(&self) -> Devices {
-        if self.symlinks.is_empty() { Devices::Full } else { Devices::Few }
+    /// Whether there are only the simple devices: to set up terminals too, `bwrap` goes through one more namespace, and from there
+    /// nothing can be mounted any more.
+    pub(crate) fn has_few_devices(&self) -> bool {
+        !self.symlinks.is_empty()
     }
 
     fn has_inside(&self, path: &Path) -> bool {

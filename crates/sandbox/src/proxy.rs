@@ -22,8 +22,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::network::{Arbiter, RefusedConnections};
 use dial::{DialError, Dialer};
@@ -37,23 +38,17 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
 /// What a SOCKS client says first.
 const SOCKS: u8 = 5;
 
-/// A proxy for one command. Dropping it ends every connection.
-pub(crate) struct Proxy(JoinHandle<()>);
-
-impl Proxy {
-    /// Serves a listening socket.
-    pub(crate) fn open(socket: OwnedFd, arbiter: Arbiter, refusals: RefusedConnections) -> io::Result<Self> {
-        let listener = StdTcpListener::from(socket);
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
-        Ok(Self(tokio::spawn(serve(listener, Arc::new(Dialer { arbiter, refusals })))))
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Serves a listening socket for one command. Dropping what is returned ends every connection.
+pub(crate) fn open(
+    socket: OwnedFd,
+    arbiter: Arbiter,
+    refusals: RefusedConnections,
+) -> io::Result<AbortOnDropHandle<()>> {
+    let listener = StdTcpListener::from(socket);
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let serving = tokio::spawn(serve(listener, Arc::new(Dialer { arbiter, refusals })));
+    Ok(AbortOnDropHandle::new(serving))
 }
 
 async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {

@@ -14,7 +14,7 @@ use windlass_text::folders::create_temporary;
 use crate::confine::PROXY_PORT;
 use crate::landlock_rules;
 use crate::limits;
-use crate::mounts::{self, Devices};
+use crate::mounts;
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
 use crate::policy::{BackendChoice, Exceptions, SandboxPolicy};
@@ -383,7 +383,7 @@ fn try_bwrap(program: &Path, network: NetworkReach, user_namespace: bool) -> Res
     let bubblewrap = Bubblewrap { program: program.to_owned(), user_namespace };
     let mut command = Command::new(program);
     command
-        .args(mounts::base_arguments(&bubblewrap, network, Devices::Full))
+        .args(mounts::base_arguments(&bubblewrap, network, false))
         .args(["--perms", "0000", "--tmpfs", "/dev/shm"]);
     // What it runs is itself: that file is there for certain.
     command.arg("--").arg(program).arg("--version");

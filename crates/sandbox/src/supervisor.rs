@@ -32,10 +32,10 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::confine;
 use crate::enclosure::{self, Enclosure};
-use crate::job::{self, ChildSurroundings};
+use crate::job;
 use crate::messages::{self, CommandReport};
+use crate::plan::{self, SupervisorRequest};
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
-use crate::request::{self, SupervisorRequest};
 use crate::secrecy::close_to_others;
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
 use crate::tree::{self, TreeState};
@@ -72,7 +72,7 @@ fn supervise() -> io::Result<()> {
     // Whoever is stopped does not notice that the engine is gone. It may come early, when only the thread that
     // started this process ends; then it does nothing.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    let Some((request, input)) = request::read(rustix::stdio::stdin())? else { return Ok(()) };
+    let Some((request, input)) = plan::read_request(rustix::stdio::stdin())? else { return Ok(()) };
     let mut supervisor = match start(request, input, signals) {
         Ok(supervisor) => supervisor,
         Err(exit) => return send(exit),
@@ -94,8 +94,7 @@ fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -
 }
 
 fn start_free(request: &SupervisorRequest, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let around = ChildSurroundings { environment: None, input, leader: Leader::Group };
-    let (mut command, cwd) = job::command(&request.command, around)?;
+    let (mut command, cwd) = job::command(&request.command, None, input, Leader::Group)?;
     let child = command.spawn()?;
     Ok((Pid::from_child(&child), cwd))
 }
@@ -112,11 +111,6 @@ fn send(exit: Exit) -> io::Result<()> {
     messages::send(rustix::stdio::stdin(), &CommandReport::Ended(exit), None)
 }
 
-enum Wake {
-    ChildEnded,
-    Stop,
-}
-
 struct Supervisor {
     signals: OwnedFd,
     /// The command itself, or what stands between it and us, until it has ended.
@@ -129,7 +123,7 @@ struct Supervisor {
 impl Supervisor {
     fn run(&mut self) -> io::Result<()> {
         while self.reap() == TreeState::Alive {
-            if let Wake::Stop = self.wait()? {
+            if self.is_to_stop()? {
                 return self.end_tree();
             }
         }
@@ -182,7 +176,8 @@ impl Supervisor {
         }
     }
 
-    fn wait(&mut self) -> io::Result<Wake> {
+    /// Waits for news; true if everything is to end.
+    fn is_to_stop(&mut self) -> io::Result<bool> {
         let control = rustix::stdio::stdin();
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
         let inside = self.enclosure.as_ref().and_then(Enclosure::channel);
@@ -193,7 +188,7 @@ impl Supervisor {
         self.hear();
         let asked = signals && self.asked_to_terminate();
         // The engine writes nothing more; whatever comes from it means its end of the socket is closed.
-        Ok(if control || asked { Wake::Stop } else { Wake::ChildEnded })
+        Ok(control || asked)
     }
 
     /// Empties the signals; true if one of them was more than the end of a child.

@@ -25,12 +25,6 @@ const ORDINARY_SIGNALS: [libc::c_int; 10] = [
 
 const TERMINATING_SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
-/// A descriptor that the child finds under a fixed number.
-pub(crate) struct InheritedDescriptor {
-    pub(crate) descriptor: OwnedFd,
-    pub(crate) number: i32,
-}
-
 /// Of what the child becomes the leader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leader {
@@ -41,7 +35,8 @@ pub(crate) enum Leader {
 
 pub(crate) struct ChildSetup {
     pub(crate) leader: Leader,
-    pub(crate) inherited: Vec<InheritedDescriptor>,
+    /// Descriptors, with the fixed numbers under which the child finds them.
+    pub(crate) inherited: Vec<(OwnedFd, i32)>,
     /// Whether requests to terminate wait, so that whoever watches a command does not end before it.
     pub(crate) holds_signals: bool,
     /// The list of a control group that the child puts itself on.
@@ -70,7 +65,7 @@ pub(crate) fn before_exec(command: &mut Command, setup: ChildSetup) {
             rustix::io::write(group, b"0")?;
         }
         close_from_three_on_exec();
-        for InheritedDescriptor { descriptor, number } in &setup.inherited {
+        for (descriptor, number) in &setup.inherited {
             // SAFETY: both are plain numbers, and nothing in this single-threaded child owns `number`.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), *number) } < 0 {
                 return Err(io::Error::last_os_error());

@@ -29,17 +29,10 @@ pub(crate) fn below(root: Pid) -> Vec<ProcessEntry> {
     below
 }
 
-/// Processes that this one adopted, with everything below them.
-pub(crate) struct AdoptedProcesses {
-    pub(crate) living: Vec<ProcessEntry>,
-    /// Children that have ended and wait to be collected.
-    pub(crate) ended: Vec<Pid>,
-}
-
-/// What this process adopted: children that it did not start (`own` lists those it did) and that began at `since` or
+/// What this process adopted, living with everything below, and those children that have ended and wait to be collected: children that it did not start (`own` lists those it did) and that began at `since` or
 /// later. A command leads a session of its own, and no process can enter another's session, so children in the session
 /// of this process are not adopted ones. Neither is who is in a session that an own child leads.
-pub(crate) fn adopted(own: &[i32], since: u64) -> AdoptedProcesses {
+pub(crate) fn adopted(own: &[i32], since: u64) -> (Vec<ProcessEntry>, Vec<Pid>) {
     let all = all_processes();
     let me = rustix::process::getpid().as_raw_pid();
     // Read like all others: a session whose leader is outside this namespace is 0 here, which is no process number.
@@ -56,7 +49,7 @@ pub(crate) fn adopted(own: &[i32], since: u64) -> AdoptedProcesses {
         roots.iter().filter(|entry| entry.ended).filter_map(|entry| Pid::from_raw(entry.pid)).collect();
     let mut living = with_descendants(all, roots.iter().map(|entry| entry.pid).collect());
     living.retain(|entry| !entry.ended);
-    AdoptedProcesses { living, ended }
+    (living, ended)
 }
 
 fn with_descendants(all: Vec<ProcessEntry>, roots: BTreeSet<i32>) -> Vec<ProcessEntry> {

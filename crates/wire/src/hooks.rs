@@ -1,6 +1,6 @@
 //! What hosts hear of hooks while they run: `hook_started`, `hook_progress` and `hook_response`.
 
-use serde::Serialize;
+use serde_json::json;
 use windlass_protocol::{HookEnding, HookMoment, HookNews, HookPrinted, MessageId, SessionKey};
 
 use crate::fit;
@@ -17,26 +17,6 @@ pub struct HookLines {
     written: u64,
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    hook_id: Id,
-    hook_name: &'a str,
-    hook_event: &'a str,
-    #[serde(flatten)]
-    printed: Option<HookOutputJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit_code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct HookOutputJson<'a> {
-    output: String,
-    stdout: &'a str,
-    stderr: &'a str,
-}
-
 impl HookLines {
     /// Lines of this session.
     #[must_use]
@@ -46,21 +26,29 @@ impl HookLines {
 
     /// Appends the line of some news.
     pub fn append(&mut self, news: &HookNews, out: &mut Vec<u8>) {
-        let (subtype, printed, exit_code, outcome) = match &news.moment {
-            HookMoment::Began => ("hook_started", None, None, None),
-            HookMoment::Printed(printed) => ("hook_progress", Some(printed), None, None),
+        let (subtype, printed, end) = match &news.moment {
+            HookMoment::Began => ("hook_started", None, None),
+            HookMoment::Printed(printed) => ("hook_progress", Some(printed), None),
             HookMoment::Ended { printed, code, ending } => {
-                ("hook_response", Some(printed), *code, Some(outcome(*ending)))
+                ("hook_response", Some(printed), Some((code, ending)))
             }
         };
-        let body = Body {
-            hook_id: self.id(RUNS_FROM | news.run),
-            hook_name: &news.name,
-            hook_event: news.event.name(),
-            printed: printed.map(both),
-            exit_code,
-            outcome,
-        };
+        let mut body = json!({
+            "hook_id": self.id(RUNS_FROM | news.run),
+            "hook_name": news.name,
+            "hook_event": news.event.name(),
+        });
+        if let Some(HookPrinted { output, errors }) = printed {
+            body["output"] = format!("{output}{errors}").into();
+            body["stdout"] = output.as_str().into();
+            body["stderr"] = errors.as_str().into();
+        }
+        if let Some((code, ending)) = end {
+            if let Some(code) = code {
+                body["exit_code"] = (*code).into();
+            }
+            body["outcome"] = outcome(*ending).into();
+        }
         let uuid = self.id(LINES_FROM | self.written);
         self.written += 1;
         let body = SystemBody { subtype, body: &body };
@@ -70,11 +58,6 @@ impl HookLines {
     fn id(&self, number: u64) -> Id {
         Id(self.key.process.message_uuid(MessageId(number)))
     }
-}
-
-fn both(printed: &HookPrinted) -> HookOutputJson<'_> {
-    let HookPrinted { output: stdout, errors: stderr } = printed;
-    HookOutputJson { output: format!("{stdout}{stderr}"), stdout, stderr }
 }
 
 pub(crate) fn outcome(ending: HookEnding) -> &'static str {

@@ -95,14 +95,9 @@ impl From<InputPriority> for Priority {
 }
 
 /// What is wrong with a line; for the user.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InputProblem(pub String);
-
-impl std::fmt::Display for InputProblem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 #[derive(Deserialize)]
 struct LineType {

@@ -19,8 +19,9 @@ use crate::usage::{UsageJson, model_usage};
 struct ResultLine<'a> {
     subtype: &'static str,
     is_error: bool,
-    #[serde(skip_serializing_if = "ApiErrorStatus::is_absent")]
-    api_error_status: ApiErrorStatus,
+    /// Of every success, where null means that no call failed; absent on errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_error_status: Option<Value>,
     duration_ms: u64,
     duration_api_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,20 +57,6 @@ struct DeferredJson<'a> {
     id: &'a str,
     name: &'a str,
     input: Arc<RawValue>,
-}
-
-/// Present on every success, where null means that no call failed; absent on errors.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ApiErrorStatus {
-    Absent,
-    Present(Option<u16>),
-}
-
-impl ApiErrorStatus {
-    fn is_absent(&self) -> bool {
-        matches!(self, Self::Absent)
-    }
 }
 
 #[derive(Serialize)]
@@ -145,10 +132,6 @@ pub(crate) fn append(outcome: &Outcome, context: &ResultContext<'_>, out: &mut V
             result: answer.as_deref(),
             errors: answer.is_none().then_some(&*errors),
             stop_reason: outcome.stop_reason.as_deref(),
-            session_id: context.session_id,
-            total_cost_usd: total_cost(context.spent),
-            usage: UsageJson::new(&outcome.usage),
-            model_usage: usage_by_model(context.spent),
             permission_denials: outcome.denials.iter().map(|d| denial_json(d, detail)).collect(),
             structured_output: outcome.structured.as_ref().filter(|_| success).map(|raw| &*raw.0),
             deferred_tool_use: outcome.deferred.as_ref().filter(|_| success).map(|call| DeferredJson {
@@ -157,9 +140,7 @@ pub(crate) fn append(outcome: &Outcome, context: &ResultContext<'_>, out: &mut V
                 input: call.input.json(),
             }),
             terminal_reason: is_loop(outcome).then(|| terminal_reason(outcome.terminal)),
-            result_index: context.result_index,
-            prompts: Prompts::new(&outcome.prompts),
-            uuid: context.uuid,
+            ..unrun(context, &outcome.usage, &outcome.prompts)
         };
         fit::write_json(&line, out);
     });
@@ -170,13 +151,10 @@ fn is_loop(outcome: &Outcome) -> bool {
     outcome.iterations > 0 || outcome.terminal != Terminal::Completed
 }
 
-fn api_error_status(outcome: &Outcome) -> ApiErrorStatus {
+fn api_error_status(outcome: &Outcome) -> Option<Value> {
     match outcome.terminal {
-        Terminal::ApiError => {
-            ApiErrorStatus::Present(outcome.failure.as_ref().and_then(|failure| failure.status))
-        }
-        terminal if terminal.is_success() => ApiErrorStatus::Present(None),
-        _ => ApiErrorStatus::Absent,
+        Terminal::ApiError => Some(outcome.failure.as_ref().and_then(|failure| failure.status).into()),
+        terminal => terminal.is_success().then_some(Value::Null),
     }
 }
 
@@ -231,21 +209,28 @@ pub(crate) fn append_refusal(
     out: &mut Vec<u8>,
 ) {
     let usage = Usage::default();
-    let line = ResultLine {
+    let line = ResultLine { errors: Some(errors), ..unrun(context, &usage, prompts) };
+    fit::append_plain(out, &line);
+}
+
+/// The `result` where nothing was done.
+fn unrun<'a>(context: &ResultContext<'a>, usage: &'a Usage, prompts: &'a [Arc<str>]) -> ResultLine<'a> {
+    let spent = context.spent;
+    ResultLine {
         subtype: "error_during_execution",
         is_error: true,
-        api_error_status: ApiErrorStatus::Absent,
+        api_error_status: None,
         duration_ms: 0,
         duration_api_ms: 0,
         ttft_ms: None,
         num_turns: 0,
         result: None,
-        errors: Some(errors),
+        errors: None,
         stop_reason: None,
         session_id: context.session_id,
-        total_cost_usd: total_cost(context.spent),
-        usage: UsageJson::new(&usage),
-        model_usage: usage_by_model(context.spent),
+        total_cost_usd: spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
+        usage: UsageJson::new(usage),
+        model_usage: spent.iter().map(|(model, spend)| (&**model, model_usage(spend))).collect(),
         permission_denials: Vec::new(),
         structured_output: None,
         deferred_tool_use: None,
@@ -253,16 +238,7 @@ pub(crate) fn append_refusal(
         result_index: context.result_index,
         prompts: Prompts::new(prompts),
         uuid: context.uuid,
-    };
-    fit::append_plain(out, &line);
-}
-
-fn total_cost(spent: &BTreeMap<Arc<str>, ModelSpend>) -> Option<f64> {
-    spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
-}
-
-fn usage_by_model(spent: &BTreeMap<Arc<str>, ModelSpend>) -> BTreeMap<&str, Value> {
-    spent.iter().map(|(model, spend)| (&**model, model_usage(spend))).collect()
+    }
 }
 
 #[cfg(test)]

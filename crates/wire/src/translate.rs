@@ -18,7 +18,7 @@ use crate::lines::{
 };
 use crate::result::{self, ResultContext};
 use crate::stream::Events;
-use crate::usage::{UsageJson, add_spend};
+use crate::usage::UsageJson;
 use crate::{COMPATIBLE_VERSION, time};
 
 /// How long a call runs before hosts are told that it still does, and again after each such time.
@@ -138,8 +138,7 @@ pub struct Translator {
 #[derive(Debug)]
 struct RunningCall {
     call: CallId,
-    tool_use_id: Arc<str>,
-    name: Arc<str>,
+    tool_use: ToolUse,
     started_ms: u64,
     next_beat_ms: u64,
 }
@@ -337,8 +336,8 @@ impl Translator {
             running.next_beat_ms = at.monotonic_ms + HEARTBEAT_MS;
             let body = json!({
                 "type": "tool_progress",
-                "tool_use_id": &*running.tool_use_id,
-                "tool_name": &*running.name,
+                "tool_use_id": &*running.tool_use.id,
+                "tool_name": &*running.tool_use.name,
                 "parent_tool_use_id": null,
                 "elapsed_time_seconds": at.monotonic_ms.saturating_sub(running.started_ms) / 1000,
                 "heartbeat": true,
@@ -355,8 +354,7 @@ impl Translator {
     fn on_tool_started(&mut self, call: CallId, tool_use: &ToolUse) {
         self.running.push(RunningCall {
             call,
-            tool_use_id: tool_use.id.clone(),
-            name: tool_use.name.clone(),
+            tool_use: tool_use.clone(),
             started_ms: self.now.monotonic_ms,
             next_beat_ms: self.now.monotonic_ms + HEARTBEAT_MS,
         });
@@ -494,10 +492,11 @@ impl Translator {
 
     /// Appends the `result` alone, for hosts that want nothing else.
     pub fn result(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
-        for (model, spend) in &outcome.models {
-            match self.spent.get_mut(model) {
-                Some(total) => add_spend(total, spend),
-                None => drop(self.spent.insert(model.clone(), spend.clone())),
+        ModelSpend::add(&mut self.spent, &outcome.models);
+        for (model, total) in &mut self.spent {
+            if let Some(spend) = outcome.models.get(model) {
+                (total.window_tokens, total.output_tokens_max) =
+                    (spend.window_tokens, spend.output_tokens_max);
             }
         }
         let context = self.result_context();
@@ -511,12 +510,8 @@ impl Translator {
             self.write_lifecycle(id, Lifecycle::Refused, out);
         }
         let context = self.result_context();
-        result::append_refusal(
-            &[error.to_owned()],
-            prompt.map(std::slice::from_ref).unwrap_or_default(),
-            &context,
-            out,
-        );
+        let prompts = prompt.map(std::slice::from_ref).unwrap_or_default();
+        result::append_refusal(&[error.to_owned()], prompts, &context, out);
         self.results += 1;
     }
 

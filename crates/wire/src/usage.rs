@@ -68,11 +68,3 @@ pub(crate) fn model_usage(spend: &ModelSpend) -> Value {
         "cacheCreationEphemeral1hInputTokens": usage.cache_creation.ephemeral_1h_input_tokens,
     })
 }
-
-/// Adds what a run took of one model to what earlier runs took.
-pub(crate) fn add_spend(total: &mut ModelSpend, spend: &ModelSpend) {
-    total.usage.add(&spend.usage);
-    total.cost_usd = total.cost_usd.zip(spend.cost_usd).map(|(a, b)| a + b);
-    total.window_tokens = spend.window_tokens;
-    total.output_tokens_max = spend.output_tokens_max;
-}

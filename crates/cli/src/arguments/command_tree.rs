@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io;
 
+use anyhow::{Context as _, anyhow};
 use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory, Parser};
@@ -14,60 +15,13 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::arguments::{Arguments, Request};
 use crate::arguments::{help, usage};
-use crate::commands::{config, doctor, permissions, replay, sandbox, sessions, trace, trust};
 use crate::display;
-use crate::error::CommandError;
-
-/// Print completions for a shell
-#[derive(Debug, Parser)]
-#[command(name = "windlass completions", args_override_self = true)]
-#[command(after_help = "\
-Examples:
-  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
-  windlass completions zsh > ~/.zfunc/_windlass    # in a directory of $fpath
-  windlass completions fish > ~/.config/fish/completions/windlass.fish")]
-struct Completions {
-    /// The shell
-    shell: Shell,
-}
-
-/// Print the manual page of windlass or of one of its commands
-#[derive(Debug, Parser)]
-#[command(name = "windlass man", args_override_self = true)]
-#[command(after_help = "\
-Examples:
-  windlass man | man -l -
-  windlass man config show | man -l -
-  windlass man > ~/.local/share/man/man1/windlass.1")]
-struct Manual {
-    /// A command, such as config show
-    command: Vec<String>,
-}
-
-/// Makes a definition.
-type Define = fn() -> Command;
-
-/// Commands whose flags are defined with the parser, by name.
-const DEFINED: [(&str, Define); 10] = [
-    ("completions", Completions::command),
-    ("config", config::command),
-    ("doctor", doctor::command),
-    ("man", Manual::command),
-    ("permissions", permissions::command),
-    ("replay", replay::command),
-    ("sandbox", sandbox::command),
-    ("sessions", sessions::command),
-    ("trace", trace::command),
-    ("trust", trust::command),
-];
 
 /// What can be said behind a command, or a command within one, under its full name.
 pub(crate) fn definition(path: &[&str]) -> Option<Command> {
-    let (name, inner) = path.split_first()?;
-    let (_, define) = DEFINED.iter().find(|(known, _)| known == name)?;
-    let mut command = define();
-    command.build();
-    inner.iter().try_fold(command, |command, name| command.find_subcommand(name).cloned())
+    let mut tree = Request::command();
+    tree.build();
+    path.iter().try_fold(tree, |command, name| command.find_subcommand(name).cloned())
 }
 
 /// The whole command line.
@@ -78,8 +32,8 @@ pub(crate) fn whole() -> Command {
     // The page lists the commands by itself.
     let (_, after_commands) = help::AFTER_FLAGS.split_once("\n\n").unwrap_or_default();
     let whole = Arguments::command().after_help(after_commands).disable_help_subcommand(true);
-    let whole = with_values(whole).subcommand(demo).subcommand(help);
-    DEFINED.iter().fold(whole, |whole, (name, define)| whole.subcommand(with_values(define().name(*name))))
+    let others = Request::command();
+    with_values(whole.subcommand(demo).subcommand(help).subcommands(others.get_subcommands().cloned()))
 }
 
 /// The same command, with the words that the help of a flag lists as the values to complete. (Lines are parsed without
@@ -103,33 +57,25 @@ fn with_values(command: Command) -> Command {
     command.mut_subcommands(with_values)
 }
 
-/// Reads what stands behind `windlass completions`. Each error is for the user.
-pub(crate) fn parse_completions(rest: &[OsString]) -> Result<Request, CommandError> {
-    read(rest, |Completions { shell }| {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut whole(), "windlass", &mut script);
-        Request::Show(String::from_utf8_lossy(&script).into_owned())
-    })
-}
-
-/// Reads what stands behind `windlass man`. Each error is for the user.
-pub(crate) fn parse_man(rest: &[OsString]) -> Result<Request, CommandError> {
-    read(rest, |Manual { command }| Request::Manual(command))
+/// The completions for a shell.
+pub(crate) fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut whole(), "windlass", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The manual page of the command with these names.
-pub(crate) fn manual(path: &[String]) -> Result<String, CommandError> {
+pub(crate) fn manual(path: &[String]) -> anyhow::Result<String> {
     let mut tree = whole();
     tree.build();
     let mut command = &tree;
     for name in path {
-        command = command.find_subcommand(name).ok_or_else(|| {
+        command = command.find_subcommand(name).with_context(|| {
             let path = display::line(&path.join(" "));
             format!("There is no command `windlass {path}`. `windlass help` lists the commands.")
         })?;
     }
-    let page = page(command)
-        .map_err(|error| CommandError::Machine(format!("Cannot make the manual page: {error}.")))?;
+    let page = page(command).map_err(|error| anyhow!("Cannot make the manual page: {error}."))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
@@ -172,19 +118,15 @@ fn add_section(sections: &mut Roff, paragraph: &str) {
 }
 
 /// What is asked for behind the name of a command: what its words mean, or its help. Each error is for the user.
-pub(crate) fn read<T: Parser>(
-    rest: &[OsString],
-    meant: impl FnOnce(T) -> Request,
-) -> Result<Request, CommandError> {
-    let command = T::command();
-    let line = std::iter::once(OsString::from(command.get_name())).chain(rest.iter().cloned());
-    match T::try_parse_from(line) {
-        Ok(read) => Ok(meant(read)),
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+pub(crate) fn read(name: &str, rest: &[OsString]) -> anyhow::Result<Request> {
+    let line = ["windlass".into(), name.into()].into_iter().chain(rest.iter().cloned());
+    Request::try_parse_from(line).or_else(|error| match definition(&[name]) {
+        _ if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(usage::of_command(&error, &command, rest).into()),
-    }
+        Some(command) => Err(anyhow!(usage::of_command(&error, &command, rest))),
+        None => Err(anyhow!(usage::explain(&error))),
+    })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use anyhow::bail;
 use clap::CommandFactory as _;
 use windlass_config::{VARIABLES, VariableArea};
 
 use crate::arguments::command_tree;
 use crate::arguments::{Arguments, COMMANDS};
-use crate::error::CommandError;
 use crate::views::layout;
 
 /// Lines longer than this are hard to read.
@@ -99,7 +99,7 @@ pub(crate) fn page(text: &str) -> String {
 }
 
 /// What there is to say about a topic, such as a command and one within it; about the flags if there is none.
-pub(crate) fn about(topic: &[&str]) -> Result<String, CommandError> {
+pub(crate) fn about(topic: &[&str]) -> anyhow::Result<String> {
     let text = match topic {
         [] | ["help"] => Arguments::command().render_help().to_string(),
         ["demo"] => DEMO.to_owned(),
@@ -110,7 +110,7 @@ pub(crate) fn about(topic: &[&str]) -> Result<String, CommandError> {
             }
             let topics = topics().map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = windlass::display::line(&other.join(" "));
-            return Err(format!("No help for {other}. Try `windlass help`, {topics}.").into());
+            bail!("No help for {other}. Try `windlass help`, {topics}.");
         }
     };
     Ok(page(&text))

@@ -1,9 +1,8 @@
 //! Which session the user means, checked as far as words can be.
 
+use anyhow::{anyhow, bail};
 use uuid::Uuid;
 use windlass::sessions::{SessionChoice, SessionSource};
-
-use crate::error::CommandError;
 
 /// The flags about sessions, as they were given.
 #[derive(Debug, Default)]
@@ -21,16 +20,17 @@ pub(crate) struct SessionFlags<'a> {
 
 impl SessionFlags<'_> {
     /// The session they name. Each error is for the user.
-    pub(crate) fn choice(&self) -> Result<SessionChoice, CommandError> {
+    pub(crate) fn choice(&self) -> anyhow::Result<SessionChoice> {
         let flags = self;
         let source = match (flags.named.map(str::trim), flags.newest) {
             (Some(_), true) => {
-                return Err("--resume and --continue name two sessions. Give only one of them.".into());
+                bail!("--resume and --continue name two sessions. Give only one of them.");
             }
             (Some(""), false) => {
-                return Err("--resume needs a session: its id, its name, or words of its first prompt. \
+                bail!(
+                    "--resume needs a session: its id, its name, or words of its first prompt. \
                      `windlass sessions list` lists them; --continue takes the latest."
-                    .into());
+                );
             }
             (Some(words), false) => SessionSource::Named(words.to_owned()),
             (None, true) => SessionSource::Newest,
@@ -39,16 +39,14 @@ impl SessionFlags<'_> {
         let is_new = source == SessionSource::New;
         for (flag, given) in [("--fork-session", flags.fork), ("--resume-session-at", flags.at.is_some())] {
             if given && is_new {
-                return Err(format!("{flag} needs a session: add --resume ID or --continue.").into());
+                bail!("{flag} needs a session: add --resume ID or --continue.");
             }
         }
         if flags.drops.is_some() && flags.at.is_none() {
-            return Err("--resume-drops-turn needs --resume-session-at.".into());
+            bail!("--resume-drops-turn needs --resume-session-at.");
         }
         if flags.id.is_some() && !is_new && !flags.fork {
-            return Err(
-                "--session-id is for a new session. With --resume or --continue, add --fork-session.".into(),
-            );
+            bail!("--session-id is for a new session. With --resume or --continue, add --fork-session.");
         }
         Ok(SessionChoice {
             source,
@@ -63,11 +61,11 @@ impl SessionFlags<'_> {
     }
 }
 
-fn uuid(flag: &str, text: &str) -> Result<Uuid, CommandError> {
+fn uuid(flag: &str, text: &str) -> anyhow::Result<Uuid> {
     let example = "11111111-2222-4333-8444-555555555555";
     Uuid::parse_str(text.trim()).map_err(|_| {
         let given = if text.trim().is_empty() { "''".to_owned() } else { windlass::display::line(text) };
-        CommandError::Usage(format!("{flag} {given} is not a UUID such as {example}."))
+        anyhow!("{flag} {given} is not a UUID such as {example}.")
     })
 }
 

@@ -107,7 +107,7 @@ fn has_flag(command: &clap::Command, flag: &str) -> bool {
 /// command, if the line got so far.
 pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
     let inner = rest.first().and_then(|word| command.find_subcommand(word));
-    let (definition, command) = (command, command.get_name());
+    let (definition, command) = (command, full_name(command));
     let page = inner.map_or_else(|| command.to_owned(), |inner| format!("{command} {}", inner.get_name()));
     let named = |kind| error.get(kind).map(|value| display::line(&words(value))).unwrap_or_default();
     let what = match error.kind() {
@@ -124,9 +124,14 @@ pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[O
     format!("{what} `{page} --help` shows what there is.")
 }
 
+/// With the name of the program.
+fn full_name(command: &clap::Command) -> &str {
+    command.get_bin_name().unwrap_or_else(|| command.get_name())
+}
+
 fn unknown_subcommand(command: &clap::Command, word: &str) -> String {
     let (name, inner): (_, Vec<&str>) =
-        (command.get_name(), command.get_subcommands().map(clap::Command::get_name).collect());
+        (full_name(command), command.get_subcommands().map(clap::Command::get_name).collect());
     let next = match closest(word, &inner) {
         Some(meant) => format!("Did you mean `{name} {meant}`?"),
         None => format!("`{name} --help` shows what there is."),
@@ -139,7 +144,7 @@ fn missing_subcommand(command: &clap::Command) -> String {
     let needs_nothing = |inner: &&clap::Command| !inner.get_arguments().any(clap::Arg::is_required_set);
     let first = command.get_subcommands().find(needs_nothing).or_else(|| command.get_subcommands().next());
     let first = first.map(clap::Command::get_name).unwrap_or_default();
-    format!("Missing subcommand; try `{} {first}`.", command.get_name())
+    format!("Missing subcommand; try `{} {first}`.", full_name(command))
 }
 
 /// What to say about a line that the parser refuses.

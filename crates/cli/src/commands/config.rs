@@ -2,29 +2,18 @@
 
 mod show;
 
-use std::ffi::OsString;
-
-use clap::{Args, Parser, Subcommand};
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
 use windlass_config::{setting_names, settings_page, settings_schema};
 use windlass_text::nearest::closest;
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
+use crate::arguments::SettingsArguments;
 use crate::arguments::help;
-use crate::error::CommandError;
 use crate::show_text;
 
 /// Show the settings in force with file and line; list all settings
-#[derive(Debug, Parser)]
-#[command(name = "windlass config", disable_help_subcommand = true, args_override_self = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum ConfigCommand {
     /// Show each value in force, with its file and line
     Show(ShowArguments),
     /// Print the JSON schema of settings files, for editors
@@ -40,43 +29,26 @@ pub(crate) enum Command {
 pub(crate) struct ShowArguments {
     /// Show only values whose names begin with this, such as permissions
     key: Option<String>,
-    /// Additional settings: a file, or a JSON object
-    #[arg(long, value_name = "FILE-OR-JSON")]
-    settings: Vec<String>,
-    /// Settings to read: user, project, local
-    #[arg(long, value_name = "SOURCES")]
-    setting_sources: Vec<String>,
-    /// Treat the project as trusted
-    #[arg(long)]
-    trust_project: bool,
+    #[command(flatten)]
+    settings: SettingsArguments,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What can be said behind `windlass config`.
-pub(crate) fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass config`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, |Arguments { command }| Request::Config(command))
-}
-
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &ConfigCommand) -> anyhow::Result<i32> {
     match command {
-        Command::Show(wanted) => {
+        ConfigCommand::Show(wanted) => {
             let (text, code) = show::show_values(wanted)?;
             Ok(code.max(show_text(&text)))
         }
-        Command::Schema => Ok(show_text(&settings_schema())),
-        Command::List { key } => Ok(show_text(&list(key.as_deref())?)),
+        ConfigCommand::Schema => Ok(show_text(&settings_schema())),
+        ConfigCommand::List { key } => Ok(show_text(&list(key.as_deref())?)),
     }
 }
 
-fn list(key: Option<&str>) -> Result<String, CommandError> {
+fn list(key: Option<&str>) -> anyhow::Result<String> {
     if let Some(page) = settings_page(key.unwrap_or_default()) {
         return Ok(help::page(&page));
     }
@@ -84,5 +56,5 @@ fn list(key: Option<&str>) -> Result<String, CommandError> {
     let names: Vec<&str> = setting_names().collect();
     let meant = closest(key, &names).map(|meant| format!("Did you mean {meant}?"));
     let next = meant.unwrap_or_else(|| "`windlass config list` lists all there are.".to_owned());
-    Err(format!("there is no setting {key}. {next}").into())
+    Err(anyhow!("there is no setting {key}. {next}"))
 }

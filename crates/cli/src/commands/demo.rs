@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use windlass::sessions::SessionChoice;
 use windlass::{Options, Session, Windlass};
 use windlass_engine::{Outcome, Update};
@@ -18,7 +18,6 @@ use windlass_protocol::ModelCard;
 use crate::arguments::help;
 use crate::commands::drive::{JobEnd, RunWatch, Signals, block_on, drive, wait_for_commands};
 use crate::display;
-use crate::error::CommandError;
 use crate::views::call_cards::CallCards;
 use crate::views::layout;
 use crate::views::output::Output;
@@ -31,8 +30,8 @@ const SCRIPT: &str = include_str!("../../demo/script.json");
 const PROMPT: &str = "test.sh fails. Find out why and fix it.";
 
 /// Runs the demo and gives the exit code: 0 only if the test of the sample project passes in the end.
-pub(crate) fn run() -> Result<i32, CommandError> {
-    show().map_err(|error| CommandError::Machine(format!("the demo cannot run: {error:#}")))
+pub(crate) fn run() -> anyhow::Result<i32> {
+    show().map_err(|error| anyhow!("the demo cannot run: {error:#}"))
 }
 
 fn show() -> anyhow::Result<i32> {

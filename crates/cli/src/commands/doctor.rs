@@ -2,23 +2,18 @@
 
 mod checks;
 
-use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-use clap::Parser;
+use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::arguments::help;
 use crate::display;
-use crate::error::CommandError;
 use crate::show_text;
 use windlass::settings;
 
 /// Check settings, trust, key, model, sandbox and sessions, and say what to do where something is wrong
-#[derive(Debug, Parser)]
-#[command(name = "windlass doctor", args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes:\n  0    A run can work here\n  1    A problem would keep a run from working"
 )]
@@ -65,18 +60,8 @@ struct Report {
     checks: Vec<Check>,
 }
 
-/// What can be said behind `windlass doctor`.
-pub(crate) fn command() -> clap::Command {
-    <DoctorArguments as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass doctor`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, Request::Doctor)
-}
-
 /// Checks everything and gives the exit code.
-pub(crate) fn run(wanted: &DoctorArguments) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
     let checks = checks::all(&settings::place()?);
     let ok = checks.iter().all(|check| check.status != Status::Problem);
     let report = Report { version: crate::VERSION, ok, checks };

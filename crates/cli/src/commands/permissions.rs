@@ -3,13 +3,9 @@
 mod batch;
 mod explain;
 
-use std::ffi::OsString;
+use clap::{Args, Subcommand};
 
-use clap::{Args, Parser, Subcommand};
-
-use crate::arguments::Request;
-use crate::arguments::command_tree;
-use crate::error::CommandError;
+use crate::arguments::SettingsArguments;
 use crate::show_text;
 
 /// What stands below the flags.
@@ -24,17 +20,9 @@ empty. The rules count as rules of a session; no settings are read. The answer i
 {\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.";
 
 /// Explain whether tool calls would be allowed, by which rule and why; nothing runs
-#[derive(Debug, Parser)]
-#[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
-#[command(after_help = AFTER)]
-struct Permissions {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+#[command(after_help = AFTER)]
+pub(crate) enum PermissionsCommand {
     /// Explain whether a tool call would be allowed with the settings of this directory
     #[command(after_help = AFTER)]
     Explain(ExplainArguments),
@@ -58,15 +46,8 @@ pub(crate) struct ExplainArguments {
     /// Additional rules that deny
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
     pub(crate) disallowed_tools: Vec<String>,
-    /// Additional settings: a file, or a JSON object
-    #[arg(long, value_name = "FILE-OR-JSON")]
-    pub(crate) settings: Vec<String>,
-    /// Settings to read: user, project, local
-    #[arg(long, value_name = "SOURCES")]
-    pub(crate) setting_sources: Vec<String>,
-    /// Treat the project as trusted
-    #[arg(long)]
-    pub(crate) trust_project: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArguments,
     /// Additional working directories
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     pub(crate) add_dir: Vec<std::path::PathBuf>,
@@ -78,18 +59,8 @@ pub(crate) struct ExplainArguments {
     pub(crate) batch: bool,
 }
 
-/// What can be said behind `windlass permissions`.
-pub(crate) fn command() -> clap::Command {
-    <Permissions as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass permissions`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, |Permissions { command }| Request::Permissions(Box::new(command)))
-}
-
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
-    let Command::Explain(wanted) = command;
+pub(crate) fn run(command: &PermissionsCommand) -> anyhow::Result<i32> {
+    let PermissionsCommand::Explain(wanted) = command;
     if wanted.batch { Ok(batch::run()) } else { Ok(show_text(&explain::explain(wanted)?)) }
 }

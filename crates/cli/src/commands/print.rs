@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use uuid::Uuid;
 use windlass::host_conversation::{HostConversation, InputEnd};
 use windlass::jobs::Job;
@@ -18,7 +19,6 @@ use crate::commands::drive::{JobEnd, Signals, block_on, show_background, shown, 
 use crate::commands::job_runner::JobRunner;
 use crate::commands::lines::{HostAtStdio, Lines};
 use crate::commands::{prompt, sessions};
-use crate::error::CommandError;
 use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
 use crate::views::hook_failures::HookFailures;
@@ -136,7 +136,7 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 }
 
 /// Checks everything that can be checked without the network. Each error is for the user.
-fn prepare(arguments: &Arguments) -> Result<Ready, CommandError> {
+fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
     let app = Windlass::open(options(arguments))?;
     let mut session =
         app.session(arguments.session_choice()?).map_err(|error| name_lost(arguments, error))?;
@@ -169,16 +169,16 @@ fn options(arguments: &Arguments) -> Options {
 }
 
 /// An error about a directory, with what may have become of the prompt.
-fn name_lost(arguments: &Arguments, error: windlass::Error) -> CommandError {
+fn name_lost(arguments: &Arguments, error: windlass::Error) -> anyhow::Error {
     let is_directory = matches!(&error, windlass::Error::Config(ConfigError::Directory { .. }));
     match arguments.swallowed_prompt().filter(|_| is_directory) {
-        Some(lost) => CommandError::Usage(format!("{error} {lost}")),
+        Some(lost) => anyhow!("{error} {lost}"),
         None => error.into(),
     }
 }
 
 /// Where the prompts of a session come from.
-fn input(arguments: &Arguments, session: &Session) -> Result<Input, CommandError> {
+fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
     if arguments.input_format == InputFormat::StreamJson {
         return Ok(Input::Lines { replays: arguments.replay_user_messages });
     }
@@ -188,7 +188,7 @@ fn input(arguments: &Arguments, session: &Session) -> Result<Input, CommandError
     match prompt::read(arguments.prompt())? {
         texts if !texts.is_empty() => Ok(Input::Prompt(texts)),
         _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::GoOn),
-        _ => Err(prompt::missing(arguments.swallowed_prompt()).into()),
+        _ => Err(anyhow!(prompt::missing(arguments.swallowed_prompt()))),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::complain;
-use crate::error::CommandError;
 
 /// The most that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 10_000_000;
@@ -19,7 +19,7 @@ const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass 
      or on standard input.";
 
 /// The texts of the prompt: the argument, then standard input. There is at least one, or no prompt.
-pub(crate) fn read(argument: Option<&str>) -> Result<Vec<String>, CommandError> {
+pub(crate) fn read(argument: Option<&str>) -> anyhow::Result<Vec<String>> {
     let input = if std::io::stdin().is_terminal() { String::new() } else { read_input(argument.is_some())? };
     let input = Some(input).filter(|input| !input.trim().is_empty());
     Ok(argument.map(str::to_owned).into_iter().chain(input).collect())
@@ -30,7 +30,7 @@ pub(crate) fn missing(lost: Option<String>) -> String {
     lost.map_or_else(|| NO_PROMPT.into(), |lost| format!("there is no prompt. {lost}"))
 }
 
-fn read_input(has_argument: bool) -> Result<String, CommandError> {
+fn read_input(has_argument: bool) -> anyhow::Result<String> {
     if has_argument && !arrives_soon() {
         let seconds = INPUT_WAIT.as_secs();
         complain(&format!(
@@ -41,19 +41,19 @@ fn read_input(has_argument: bool) -> Result<String, CommandError> {
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("cannot read standard input: {error}."))?;
+    read.map_err(|error| anyhow!("cannot read standard input: {error}."))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(format!(
+        bail!(
             "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."
-        ).into());
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let byte = error.as_bytes().get(at).copied().unwrap_or_default();
-        CommandError::Usage(format!(
+        anyhow!(
             "Standard input is not UTF-8 text: byte {at} (0x{byte:02x}) is invalid. Convert the text, such as with \
              `iconv -f LATIN1 -t UTF-8`, or save it as a file and name the file in the prompt."
-        ))
+        )
     })
 }
 

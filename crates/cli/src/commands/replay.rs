@@ -4,27 +4,24 @@ mod play;
 mod rebuild;
 mod report;
 
-use std::ffi::OsString;
 use std::time::Instant;
 
-use clap::Parser;
+use anyhow::{anyhow, bail};
+use clap::{Args, Parser as _};
 use uuid::Uuid;
 use windlass_engine::Recall;
 use windlass_engine::protocol::Role;
 use windlass_session::{SessionInfo, Upto, load};
 
-use crate::arguments::command_tree;
-use crate::arguments::{Arguments, Request};
+use crate::arguments::Arguments;
 use crate::commands::print as prompts;
 use crate::commands::sessions::{Ground, print};
-use crate::error::CommandError;
 use crate::{complain, display};
 use play::{End, SessionReplay};
 
 /// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
 /// every decision with the log. Replay stops at the first difference.
-#[derive(Debug, Parser)]
-#[command(name = "windlass replay", args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
                   prompt; `windlass sessions` lists them. The session itself is not changed.\n\nExit \
@@ -48,18 +45,8 @@ pub(crate) struct ReplayArguments {
     json: bool,
 }
 
-/// Reads what stands behind `windlass replay`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, Request::Replay)
-}
-
-/// What can be said behind `windlass replay`.
-pub(crate) fn command() -> clap::Command {
-    <ReplayArguments as clap::CommandFactory>::command()
-}
-
 /// Plays the session. Returns the exit code.
-pub(crate) fn run(wanted: &ReplayArguments) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
     let session = Ground::new()?.find(&wanted.session)?;
     let started = Instant::now();
     let played = play::play(&session, wanted.until)?;
@@ -68,11 +55,10 @@ pub(crate) fn run(wanted: &ReplayArguments) -> Result<i32, CommandError> {
         && replay.events() < until
         && !matches!(played.end, End::Differs(_))
     {
-        return Err(format!(
+        bail!(
             "there is no event {until}: the session has only {}.",
             display::counted(replay.events(), "event")
-        )
-        .into());
+        );
     }
     let is_equal = !matches!(played.end, End::Differs(_));
     if let Some(model) = wanted.with_model.as_deref().filter(|_| is_equal) {
@@ -93,9 +79,8 @@ fn go_on(
     model: &str,
     session: &SessionInfo,
     played: &SessionReplay,
-) -> Result<i32, CommandError> {
-    let unread = |error: windlass_session::LoadError| format!("{error}.");
-    let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(unread)?;
+) -> anyhow::Result<i32> {
+    let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(|error| anyhow!("{error}."))?;
     let directory =
         loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.glance.cwd.clone());
     let mut recall = Recall::new(directory.clone().unwrap_or_default());
@@ -103,16 +88,17 @@ fn go_on(
     let state = recall.finish().state;
     let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
     if wanted.prompt.is_none() && !awaits_answer {
-        return Err("the model has already answered there. Add a prompt with --prompt, or stop before the \
+        bail!(
+            "the model has already answered there. Add a prompt with --prompt, or stop before the \
              answer with --until."
-            .into());
+        );
     }
     let copy = Uuid::new_v4();
     let mut arguments = live(wanted, model, &session.id.to_string(), copy)?;
     arguments.cut = Some(played.offset);
     if let Some(directory) = directory {
         std::env::set_current_dir(&directory).map_err(|error| {
-            format!(
+            anyhow!(
                 "cannot use the session's directory {}: {error}.",
                 display::line(&directory.to_string_lossy())
             )
@@ -123,7 +109,7 @@ fn go_on(
 }
 
 /// The flags with which a copy goes on.
-fn live(wanted: &ReplayArguments, model: &str, session: &str, copy: Uuid) -> Result<Arguments, CommandError> {
+fn live(wanted: &ReplayArguments, model: &str, session: &str, copy: Uuid) -> anyhow::Result<Arguments> {
     let copy = copy.to_string();
     let format = if wanted.json { "json" } else { "text" };
     let mut line = vec!["windlass", "-p", "--resume", session, "--fork-session", "--session-id", &copy];
@@ -131,5 +117,5 @@ fn live(wanted: &ReplayArguments, model: &str, session: &str, copy: Uuid) -> Res
     if let Some(prompt) = &wanted.prompt {
         line.extend(["--", prompt]);
     }
-    Arguments::try_parse_from(line).map_err(|error| crate::arguments::usage::explain(&error).into())
+    Arguments::try_parse_from(line).map_err(|error| anyhow!(crate::arguments::usage::explain(&error)))
 }

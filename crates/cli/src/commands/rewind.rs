@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::{Context as _, anyhow, bail};
 use serde_json::json;
 use uuid::Uuid;
 use windlass::SessionError;
@@ -12,7 +13,6 @@ use windlass_session::{PointInfo, RewindPoint};
 use crate::arguments::help;
 use crate::commands::sessions::{Ground, print};
 use crate::display;
-use crate::error::CommandError;
 use crate::views::rewind_report::{self, UNDO};
 
 /// What the command line asks for.
@@ -27,40 +27,35 @@ pub(crate) struct RewindArguments {
 
 impl RewindArguments {
     /// Checks what was given. Each error is for the user.
-    pub(crate) fn new(
-        session: SessionSource,
-        to: &str,
-        dry_run: bool,
-        json: bool,
-    ) -> Result<Self, CommandError> {
+    pub(crate) fn new(session: SessionSource, to: &str, dry_run: bool, json: bool) -> anyhow::Result<Self> {
         if session == SessionSource::New {
-            return Err("--rewind-files needs a session: add --resume ID or --continue.".into());
+            bail!("--rewind-files needs a session: add --resume ID or --continue.");
         }
         Ok(Self { session, to: parse(to)?, dry_run, json })
     }
 }
 
 /// The point in time that a word means; none for no word.
-fn parse(word: &str) -> Result<Option<RewindPoint>, CommandError> {
+fn parse(word: &str) -> anyhow::Result<Option<RewindPoint>> {
     match word.trim() {
         "" => Ok(None),
         UNDO => Ok(Some(RewindPoint::Undo)),
         word => Uuid::parse_str(word).map(|uuid| Some(RewindPoint::Prompt(uuid))).map_err(|_| {
-            CommandError::Usage(format!(
+            anyhow!(
                 "{} is not the UUID of a prompt. --rewind-files without a value lists the prompts; \
                  --rewind-files {UNDO} undoes the last rewind.",
                 display::line(word)
-            ))
+            )
         }),
     }
 }
 
 /// Brings files back, or says what there is to go back to. Returns the exit code.
-pub(crate) fn run(wanted: &RewindArguments) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
     let ground = Ground::new()?;
     let session = match &wanted.session {
         SessionSource::Named(words) => ground.find(words)?,
-        _ => ground.newest().ok_or("this directory has no sessions.")?,
+        _ => ground.newest().context("this directory has no sessions.")?,
     };
     let Some(to) = wanted.to else {
         print(&help::page(&listed(&rewind::points(&session)?)))?;

@@ -2,73 +2,50 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, Parser, Subcommand};
+use anyhow::anyhow;
+use clap::Subcommand;
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
 use windlass::settings::{self, SettingsFlags, nobody_agrees};
 use windlass_config::{Flags, RunConfig};
 use windlass_sandbox::{child_environment, run_command, tried_sandbox};
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::complain;
-use crate::error::CommandError;
 use crate::show_text;
 
 /// Run a program in the sandbox, or show what the sandbox enforces here
-#[derive(Debug, Parser)]
-#[command(name = "windlass sandbox", disable_help_subcommand = true, args_override_self = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SandboxCommand {
     /// Run a program in the sandbox that the settings of this directory describe, even if it is off
-    Run(SandboxRunArguments),
+    Run {
+        /// The program and its arguments, after --
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
     /// Try the sandbox once, and show what it enforces here and its gaps
     Status,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SandboxRunArguments {
-    /// The program and its arguments, after --
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
-}
-
-/// What can be said behind `windlass sandbox`.
-pub(crate) fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass sandbox`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, |Arguments { command }| Request::Sandbox(command))
-}
-
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
     let config = config()?;
     if let Some(notice) = lost_bwrap(&config) {
         complain(&notice);
     }
     let policy = policy(&config);
     match command {
-        Command::Run(wanted) => {
+        SandboxCommand::Run { command } => {
             let shell = config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
             let environment = child_environment(shell, &config.settings.shell.pass, &config.cwd);
-            Ok(run_command(&policy, wanted.command.clone(), without_hidden(environment, &config)))
+            Ok(run_command(&policy, command.clone(), without_hidden(environment, &config)))
         }
-        Command::Status => {
-            let sandbox = tried_sandbox(&policy).map_err(|error| CommandError::Machine(error.to_string()))?;
+        SandboxCommand::Status => {
+            let sandbox = tried_sandbox(&policy).map_err(|error| anyhow!(error.to_string()))?;
             Ok(show_text(&sandbox.report()))
         }
     }
 }
 
-fn config() -> Result<RunConfig, CommandError> {
+fn config() -> anyhow::Result<RunConfig> {
     let place = settings::place()?;
     let held =
         settings::load(SettingsFlags { headless: true, ..SettingsFlags::default() }, &place, nobody_agrees)?;

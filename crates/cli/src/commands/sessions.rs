@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use windlass::settings;
 use windlass_config::{Home, ProcessContext, Settings};
 use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
 use windlass_text::time::now_ms;
 
 use crate::display;
-use crate::error::CommandError;
 use crate::views::layout;
 
 mod arguments;
@@ -19,7 +19,8 @@ mod remove;
 mod search;
 mod show;
 
-pub(crate) use arguments::{Command, command, parse};
+pub(crate) use arguments::SessionsArguments;
+use arguments::{ListWanted, SessionsCommand};
 pub(crate) use export::{redactor, to_file};
 pub(crate) use list::summary;
 
@@ -32,10 +33,10 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    pub(crate) fn new() -> Result<Self, CommandError> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let settings = Settings::from_environment(std::env::vars_os())?;
         let cwd = std::env::current_dir().map_err(|error| {
-            format!("cannot use the current directory: {error}. Change to one that exists.")
+            anyhow!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
         let place = ProcessContext {
             cwd: cwd.clone(),
@@ -72,35 +73,36 @@ impl Ground {
         &self.cwd
     }
 
-    pub(crate) fn find(&self, query: &str) -> Result<SessionInfo, CommandError> {
+    pub(crate) fn find(&self, query: &str) -> anyhow::Result<SessionInfo> {
         Ok(self.catalogue().find(&self.cwd, query).map_err(windlass::SessionError::from)?)
     }
 }
 
 /// Does what was asked for. Returns the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &SessionsArguments) -> anyhow::Result<i32> {
     let ground = Ground::new()?;
-    match command {
-        Command::List(wanted) => list::run(&ground, wanted),
-        Command::Show { session, json } => show::run(&ground, session, *json),
-        Command::Search(wanted) => search::run(&ground, wanted),
-        Command::Export(wanted) => export::run(&ground, wanted),
-        Command::Rm { sessions } => remove::remove(&ground, sessions),
-        Command::Restore { sessions } => remove::restore(&ground, sessions),
+    match &wanted.command {
+        None => list::run(&ground, &ListWanted::default()),
+        Some(SessionsCommand::List(wanted)) => list::run(&ground, wanted),
+        Some(SessionsCommand::Show { session, json }) => show::run(&ground, session, *json),
+        Some(SessionsCommand::Search(wanted)) => search::run(&ground, wanted),
+        Some(SessionsCommand::Export(wanted)) => export::run(&ground, wanted),
+        Some(SessionsCommand::Rm { sessions }) => remove::remove(&ground, sessions),
+        Some(SessionsCommand::Restore { sessions }) => remove::restore(&ground, sessions),
     }?;
     Ok(0)
 }
 
 /// Prints a text that is ready for the terminal.
-pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     written(std::io::stdout().write_all(text.as_bytes()))
 }
 
 /// A reader that has read enough is no failure.
-fn written(result: std::io::Result<()>) -> Result<(), CommandError> {
+fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(CommandError::Machine(format!("cannot write to standard output: {error}.")))
+            Err(anyhow!("cannot write to standard output: {error}."))
         }
         _ => Ok(()),
     }

@@ -1,18 +1,15 @@
 //! `windlass trace`: a session as one page for a browser.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use anyhow::anyhow;
+use clap::Args;
 use windlass_session::{Header, LocatedLine, LogLine, SessionInfo, SessionMark, lines, records};
 use windlass_trace::{SessionProcess, Trace, is_trace};
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::commands::sessions::{Ground, print, redactor, short, to_file};
-use crate::error::CommandError;
 use crate::{complain, display};
 
 /// As much of a file tells whether it is a trace.
@@ -20,8 +17,7 @@ const BEGINNING_BYTES: u64 = 512;
 
 /// Make an HTML page of a session: a timeline, the context by part, and the cost. The page needs no network, and secrets
 /// are redacted.
-#[derive(Debug, Parser)]
-#[command(name = "windlass trace", args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
                   prompt; `windlass sessions` lists them."
@@ -37,18 +33,8 @@ pub(crate) struct TraceArguments {
     force: bool,
 }
 
-/// Reads what stands behind `windlass trace`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, Request::Trace)
-}
-
-/// What can be said behind `windlass trace`.
-pub(crate) fn command() -> clap::Command {
-    <TraceArguments as clap::CommandFactory>::command()
-}
-
 /// Draws the session. Returns the exit code.
-pub(crate) fn run(wanted: &TraceArguments) -> Result<i32, CommandError> {
+pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
     let ground = Ground::new()?;
     let session = ground.find(&wanted.session)?;
     let to_stdout = wanted.output.as_deref() == Some(Path::new("-"));
@@ -58,7 +44,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> Result<i32, CommandError> {
         check_free(&path)?;
     }
     let (trace, damaged) = read(&session.path)
-        .map_err(|error| format!("cannot read the session log {}: {error}.", session.path.display()))?;
+        .map_err(|error| anyhow!("cannot read the session log {}: {error}.", session.path.display()))?;
     if damaged > 0 {
         let lines = display::counted(damaged as u64, "line");
         complain(&format!("{lines} of the log could not be read; the page shows the rest."));
@@ -70,7 +56,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> Result<i32, CommandError> {
         return Ok(0);
     }
     to_file(&path, |file| file.write_all(page.as_bytes()))
-        .map_err(|error| format!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
+        .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))?;
     Ok(0)
 }
@@ -83,18 +69,17 @@ fn title(session: &SessionInfo) -> String {
 }
 
 /// Only a trace is written over without a word.
-fn check_free(path: &Path) -> Result<(), CommandError> {
+fn check_free(path: &Path) -> anyhow::Result<()> {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(_) if is_trace(&beginning) => Ok(()),
-        _ => Err(format!(
+        _ => Err(anyhow!(
             "{} already exists and is not a trace. Give another file with -o, or add --force to overwrite \
              it.",
             path.display()
-        )
-        .into()),
+        )),
     }
 }
 

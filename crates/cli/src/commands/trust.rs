@@ -1,33 +1,29 @@
 //! `windlass trust`: which projects may act, and what was agreed to.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
 use windlass_config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
 
-use crate::arguments::Request;
-use crate::arguments::command_tree;
 use crate::display;
-use crate::error::CommandError;
 use crate::show_text;
 use crate::views::trust_question::ActingSettings;
 use windlass::settings::{self, SettingsFlags};
 
 /// Show what this project's settings would run (hooks, variables, allow rules), and trust them or not
-#[derive(Debug, Parser)]
-#[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "Trust covers the settings as they are now. When they change, windlass shows the differences and asks again."
 )]
-struct Arguments {
+pub(crate) struct TrustArguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<TrustCommand>,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum TrustCommand {
     /// Show what this project would do, and whether it is trusted
     Show,
     /// Trust the current settings of this project
@@ -41,40 +37,27 @@ pub(crate) enum Command {
     List,
 }
 
-/// What can be said behind `windlass trust`.
-pub(crate) fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
-}
-
-/// Reads what stands behind `windlass trust`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, |Arguments { command }| Request::Trust(command.unwrap_or(Command::Show)))
-}
-
 /// Does it and gives the exit code.
-pub(crate) fn run(command: &Command) -> Result<i32, CommandError> {
-    Ok(show_text(&perform(command)?))
-}
-
-fn perform(command: &Command) -> Result<String, CommandError> {
+pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
     let place = settings::place()?;
     let (files, store) = project(&place)?;
-    match command {
-        Command::Show => status(&files, &store),
-        Command::Add => add(&files, &store),
-        Command::List => list(&store),
-        Command::Remove { directory: None } => remove(&files, &store),
-        Command::Remove { directory: Some(directory) } => {
+    let text = match &wanted.command {
+        None | Some(TrustCommand::Show) => status(&files, &store),
+        Some(TrustCommand::Add) => add(&files, &store),
+        Some(TrustCommand::List) => list(&store),
+        Some(TrustCommand::Remove { directory: None }) => remove(&files, &store),
+        Some(TrustCommand::Remove { directory: Some(directory) }) => {
             let there = ProcessContext { cwd: place.cwd.join(directory), ..place };
             remove(&project(&there)?.0, &store)
         }
-    }
+    };
+    Ok(show_text(&text?))
 }
 
-fn project(place: &ProcessContext) -> Result<(SettingsFiles, TrustStore), CommandError> {
+fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {
     let (files, home) = settings::files(SettingsFlags { headless: true, ..SettingsFlags::default() }, place)?;
     let path =
-        home.directory().ok_or("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
+        home.directory().context("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))
 }
 
@@ -82,7 +65,7 @@ fn root(files: &SettingsFiles) -> String {
     display::line(&files.places().root().to_string_lossy())
 }
 
-fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
     if parts.is_empty() {
         return Ok(nothing_acts(files));
@@ -117,25 +100,25 @@ fn nothing_acts(files: &SettingsFiles) -> String {
     format!("The project in {start} has no settings that need trust.\n{unread}")
 }
 
-fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn add(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
     if parts.is_empty() {
         return Ok(nothing_acts(files));
     }
     let granted = store.grant(files.places(), &parts)?;
     if granted == TrustGrant::ForThisSession {
-        return Err("a home directory cannot be trusted permanently. Use --trust-project for one run.".into());
+        bail!("a home directory cannot be trusted permanently. Use --trust-project for one run.");
     }
     status(files, store)
 }
 
-fn remove(files: &SettingsFiles, store: &TrustStore) -> Result<String, CommandError> {
+fn remove(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let was = store.revoke(files.places().root())?;
     let root = root(files);
     Ok(if was { format!("{root} is no longer trusted.\n") } else { format!("{root} was not trusted.\n") })
 }
 
-fn list(store: &TrustStore) -> Result<String, CommandError> {
+fn list(store: &TrustStore) -> anyhow::Result<String> {
     let projects = store.list()?;
     if projects.is_empty() {
         return Ok("No project is trusted.\n".to_owned());

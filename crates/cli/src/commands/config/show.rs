@@ -13,7 +13,6 @@ use windlass_secrets::Redactor;
 use windlass_text::nearest::closest;
 
 use super::ShowArguments;
-use crate::error::CommandError;
 use crate::views::layout;
 use crate::{complain, display};
 use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
@@ -25,14 +24,8 @@ const COLUMNS_MAX: usize = 80;
 type Problems = BTreeMap<String, String>;
 
 /// What holds, and the exit code: 1 if a run could not start with it.
-pub(super) fn show_values(wanted: &ShowArguments) -> Result<(String, i32), CommandError> {
-    let said = SettingsFlags {
-        settings: &wanted.settings,
-        sources: &wanted.setting_sources,
-        trust: wanted.trust_project,
-        headless: true,
-        ..SettingsFlags::default()
-    };
+pub(super) fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
+    let said = wanted.settings.flags();
     let place = settings::place()?;
     let held = settings::load(said, &place, nobody_agrees)?;
     crate::complain_of_settings(&held.notices);
@@ -113,7 +106,7 @@ fn tell_waiting(
     said: SettingsFlags<'_>,
     place: &ProcessContext,
     holding: &PermissionSettings,
-) -> Result<(), CommandError> {
+) -> anyhow::Result<()> {
     let (files, _) = settings::files(said, place)?;
     let trusted = files.effective(true).settings.permissions;
     let place_of =

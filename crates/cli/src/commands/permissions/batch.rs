@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, LineWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,7 +18,6 @@ use windlass_text::nearest::closest;
 use windlass_tools::{describe, redirected};
 
 use crate::complain;
-use crate::error::CommandError;
 
 /// The fields of a case.
 const FIELDS: [&str; 8] = ["additional_dirs", "cwd", "id", "input", "mode", "redirect_to", "rules", "tool"];
@@ -214,11 +214,11 @@ fn permissions(
     given: &Given,
     roots: &[PathBuf],
     home: Option<PathBuf>,
-) -> Result<(Permissions, Vec<RuleError>), CommandError> {
+) -> anyhow::Result<(Permissions, Vec<RuleError>)> {
     let mode = match given.mode.as_deref() {
         None | Some("") => PermissionMode::Default,
         Some(name) => {
-            PermissionMode::from_name(name).ok_or_else(|| format!("Unknown permission mode {name}."))?
+            PermissionMode::from_name(name).with_context(|| format!("Unknown permission mode {name}."))?
         }
     };
     let start = given.cwd.clone();
@@ -234,7 +234,7 @@ fn permissions(
     for (behaviour, list) in lists {
         for rule in list {
             match permissions.rules.add(behaviour, rule, RuleSource::session(), &anchors) {
-                Err(error) if behaviour != Behaviour::Allow => return Err(format!("{error}.").into()),
+                Err(error) if behaviour != Behaviour::Allow => return Err(anyhow!("{error}.")),
                 Err(error) => left_out.push(error),
                 Ok(()) => (),
             }

@@ -1,5 +1,6 @@
 //! One call, decided with the settings that hold here.
 
+use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
 use windlass_config::{Flags, RunConfig};
 use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, ToolProfile, Verdict};
@@ -10,26 +11,18 @@ use windlass_tools::describe;
 
 use super::ExplainArguments;
 use crate::complain;
-use crate::error::CommandError;
 use crate::views::visible::visible;
 use windlass::sandbox;
-use windlass::settings::{self, SettingsFlags, nobody_agrees};
+use windlass::settings::{self, nobody_agrees};
 
 /// What would become of the call.
-pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError> {
+pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let tool = wanted.tool.as_deref().unwrap_or_default();
     let note = note(tool)?;
     let input = input(tool, &wanted.input)?;
-    let raw = RawValue::from_string(wanted.input.clone()).map_err(|error| error.to_string())?;
+    let raw = RawValue::from_string(wanted.input.clone())?;
     let place = settings::place()?;
-    let said = SettingsFlags {
-        settings: &wanted.settings,
-        sources: &wanted.setting_sources,
-        trust: wanted.trust_project,
-        headless: true,
-        ..SettingsFlags::default()
-    };
-    let held = settings::load(said, &place, nobody_agrees)?;
+    let held = settings::load(wanted.settings.flags(), &place, nobody_agrees)?;
     let flags = Flags {
         permission_mode: wanted.permission_mode.clone(),
         allowed_tools: wanted.allowed_tools.clone(),
@@ -38,8 +31,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError>
         ..Flags::default()
     };
     crate::complain_of_settings(&held.notices);
-    let config = RunConfig::with_files(held.settings, &flags, &place, held.effective.settings)
-        .map_err(|error| error.to_string())?;
+    let config = RunConfig::with_files(held.settings, &flags, &place, held.effective.settings)?;
     config.notices().for_each(|notice| complain(&notice));
     let roots = super::batch::roots(&place.cwd, &config.added_directories);
     let hidden = hidden_paths(&config.permissions.rules);
@@ -47,7 +39,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> Result<String, CommandError>
     let facts = match describe(tool, &input, &cx) {
         Ok(facts) => facts,
         Err(problem) => {
-            return Err(format!("{tool} rejects this input: {}.", problem.trim_end_matches('.')).into());
+            bail!("{tool} rejects this input: {}.", problem.trim_end_matches('.'));
         }
     };
     let sandbox = sandbox::sandboxing(&config);
@@ -77,19 +69,19 @@ pub(super) fn told(ruling: Ruling) -> Ruling {
 }
 
 /// What there is to say about the name of a tool. One that was probably mistyped is an error: the answer would be about nothing.
-fn note(tool: &str) -> Result<Option<String>, CommandError> {
+fn note(tool: &str) -> anyhow::Result<Option<String>> {
     // Servers bring tools of their own.
     if KNOWN_TOOLS.contains(&tool) || tool.starts_with("mcp__") {
         return Ok(None);
     }
     match closest(tool, &KNOWN_TOOLS) {
-        Some(meant) => Err(format!("unknown tool {tool}; did you mean {meant}?").into()),
+        Some(meant) => Err(anyhow!("unknown tool {tool}; did you mean {meant}?")),
         None => Ok(Some("unknown tool; decided like one that could do anything".to_owned())),
     }
 }
 
 /// The input of the call. Whoever gave plain text is shown it as it must be given.
-fn input(tool: &str, text: &str) -> Result<Value, CommandError> {
+fn input(tool: &str, text: &str) -> anyhow::Result<Value> {
     let (problem, plain) = match serde_json::from_str(text) {
         Ok(object @ Value::Object(_)) => return Ok(object),
         Ok(Value::String(plain)) => ("not an object".to_owned(), plain),
@@ -103,7 +95,7 @@ fn input(tool: &str, text: &str) -> Result<Value, CommandError> {
         None => json!({}),
     };
     let example = example.to_string().replace('\'', r"'\''");
-    Err(format!("--input is {problem}. Give an object: --input '{example}'.").into())
+    Err(anyhow!("--input is {problem}. Give an object: --input '{example}'."))
 }
 
 /// What would become of a call, and what there is to say besides.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{anyhow, bail};
 use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
 use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
 
 use super::rebuild;
-use crate::error::CommandError;
 use windlass::sessions::read_before_usd;
 
 /// How far a session was played, and what came of it.
@@ -51,9 +51,9 @@ pub(super) enum ReplayDifference {
 }
 
 /// Plays a session, to its end or to the end of this event. An error is for the user.
-pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<SessionReplay, CommandError> {
+pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<SessionReplay> {
     let unread =
-        |error: std::io::Error| format!("cannot read the session log {}: {error}.", session.path.display());
+        |error: std::io::Error| anyhow!("cannot read the session log {}: {error}.", session.path.display());
     let mut player = Player::new(session);
     let end = std::fs::metadata(&session.path).map_err(unread)?.len();
     for scene in story(&session.path).map_err(unread)? {
@@ -67,10 +67,8 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<SessionR
         }
     }
     if player.replay.is_none() {
-        return Err(
-            "this log cannot be replayed: another program wrote it, without the events that a replay \
-                    needs."
-                .into(),
+        bail!(
+            "this log cannot be replayed: another program wrote it, without the events that a replay needs."
         );
     }
     Ok(player.finish(None, end))
@@ -115,7 +113,7 @@ impl<'a> Player<'a> {
         self.replay.as_ref().map_or(0, Replay::events)
     }
 
-    fn take(&mut self, scene: Scene) -> Result<Result<(), ReplayDifference>, CommandError> {
+    fn take(&mut self, scene: Scene) -> anyhow::Result<Result<(), ReplayDifference>> {
         match scene {
             Scene::Opened { offset, header } => self.opened(offset, header)?,
             Scene::Marked(SessionMark::Rewound { .. }) => {
@@ -136,10 +134,10 @@ impl<'a> Player<'a> {
     }
 
     /// Another process goes on with what it could read.
-    fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), CommandError> {
-        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| format!("{error}."))?;
+    fn opened(&mut self, offset: u64, header: Box<Header>) -> anyhow::Result<()> {
+        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| anyhow!("{error}."))?;
         let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
-            format!("cannot build the engine as it was when the session was recorded: {error}")
+            anyhow!("cannot build the engine as it was when the session was recorded: {error}")
         })?;
         self.damage = None;
         self.open.clear();

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use uuid::Uuid;
 use windlass_config::{ProcessContext, PromptText, RunConfig};
 use windlass_engine::{Answerer, Engine, SessionSeed};
@@ -10,7 +11,6 @@ use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
 use crate::arguments::{self, Arguments, Request};
-use crate::error::CommandError;
 use windlass::model_choice::silent_models;
 use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
 use windlass::settings::{self, MANAGED, nobody_agrees};
@@ -18,7 +18,7 @@ use windlass::wiring::{Audience, SessionStorage, wire_models};
 
 /// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it
 /// said.
-pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, CommandError> {
+pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let given = given(header)?;
     let mut flags = given.flags();
     let saved = SavedFlags::read(&header.settings);
@@ -59,7 +59,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, CommandError> 
 }
 
 /// The flags the process was given.
-fn given(header: &Header) -> Result<Box<Arguments>, CommandError> {
+fn given(header: &Header) -> anyhow::Result<Box<Arguments>> {
     let line: Vec<OsString> =
         std::iter::once("windlass".into()).chain(header.arguments.iter().map(OsString::from)).collect();
     match arguments::parse(&line) {
@@ -68,12 +68,11 @@ fn given(header: &Header) -> Result<Box<Arguments>, CommandError> {
             let model = wanted.with_model.as_deref().unwrap_or_default();
             super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
         }
-        Ok(_) => Err("the log does not hold the command line of the process that wrote it".into()),
-        Err(error) => Err(format!(
+        Ok(_) => Err(anyhow!("the log does not hold the command line of the process that wrote it")),
+        Err(error) => Err(anyhow!(
             "the log holds a command line that this version does not understand: \
                                    {error}"
-        )
-        .into()),
+        )),
     }
 }
 

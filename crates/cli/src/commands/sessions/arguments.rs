@@ -1,30 +1,23 @@
 //! What can be said behind `windlass sessions`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use crate::arguments::Request;
-use crate::arguments::command_tree;
-use crate::error::CommandError;
+use clap::{Args, Subcommand, ValueEnum};
 
 /// List, show, search, export and remove sessions
-#[derive(Debug, Parser)]
-#[command(name = "windlass sessions", disable_help_subcommand = true, args_override_self = true)]
+#[derive(Debug, Args)]
 #[command(
     after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
                         prompt; rm and restore take ids only. To continue one: `windlass -p --resume \
                         SESSION \"your prompt\"`."
 )]
-struct Sessions {
+pub(crate) struct SessionsArguments {
     #[command(subcommand)]
-    command: Option<Command>,
+    pub(super) command: Option<SessionsCommand>,
 }
 
-/// The subcommand.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(super) enum SessionsCommand {
     /// List the sessions of this project, latest first
     List(ListWanted),
     /// Show a session: its facts, last prompt and last answer
@@ -103,16 +96,4 @@ pub(crate) enum Form {
     Text,
     Markdown,
     Json,
-}
-
-/// Reads what stands behind `windlass sessions`. Each error is for the user.
-pub(crate) fn parse(rest: &[OsString]) -> Result<Request, CommandError> {
-    command_tree::read(rest, |Sessions { command }| {
-        Request::Sessions(command.unwrap_or_else(|| Command::List(ListWanted::default())))
-    })
-}
-
-/// What can be said behind `windlass sessions`.
-pub(crate) fn command() -> clap::Command {
-    <Sessions as clap::CommandFactory>::command()
 }

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use anyhow::{anyhow, bail};
 use windlass_config::Settings;
 use windlass_secrets::Redactor;
 use windlass_session::{ExportFormat, SessionInfo, export};
@@ -10,9 +11,8 @@ use windlass_session::{ExportFormat, SessionInfo, export};
 use super::arguments::{ExportWanted, Form};
 use super::{Ground, print, written};
 use crate::display;
-use crate::error::CommandError;
 
-pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> Result<(), CommandError> {
+pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> anyhow::Result<()> {
     let session = ground.find(&wanted.session)?;
     let format = wanted.format.map_or_else(|| by_ending(wanted.output.as_deref()), format_of);
     let redactor = redactor(&ground.settings);
@@ -21,14 +21,13 @@ pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> Result<(), CommandE
         return written(write(&session, format, &redactor, stdout).and_then(|()| stdout.flush()));
     };
     if !wanted.force && path.symlink_metadata().is_ok() {
-        return Err(format!(
+        bail!(
             "{} already exists. Give another file with -o, or add --force to overwrite it.",
             path.display()
-        )
-        .into());
+        );
     }
     to_file(path, |file| write(&session, format, &redactor, file))
-        .map_err(|error| format!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
+        .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))
 }
 

@@ -10,7 +10,6 @@ use windlass_text::time::now_ms;
 use super::arguments::ListWanted;
 use super::{Ground, print, short};
 use crate::display;
-use crate::error::CommandError;
 use crate::views::layout;
 
 /// As many are shown if nobody says how many.
@@ -22,7 +21,7 @@ const SUMMARY_MIN: usize = 20;
 /// Between two columns.
 const GAP: usize = 2;
 
-pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> Result<(), CommandError> {
+pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> anyhow::Result<()> {
     let mut sessions = ground.sessions(wanted.all);
     let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
     let left_out = sessions.len().saturating_sub(limit);

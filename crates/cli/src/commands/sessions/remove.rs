@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 
+use anyhow::anyhow;
 use windlass_session::{SessionInfo, remove as move_to_trash, restore as put_back};
 
 use super::list::{home_as_tilde, summary};
 use super::{Ground, print};
-use crate::error::CommandError;
 
 /// Moves sessions to the trash. All of them are looked up first: a wrong id moves none.
-pub(super) fn remove(ground: &Ground, queries: &[String]) -> Result<(), CommandError> {
-    let find =
-        |query: &String| ground.catalogue().find_id(&ground.cwd, query).map_err(|error| error.to_string());
+pub(super) fn remove(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
+    let find = |query: &String| ground.catalogue().find_id(&ground.cwd, query);
     let sessions: Vec<SessionInfo> = queries.iter().map(find).collect::<Result<_, _>>()?;
     let mut failures = Vec::new();
     let mut text = String::new();
@@ -30,7 +29,7 @@ pub(super) fn remove(ground: &Ground, queries: &[String]) -> Result<(), CommandE
 }
 
 /// Brings sessions back.
-pub(super) fn restore(ground: &Ground, queries: &[String]) -> Result<(), CommandError> {
+pub(super) fn restore(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
     let mut failures = Vec::new();
     let mut text = String::new();
     for query in queries {
@@ -44,7 +43,7 @@ pub(super) fn restore(ground: &Ground, queries: &[String]) -> Result<(), Command
     finish(&text, &failures)
 }
 
-fn finish(text: &str, failures: &[String]) -> Result<(), CommandError> {
+fn finish(text: &str, failures: &[String]) -> anyhow::Result<()> {
     print(text)?;
-    if failures.is_empty() { Ok(()) } else { Err(failures.join(" ").into()) }
+    if failures.is_empty() { Ok(()) } else { Err(anyhow!(failures.join(" "))) }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::ops::ControlFlow;
 
+use anyhow::bail;
 use serde_json::{Value, json};
 use windlass_session::{SearchHit, SessionInfo, Who, search};
 use windlass_text::time::now_ms;
@@ -11,17 +12,16 @@ use windlass_text::time::now_ms;
 use super::arguments::SearchWanted;
 use super::list::summary;
 use super::{Ground, print, short};
-use crate::error::CommandError;
 use crate::views::layout;
 use crate::{complain, display};
 
 /// As many places are shown if nobody says how many.
 const SHOWN: usize = 50;
 
-pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), CommandError> {
+pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> {
     let words = wanted.words.join(" ");
     if words.trim().is_empty() {
-        return Err("missing search words. Usage: `windlass sessions search WORDS`.".into());
+        bail!("missing search words. Usage: `windlass sessions search WORDS`.");
     }
     let sessions = ground.sessions(wanted.all);
     let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anyhow::anyhow;
 use windlass_session::{SessionInfo, SessionOutline, outline};
 use windlass_text::time::now_ms;
 
@@ -9,15 +10,14 @@ use super::list::{home_as_tilde, summary};
 use super::{Ground, print};
 use crate::arguments::help;
 use crate::display;
-use crate::error::CommandError;
 
 /// As many lines of the last answer are shown.
 const LINES_MAX: usize = 20;
 
-pub(super) fn run(ground: &Ground, query: &str, json: bool) -> Result<(), CommandError> {
+pub(super) fn run(ground: &Ground, query: &str, json: bool) -> anyhow::Result<()> {
     let session = ground.find(query)?;
     let outline =
-        outline(&session).map_err(|error| format!("cannot read {}: {error}.", session.path.display()))?;
+        outline(&session).map_err(|error| anyhow!("cannot read {}: {error}.", session.path.display()))?;
     if json {
         return print(&format!("{}\n", display::json(&as_json(&session, &outline))));
     }
