@@ -34,40 +34,40 @@ impl ModelSet {
 /// The model client and what is known about its models.
 pub fn models(config: &RunConfig) -> Result<ModelSet, Error> {
     let Settings { api, models, .. } = &config.settings;
-    let named = resolve_family(&config.model.name, &models.families);
     if let Some(path) = &models.script {
         let script = Script::load(config.cwd.join(path))?;
-        let named = if config.model.by_flag { named } else { &script.model };
-        let card = |name: &str| ModelCard { known: true, ..card(name, models) };
-        let (main, fallbacks) = (card(named), fallbacks(config, named)?);
-        let fallbacks = fallbacks.iter().map(|name| card(name)).collect();
-        let small = Some(small(&main, models));
-        return Ok(ModelSet { client: Arc::new(ScriptModel::new(script)), main, fallbacks, small });
+        let named = (!config.model.by_flag).then(|| script.model.clone());
+        return model_set(config, Arc::new(ScriptModel::new(script)), named.as_deref());
     }
     if !can_reach(api) {
         return Err(Error::NoKey);
     }
-    let client = AnthropicClient::new(client_settings(api))?;
-    let main = card(named, models);
-    let fallbacks = fallbacks(config, named)?.iter().map(|name| card(name, models)).collect();
-    let small = Some(small(&main, models));
-    Ok(ModelSet { client: Arc::new(client), main, fallbacks, small })
+    model_set(config, Arc::new(AnthropicClient::new(client_settings(api))?), None)
 }
 
-/// The models of a configuration, and nobody to ask: for sessions that are only played again. Which model it was is named in
-/// full, since a script may have named another.
+/// The models of a configuration without a client, for replay. The model is named in full, since a script may have named another.
 pub fn silent_models(config: &RunConfig) -> Result<ModelSet, Error> {
+    model_set(config, Arc::new(Silence), None)
+}
+
+/// What is known about the models of a configuration; `named` is the main one if a script names it.
+fn model_set(
+    config: &RunConfig,
+    client: Arc<dyn ModelClient>,
+    named: Option<&str>,
+) -> Result<ModelSet, Error> {
     let models = &config.settings.models;
-    let named = resolve_family(&config.model.name, &models.families);
-    let known = models.script.is_some();
+    let named = named.unwrap_or_else(|| resolve_family(&config.model.name, &models.families));
+    // A script knows its models by whatever name.
+    let is_scripted = models.script.is_some();
     let card = |name: &str| {
         let card = card(name, models);
-        ModelCard { known: known || card.known, ..card }
+        ModelCard { known: is_scripted || card.known, ..card }
     };
-    let main = card(named);
-    let fallbacks = fallbacks(config, named)?.iter().map(|name| card(name)).collect();
+    let (main, fallbacks) = (card(named), fallbacks(config, named)?);
+    let fallbacks = fallbacks.iter().map(|name| card(name)).collect();
     let small = Some(small(&main, models));
-    Ok(ModelSet { client: Arc::new(Silence), main, fallbacks, small })
+    Ok(ModelSet { client, main, fallbacks, small })
 }
 
 /// A model that says nothing.

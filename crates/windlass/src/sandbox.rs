@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{RunConfig, SandboxPath};
+use windlass_config::{RunConfig, SandboxPath, SourcedValue};
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
 use windlass_hooks::Confinement;
@@ -20,12 +20,17 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// Whether the settings ask for a sandbox.
 pub fn is_wanted(config: &RunConfig) -> bool {
-    config.files.sandbox.enabled.as_ref().is_some_and(|enabled| enabled.value)
+    is_on(config.files.sandbox.enabled.as_ref(), false)
 }
 
 /// Whether nothing starts where the sandbox cannot be had.
 pub fn must_be_there(config: &RunConfig) -> bool {
-    config.files.sandbox.fail_if_unavailable.as_ref().is_none_or(|switch| switch.value)
+    is_on(config.files.sandbox.fail_if_unavailable.as_ref(), true)
+}
+
+/// What a switch says, or what holds where it is not set.
+fn is_on(switch: Option<&SourcedValue<bool>>, standard: bool) -> bool {
+    switch.map_or(standard, |switch| switch.value)
 }
 
 /// The sandbox that can be had here, whether the settings ask for it or not.
@@ -60,12 +65,8 @@ pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
 
 /// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
 pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
-    let wanted = &config.files.sandbox;
-    let is_on = |switch: &Option<windlass_config::SourcedValue<bool>>| {
-        switch.as_ref().is_some_and(|switch| switch.value)
-    };
     match sandbox {
-        _ if !is_on(&wanted.enabled) || !is_on(&wanted.hooks) => Confinement::Free,
+        _ if !is_wanted(config) || !is_on(config.files.sandbox.hooks.as_ref(), false) => Confinement::Free,
         Some(sandbox) => Confinement::In(sandbox.clone()),
         None => Confinement::Missing,
     }
@@ -74,15 +75,12 @@ pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
 /// Which commands run in the sandbox and what that spares, if the settings ask for one.
 pub fn sandboxing(config: &RunConfig) -> Option<SandboxPermissions> {
     let wanted = &config.files.sandbox;
-    let stated = |switch: &Option<windlass_config::SourcedValue<bool>>, standard| {
-        switch.as_ref().map_or(standard, |switch| switch.value)
-    };
     let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
     // A project may have its commands confined. That they then need no leave is for the user to say.
     let by_project = wanted.enabled.as_ref().is_some_and(|enabled| enabled.origin.foreign);
-    stated(&wanted.enabled, false).then(|| SandboxPermissions {
-        auto_allow: stated(&wanted.auto_allow_bash, !by_project),
-        may_leave: stated(&wanted.allow_unsandboxed, true),
+    is_wanted(config).then(|| SandboxPermissions {
+        auto_allow: is_on(wanted.auto_allow_bash.as_ref(), !by_project),
+        may_leave: is_on(wanted.allow_unsandboxed.as_ref(), true),
         excluded: patterns.filter_map(CommandPattern::parse).collect(),
     })
 }
@@ -103,7 +101,6 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
     let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
     let roots: Vec<PathBuf> =
         std::iter::once(&config.cwd).chain(&config.added_directories).cloned().collect();
-    let unconfined = wanted.files_unconfined.as_ref().is_some_and(|switch| switch.value);
     let mut policy = SandboxPolicy::new(roots.clone(), &home);
     for root in &roots {
         let git = guard_repositories(root);
@@ -112,7 +109,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
         policy.protected.extend(protected(root));
     }
     policy.writable.extend(paths(&wanted.allow_write));
-    if unconfined {
+    if is_on(wanted.files_unconfined.as_ref(), false) {
         policy.writable.push("/".into());
     }
     policy.readable.extend(paths(&wanted.deny_write));
@@ -197,9 +194,8 @@ pub fn without_hidden(
 /// Decides which hosts commands may reach: those of the settings, and those that rules for fetching name.
 fn arbiter(config: &RunConfig) -> Arbiter {
     let wanted = &config.files.sandbox;
-    let texts = |list: &[windlass_config::SourcedValue<String>]| {
-        list.iter().map(|host| host.value.clone()).collect::<Vec<_>>()
-    };
+    let texts =
+        |list: &[SourcedValue<String>]| list.iter().map(|host| host.value.clone()).collect::<Vec<_>>();
     let mut hosts = Hosts::default();
     hosts.allow(&texts(&wanted.allowed_domains));
     hosts.deny(&texts(&wanted.denied_domains));
