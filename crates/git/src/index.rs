@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::directory::{common_directory, dot_git_above, git_directory};
 use crate::files::{open, read_bytes, read_text};
 use crate::programs::has_other_objects;
+use crate::settings::CONFIG_BYTES_MAX;
 
 /// A larger index is not looked through as a whole.
 pub(crate) const BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// A longer configuration is not read.
-const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 /// The length of the checksum at the end, of the usual kind and of the other one.
 const CHECKSUM: usize = 20;
 const LONG_CHECKSUM: usize = 32;
