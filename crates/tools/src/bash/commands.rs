@@ -6,7 +6,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
-use windlass_ports::Hidden;
+use windlass_ports::ExamineContext;
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, FoundCommand, LineRun, NamedPath, PathFact, PathNaming,
     PlainCommand, UNKNOWN_TEXT, WrittenPath,
@@ -17,21 +17,13 @@ use windlass_text::paths::clean;
 use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
 use super::{changes, piped_names, relinked_paths};
 use crate::git_directory::{git_directories, is_guide_of_git};
-use crate::paths::resolve;
+use crate::paths::{path_fact, resolve};
 
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
-#[derive(Clone, Copy)]
-pub(crate) struct LineContext<'a> {
-    pub(crate) cwd: &'a Path,
-    /// Where the session started.
-    pub(crate) root: &'a Path,
-    pub(crate) hidden: &'a Hidden,
-}
-
 /// What a call would do that runs a line in this place.
-pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgement) -> CallFacts {
+pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgement) -> CallFacts {
     let Analysis { plain, found, unseen, hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
@@ -64,7 +56,7 @@ pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgeme
         git_directories: git_directories(changed(&facts)),
         target: super::one_line(line),
         commands: Some(Arc::new(facts)),
-        run: Some(Arc::new(LineRun { starts_in: place.cwd.to_owned(), opens, shows })),
+        run: Some(Arc::new(LineRun { starts_in: place.cwd.clone(), opens, shows })),
         ..CallFacts::new(if is_read_only { CallKind::Read } else { CallKind::Execute })
     }
 }
@@ -119,7 +111,7 @@ enum Below {
 fn searched(root: &Path, patterns: &[String]) -> Vec<NamedPath> {
     let pattern = |text: &String| {
         let lexical = root.join("**").join(text);
-        let path = PathFact { lexical, resolved: None, is_directory: false };
+        let path = path_fact(lexical, None);
         NamedPath { path, naming: PathNaming::Pattern, recursive: false, redirected: false }
     };
     patterns.iter().map(pattern).collect()
@@ -142,7 +134,7 @@ fn patterns(texts: &[String]) -> Option<GlobSet> {
 }
 
 struct LineLookup<'a> {
-    place: LineContext<'a>,
+    place: &'a ExamineContext,
     home: Option<&'a Path>,
     names: DiskNames,
     /// What the commands of the strict reading look at.
@@ -181,7 +173,7 @@ impl LineLookup<'_> {
 
     /// Whether the repository here names a program that watches for changes: it is silenced only where a whole line looks.
     fn may_watch(&self) -> bool {
-        dot_git_above(self.place.cwd).is_some_and(|git| names_watcher(&git))
+        dot_git_above(&self.place.cwd).is_some_and(|git| names_watcher(&git))
     }
 
     /// The one file that a line shows which is one command and nothing else.
@@ -242,12 +234,13 @@ impl LineLookup<'_> {
     fn is_start(&self, place: &Place, enters: bool) -> bool {
         let is_here = match place {
             Place::Start => true,
-            Place::Within(place) => self.place(self.place.cwd, place).is_some_and(|path| {
-                clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(self.place.cwd)
+            Place::Within(place) => self.place(&self.place.cwd, place).is_some_and(|path| {
+                clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(&self.place.cwd)
             }),
             Place::Unknown => false,
         };
-        is_here && is_quiet_repository(self.place.cwd, self.place.root, enters)
+        let root = self.place.roots.first().unwrap_or(&self.place.cwd);
+        is_here && is_quiet_repository(&self.place.cwd, root, enters)
     }
 
     fn found(&mut self, command: windlass_shell::LooseCommand) -> FoundCommand {
@@ -331,7 +324,7 @@ impl LineLookup<'_> {
     fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(PathFact, PathNaming)> {
         let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
             let lexical = list.root.join(UNKNOWN_TEXT.to_string());
-            return vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)];
+            return vec![(path_fact(lexical, None), PathNaming::Unknown)];
         };
         names.into_iter().map(|name| self.names.exact(name)).collect()
     }
@@ -415,7 +408,7 @@ impl LineLookup<'_> {
             joined => {
                 let unknown = || self.place.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text));
                 let lexical = joined.unwrap_or_else(unknown);
-                vec![(PathFact { lexical, resolved: None, is_directory: false }, PathNaming::Unknown)]
+                vec![(path_fact(lexical, None), PathNaming::Unknown)]
             }
         }
     }
@@ -429,8 +422,8 @@ impl LineLookup<'_> {
 
     fn base(&self, from: &Place) -> Option<PathBuf> {
         match from {
-            Place::Start => Some(self.place.cwd.to_owned()),
-            Place::Within(place) => self.place(self.place.cwd, place),
+            Place::Start => Some(self.place.cwd.clone()),
+            Place::Within(place) => self.place(&self.place.cwd, place),
             Place::Unknown => None,
         }
     }
