@@ -97,7 +97,7 @@ fn decode_png(
         bytes.reserve_exact(if keep { 0 } else { len });
         while let Some(row) = reader.next_row().map_err(damaged)? {
             if !keep && scaler.push(row.data()) {
-                bytes.extend_from_slice(scaler.row());
+                bytes.extend_from_slice(&scaler.row);
             }
             if options.cancel.is_cancelled() {
                 return Err(CANCELLED.to_owned());
