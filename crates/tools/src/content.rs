@@ -82,8 +82,8 @@ pub(crate) fn uniform_line_end(text: &[u8]) -> Option<&'static str> {
 }
 
 /// A text from the model with `\n` at the end of each line.
-pub(crate) fn with_lf(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+pub(crate) fn with_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// A file's text with every line end as `\n`, and the way back to its bytes.
@@ -131,12 +131,9 @@ impl<'a> EditableText<'a> {
     }
 
     /// A text from the model in the form of [`EditableText::text`].
-    pub(crate) fn as_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.cr_only && text.contains('\r') {
-            Cow::Owned(text.replace('\r', "\n"))
-        } else {
-            Cow::Borrowed(text)
-        }
+    pub(crate) fn as_shown(&self, text: &str) -> String {
+        let text = with_lf(text);
+        if self.cr_only { text.replace('\r', "\n") } else { text }
     }
 
     /// A range of [`EditableText::text`] as a range of the source.

@@ -153,12 +153,6 @@ pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenEr
     Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
-/// The hash of the whole content alone.
-#[must_use]
-pub fn content_hash(content: &[u8]) -> u64 {
-    xxh3_64(content)
-}
-
 /// Says which lines differ between what was seen and the content now, and shows them as they are now. The text is
 /// bounded however much changed.
 #[must_use]

@@ -38,7 +38,6 @@ pub use address::{redirected, url_fact};
 pub use bash::{Bash, BashInput, BashSettings};
 pub use describe::describe;
 pub use edit::{Edit, EditInput};
-pub use fingerprint::content_hash;
 pub use glob::{Glob, GlobInput, GlobSettings};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use lookout::Lookout;
