@@ -12,7 +12,7 @@ pub use directory::{
     linked_work_trees, would_be_git_directory,
 };
 pub use files::named_path;
-pub use index::{TrackedFile, tracked_files};
+pub use index::tracked_files;
 pub use programs::{may_hold_others, names_program, names_watcher};
 pub use settings::{core_work_tree, origin};
 pub use work_tree::{MainWorkTree, WorkTree};

@@ -80,8 +80,8 @@ pub(crate) fn save_content(
     cx: &ToolContext,
 ) -> Result<FileSeen, String> {
     let stamp = match old {
-        Some(old) if old.bytes == new => Some(old.version.stamp),
-        _ => save(&subject.resolved, old.map(|old| old.version), new, &cx.cancel)
+        Some(old) if old.bytes == new => Some(old.stamp),
+        _ => save(&subject.resolved, old.map(|old| old.stamp), new, &cx.cancel)
             .map_err(|error| format!("{} {error}.", subject.shown))?,
     };
     Ok(FileSeen { stamp, ..seen_bytes(subject.resolved.clone(), new, whole) })

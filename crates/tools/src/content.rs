@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use memchr::{memchr, memmem};
+use windlass_protocol::FileStamp;
 
 use crate::open::{OpenError, OpenFile, open_regular};
-use crate::save::FileVersion;
 use crate::text_encoding::TextEncoding;
 
 /// Larger files are not changed: their content is held in memory while that happens.
@@ -20,11 +20,11 @@ pub(crate) const CHANGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Texts above this size are left out of structured output, which travels as one line of JSON.
 pub(crate) const STRUCTURED_BYTES_MAX: usize = 128 * 1024;
 
-/// A file's content, and which version of the file it came from.
+/// A file's content, and what the file looked like.
 #[derive(Debug)]
 pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) version: FileVersion,
+    pub(crate) stamp: FileStamp,
     pub(crate) encoding: TextEncoding,
 }
 
@@ -45,15 +45,16 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, 
     if stamp.size > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
-    let unreadable = |error| format!("Cannot read {shown}: {error}.");
-    let version = FileVersion::from(&file.metadata().map_err(unreadable)?);
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
-    (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    (&file)
+        .take(CHANGE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("Cannot read {shown}: {error}."))?;
     if bytes.len() as u64 > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
     let encoding = TextEncoding::detect(&bytes);
-    Ok(Some(FileContent { bytes, version, encoding }))
+    Ok(Some(FileContent { bytes, stamp, encoding }))
 }
 
 impl FileContent {

@@ -52,7 +52,6 @@ struct LookedUpChange {
 
 impl Lookout {
     /// With the background tasks of a session.
-    #[must_use]
     pub fn new(tasks: Arc<Tasks>) -> Self {
         Self { tasks: Some(tasks), ..Self::default() }
     }

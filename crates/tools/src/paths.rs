@@ -9,7 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use memchr::memmem;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use windlass_ports::ToolContext;
@@ -25,7 +24,6 @@ pub(crate) fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, S
 }
 
 /// Both names of a path that is absolute already.
-#[must_use]
 pub(crate) fn fact(path: PathBuf) -> PathFact {
     let lexical = clean(path);
     let resolved = resolve(&lexical);
@@ -55,21 +53,14 @@ pub(crate) fn with_bytes(path: &Path) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = path.as_os_str().as_bytes();
     let mut found = false;
-    while let Some(at) = memmem::find(rest, b"\\x") {
-        let digits = rest.get(at + 2..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+    while let Some((first, after)) = rest.split_first() {
+        let digits = rest.strip_prefix(b"\\x").and_then(|digits| std::str::from_utf8(digits.get(..2)?).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        let length = if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
-            bytes.extend_from_slice(&rest[..at]);
-            bytes.push(byte);
-            found = true;
-            at + 4
-        } else {
-            bytes.extend_from_slice(&rest[..at + 2]);
-            at + 2
-        };
-        rest = &rest[length..];
+        let byte = byte.filter(|byte| !byte.is_ascii());
+        found |= byte.is_some();
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &rest[4..] } else { after };
     }
-    bytes.extend_from_slice(rest);
     found.then(|| OsString::from_vec(bytes).into())
 }
 
@@ -103,7 +94,6 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
 /// Follows every link of an absolute path. For a path that does not exist, its deepest existing ancestor is
 /// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
 /// not be searched. `..` means the parent of what was reached, as it does for the kernel.
-#[must_use]
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     resolve_from(path, has_no_links)
 }

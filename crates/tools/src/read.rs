@@ -77,7 +77,6 @@ pub struct Read {
 
 impl Read {
     /// The tool with limits of its own.
-    #[must_use]
     pub fn new(limits: ReadLimits) -> Self {
         Self { limits }
     }

@@ -81,7 +81,6 @@ pub(crate) struct TaskSignals {
 impl Tasks {
     /// No tasks yet. Output files go to `output_dir` and stay there; without one, to a private temporary directory
     /// that is made when it is needed and deleted with this object.
-    #[must_use]
     pub fn new(output_dir: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::default(),
@@ -91,7 +90,6 @@ impl Tasks {
     }
 
     /// The tasks of a session that is resumed: those that its former process left running ended with it, which is told now.
-    #[must_use]
     pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
         let left = files::noted_tasks(&output_dir);
         let tasks = Self::new(Some(output_dir));
@@ -101,7 +99,6 @@ impl Tasks {
     }
 
     /// The tasks that are running, oldest first.
-    #[must_use]
     pub fn running(&self) -> Vec<TaskInfo> {
         let table = self.table();
         table.tasks.values().filter(|task| task.is_running()).map(|task| task.info.clone()).collect()

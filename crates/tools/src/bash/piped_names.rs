@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobMatcher};
 use ignore::WalkBuilder;
-use windlass_git::{TrackedFile, tracked_files};
+use windlass_git::tracked_files;
 use windlass_shell::{Handed, Listed, NameEnd};
 
 const NAMES_MAX: usize = 100_000;
@@ -33,7 +33,7 @@ impl NameList<'_> {
         if self.handed.listed == Listed::Tracked
             && let Some(entries) = tracked_files(self.root)
         {
-            for TrackedFile { path, is_link } in entries {
+            for (path, is_link) in entries {
                 self.add(&path, is_link, pattern.as_ref(), &mut odd)?;
             }
             return Some(odd);

@@ -59,14 +59,13 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     if let Some(outcome) = unchanged(subject, wanted, &seen, cx) {
         return Ok(outcome);
     }
-    let whole = rendering.is_whole();
+    let whole = rendering.shown == rendering.total && !rendering.cut;
     // A first page that nobody chose does not count as read.
     let partial = rendering.overflow;
-    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
-        std::mem::take(&mut rendering.cells)
-    } else {
-        Vec::new()
-    };
+    let mut cells = std::mem::take(&mut rendering.cells);
+    if rendering.cells_bytes > STRUCTURED_BYTES_MAX as u64 {
+        cells.clear();
+    }
     let output = json!({ "type": "notebook", "file": { "filePath": subject.file_path(), "cells": cells } });
     let outcome = ToolOutput::blocks(rendering.finish(&subject.shown)).with_structured(&output);
     Ok(if partial {
@@ -118,10 +117,6 @@ impl Rendering {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);
         number >= self.wanted.start && !enough && !self.overflow
-    }
-
-    fn is_whole(&self) -> bool {
-        self.shown == self.total && !self.cut
     }
 
     fn push(&mut self, cell: Cell) {

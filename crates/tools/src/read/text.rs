@@ -144,18 +144,12 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
 }
 
 fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> {
-    let utf8 = !matches!(encoding, TextEncoding::Legacy(_));
-    if !utf8 {
+    if let TextEncoding::Legacy(_) = encoding {
         return encoding.decode_lossy(bytes);
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        // Half a character at the cut.
-        Err(error) if cut && error.error_len().is_none() => {
-            String::from_utf8_lossy(&bytes[..error.valid_up_to()])
-        }
-        Err(_) => String::from_utf8_lossy(bytes),
-    }
+    // Half a character at the cut.
+    let error = std::str::from_utf8(bytes).err().filter(|error| cut && error.error_len().is_none());
+    String::from_utf8_lossy(&bytes[..error.map_or(bytes.len(), |error| error.valid_up_to())])
 }
 
 fn too_much(job: &ReadJob<'_>, shown: &Shown) -> String {

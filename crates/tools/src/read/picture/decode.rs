@@ -11,7 +11,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use png::Transformations;
 
 use super::PictureOptions;
-use super::jpeg_header::JpegHeader;
+use super::jpeg_header::read_jpeg_header;
 use super::scale::{PictureSize, Scaler, scale_in_place};
 use crate::file::CANCELLED;
 
@@ -120,8 +120,8 @@ fn decode_whole(
 ) -> Result<(PictureSize, Option<Pixels>), String> {
     let bytes_per_pixel = match options.format {
         ImageFormat::Jpeg => {
-            let header = JpegHeader::read(&mut reader).map_err(damaged)?;
-            check_size(header.size, bytes + header.memory)?;
+            let (size, memory) = read_jpeg_header(&mut reader).map_err(damaged)?;
+            check_size(size, bytes + memory)?;
             0
         }
         ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damaged)?,
