@@ -6,27 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::directory::{common_directory, dot_git_above, git_directory};
 use crate::files::{open, read_bytes, read_text};
 use crate::programs::has_other_objects;
+use crate::settings::CONFIG_BYTES_MAX;
 
 /// A larger index is not looked through as a whole.
 pub(crate) const BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// A longer configuration is not read.
-const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 /// The length of the checksum at the end, of the usual kind and of the other one.
 const CHECKSUM: usize = 20;
 const LONG_CHECKSUM: usize = 32;
 
-/// A file that git tracks.
-#[derive(Debug)]
-pub struct TrackedFile {
-    /// Where it is in the work tree.
-    pub path: PathBuf,
-    /// Whether git keeps it as a symbolic link.
-    pub is_link: bool,
-}
-
-/// The files that the repository around a directory tracks; none if there is no repository. `None` if its index is of a kind that
-/// is not known.
-pub fn tracked_files(directory: &Path) -> Option<Vec<TrackedFile>> {
+/// The files in the work tree that the repository around a directory tracks, each with whether git keeps it as a symbolic link;
+/// none if there is no repository. `None` if its index is of a kind that is not known.
+pub fn tracked_files(directory: &Path) -> Option<Vec<(PathBuf, bool)>> {
     let Some(dot_git) = dot_git_above(directory) else { return Some(Vec::new()) };
     if has_other_objects(&dot_git) {
         return None;
@@ -39,7 +29,7 @@ pub fn tracked_files(directory: &Path) -> Option<Vec<TrackedFile>> {
     let mut files = Vec::new();
     while index.read_entry().ok()? {
         let path = dot_git.with_file_name(std::str::from_utf8(&index.name).ok()?);
-        files.push(TrackedFile { path, is_link: index.mode & 0o170_000 == 0o120_000 });
+        files.push((path, index.mode & 0o170_000 == 0o120_000));
     }
     (!is_split(&bytes)).then_some(files)
 }
@@ -239,9 +229,9 @@ mod tests {
         for arguments in then {
             git(root, arguments);
         }
-        let shown = |file: TrackedFile| {
-            let name = file.path.strip_prefix(root).unwrap().display().to_string();
-            if file.is_link { format!("{name}@") } else { name }
+        let shown = |(path, is_link): (PathBuf, bool)| {
+            let name = path.strip_prefix(root).unwrap().display().to_string();
+            if is_link { format!("{name}@") } else { name }
         };
         Some(tracked_files(&root.join("deep"))?.into_iter().map(shown).collect())
     }

@@ -4,7 +4,6 @@ mod directory;
 mod files;
 mod index;
 mod programs;
-mod remote;
 mod settings;
 mod work_tree;
 
@@ -13,8 +12,7 @@ pub use directory::{
     linked_work_trees, would_be_git_directory,
 };
 pub use files::named_path;
-pub use index::{TrackedFile, tracked_files};
+pub use index::tracked_files;
 pub use programs::{may_hold_others, names_program, names_watcher};
-pub use remote::origin;
-pub use settings::core_work_tree;
+pub use settings::{core_work_tree, origin};
 pub use work_tree::{MainWorkTree, WorkTree};

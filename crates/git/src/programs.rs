@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::directory::{common_directory, git_directory, is_git_directory};
 use crate::files::{read_bytes, read_text};
 use crate::index;
-use crate::settings::BYTES_MAX;
+use crate::settings::CONFIG_BYTES_MAX;
 
 /// More directories for repositories inside of another one are not looked through.
 const MODULES_MAX: usize = 64;
@@ -79,7 +79,7 @@ fn own_settings(dot_git: &Path) -> Option<[PathBuf; 2]> {
 
 /// Whether a file of settings may set one of the keys. What cannot be read may.
 fn may_set(file: &Path, keys: &[&str]) -> bool {
-    match read_text(file, BYTES_MAX) {
+    match read_text(file, CONFIG_BYTES_MAX) {
         Ok(text) => text.lines().any(|line| sets(line, keys)),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }

@@ -3,7 +3,6 @@
 use std::path::{Component, Path, PathBuf};
 
 /// The path without `.`, `..` and doubled separators, whether or not it exists. `..` at the root stays at the root.
-#[must_use]
 pub fn clean(path: impl AsRef<Path>) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for part in path.as_ref().components() {

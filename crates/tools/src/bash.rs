@@ -97,7 +97,6 @@ pub struct BashSettings {
 
 impl BashSettings {
     /// The usual settings.
-    #[must_use]
     pub fn new(launcher: Launcher) -> Self {
         Self {
             launcher,
@@ -136,7 +135,6 @@ pub struct Bash {
 
 impl Bash {
     /// Runs commands with these settings; what goes to the background is entered into `tasks`.
-    #[must_use]
     pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
         let env_file_missed = AtomicBool::new(false);
         Self { shell: Arc::new(CommandTool { settings, tasks, env_file_missed }) }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 use windlass_ports::ToolContext;
 use windlass_protocol::FileSeen;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::content::{FileContent, STRUCTURED_BYTES_MAX, uniform_line_end, with_lf};
-use crate::file::TargetFile;
-use crate::fingerprint::{content_hash, describe_change, seen_bytes};
+use crate::file::{TargetFile, without_nulls};
+use crate::fingerprint::{describe_change, seen_bytes};
 use crate::save::save;
-use crate::text_encoding::UnencodableChar;
 
 /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
 pub(crate) fn check_seen(
@@ -25,7 +25,7 @@ pub(crate) fn check_seen(
              Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."
         ));
     };
-    if seen.hash != content_hash(&content.bytes) {
+    if seen.hash != xxh3_64(&content.bytes) {
         let change = describe_change(seen, &content.bytes, content.encoding);
         return Err(format!(
             "Not changed: {shown} has changed since you last saw it. The difference:\n{change}\nRead the \
@@ -66,7 +66,7 @@ pub(crate) fn new_content(
     if let Some(end @ ("\r\n" | "\r")) = uniform_line_end(old.text().as_bytes()) {
         text = with_lf(&text).replace('\n', end).into();
     }
-    let body = old.encoding.encode(&text).map_err(|error| lacking(&error, subject, old))?;
+    let body = old.encoding.encode(&text).map_err(|character| lacking(character, subject, old))?;
     Ok([bom, &body].concat())
 }
 
@@ -80,27 +80,35 @@ pub(crate) fn save_content(
     cx: &ToolContext,
 ) -> Result<FileSeen, String> {
     let stamp = match old {
-        Some(old) if old.bytes == new => Some(old.version.stamp),
-        _ => save(&subject.resolved, old.map(|old| old.version), new, &cx.cancel)
+        Some(old) if old.bytes == new => Some(old.stamp),
+        _ => save(&subject.resolved, old.map(|old| old.stamp), new, &cx.cancel)
             .map_err(|error| format!("{} {error}.", subject.shown))?,
     };
     Ok(FileSeen { stamp, ..seen_bytes(subject.resolved.clone(), new, whole) })
 }
 
 /// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(lacking: &UnencodableChar, subject: &TargetFile, content: &FileContent) -> String {
-    let encoding = content.encoding.name();
+pub(crate) fn lacking(character: char, subject: &TargetFile, content: &FileContent) -> String {
     format!(
-        "Not changed: {} is encoded as {encoding}, which has no {:?} (U+{:04X}). Use only characters of \
+        "Not changed: {} is encoded as {}, which has no {character:?} (U+{:04X}). Use only characters of \
          that encoding, or convert the file first.",
         subject.shown,
-        lacking.0,
-        u32::from(lacking.0)
+        content.encoding.name(),
+        u32::from(character)
     )
 }
 
-/// The former content for structured output: null for a new file, nothing if it is too large to repeat.
-pub(crate) fn original_text(content: Option<&FileContent>) -> Option<Value> {
-    let is_large = content.is_some_and(|content| content.bytes.len() > STRUCTURED_BYTES_MAX);
-    (!is_large).then(|| content.map(FileContent::text).into())
+/// The structured form of a change: `output`, and which file it was, with its former content: null for a new file. What is too
+/// large to repeat is left out.
+pub(crate) fn change_output(subject: &TargetFile, old: Option<&FileContent>, output: Value) -> Value {
+    let mut output = without_nulls(output);
+    output["filePath"] = subject.file_path().into();
+    if old.is_none_or(|old| old.bytes.len() <= STRUCTURED_BYTES_MAX) {
+        output["originalFile"] = old.map(FileContent::text).into();
+    }
+    output
+}
+
+pub(crate) fn unless_large(text: &str) -> Option<&str> {
+    (text.len() <= STRUCTURED_BYTES_MAX).then_some(text)
 }

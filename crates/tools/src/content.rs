@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use memchr::{memchr, memmem};
+use windlass_protocol::FileStamp;
 
 use crate::open::{OpenError, OpenFile, open_regular};
-use crate::save::FileVersion;
 use crate::text_encoding::TextEncoding;
 
 /// Larger files are not changed: their content is held in memory while that happens.
@@ -20,11 +20,11 @@ pub(crate) const CHANGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Texts above this size are left out of structured output, which travels as one line of JSON.
 pub(crate) const STRUCTURED_BYTES_MAX: usize = 128 * 1024;
 
-/// A file's content, and which version of the file it came from.
+/// A file's content, and what the file looked like.
 #[derive(Debug)]
 pub(crate) struct FileContent {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) version: FileVersion,
+    pub(crate) stamp: FileStamp,
     pub(crate) encoding: TextEncoding,
 }
 
@@ -45,15 +45,16 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<FileContent>, 
     if stamp.size > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
-    let unreadable = |error| format!("Cannot read {shown}: {error}.");
-    let version = FileVersion::from(&file.metadata().map_err(unreadable)?);
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
-    (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    (&file)
+        .take(CHANGE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("Cannot read {shown}: {error}."))?;
     if bytes.len() as u64 > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
     let encoding = TextEncoding::detect(&bytes);
-    Ok(Some(FileContent { bytes, version, encoding }))
+    Ok(Some(FileContent { bytes, stamp, encoding }))
 }
 
 impl FileContent {
@@ -82,8 +83,8 @@ pub(crate) fn uniform_line_end(text: &[u8]) -> Option<&'static str> {
 }
 
 /// A text from the model with `\n` at the end of each line.
-pub(crate) fn with_lf(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+pub(crate) fn with_lf(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// A file's text with every line end as `\n`, and the way back to its bytes.
@@ -131,12 +132,9 @@ impl<'a> EditableText<'a> {
     }
 
     /// A text from the model in the form of [`EditableText::text`].
-    pub(crate) fn as_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.cr_only && text.contains('\r') {
-            Cow::Owned(text.replace('\r', "\n"))
-        } else {
-            Cow::Borrowed(text)
-        }
+    pub(crate) fn as_shown(&self, text: &str) -> String {
+        let text = with_lf(text);
+        if self.cr_only { text.replace('\r', "\n") } else { text }
     }
 
     /// A range of [`EditableText::text`] as a range of the source.

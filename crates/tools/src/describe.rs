@@ -5,7 +5,7 @@ use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind, ToolProfile, ToolSubject};
 
 use crate::address::url_fact;
-use crate::bash::commands::{self, LineContext, LineJudgement};
+use crate::bash::commands::{LineJudgement, line_facts};
 use crate::file;
 use crate::paths::{self, locate};
 
@@ -40,11 +40,8 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
 }
 
 fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static str> {
-    text("file_path")
-        .or_else(|| text("filePath"))
-        .or_else(|| text("notebook_path"))
-        .or_else(|| text("path"))
-        .ok_or("`file_path` is missing")
+    const FIELDS: [&str; 4] = ["file_path", "filePath", "notebook_path", "path"];
+    FIELDS.into_iter().find_map(text).ok_or("`file_path` is missing")
 }
 
 /// A command line as Bash would judge it.
@@ -59,8 +56,7 @@ pub(crate) fn describe_line(
     if line.contains('\0') {
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
-    let root = cx.roots.first().unwrap_or(&cx.cwd);
-    Ok(commands::line_facts(line, LineContext { cwd: &cx.cwd, root, hidden: &cx.hidden }, judged))
+    Ok(line_facts(line, cx, judged))
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.

@@ -7,13 +7,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
-use crate::change::{check_no_loss, check_seen, new_content, original_text, save_content};
-use crate::content::{EditableText, FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
+use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
+use crate::content::{EditableText, FileContent, load};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
@@ -67,26 +67,6 @@ impl Tool for Edit {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct EditOutput<'a> {
-    file_path: String,
-    #[serde(skip_serializing_if = "is_large")]
-    old_string: &'a str,
-    #[serde(skip_serializing_if = "is_large")]
-    new_string: &'a str,
-    /// Null for a file that was created; left out when it is large.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    original_file: Option<Value>,
-    structured_patch: Vec<Hunk>,
-    user_modified: bool,
-    replace_all: bool,
-}
-
-fn is_large(text: &&str) -> bool {
-    text.len() > STRUCTURED_BYTES_MAX
-}
-
 fn check_strings(input: &EditInput) -> Result<(), String> {
     if input.old_string == input.new_string {
         return Err("`old_string` and `new_string` are the same; nothing to change.".to_owned());
@@ -129,7 +109,7 @@ fn create(
     let seen = save_content(subject, content, &new, /*whole*/ true, cx)?;
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
-    let output = output(input, subject, content, hunks("", &input.new_string));
+    let output = output(input, subject, content, &hunks("", &input.new_string));
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
@@ -142,8 +122,8 @@ fn replace_text(
     cx: &ToolContext,
 ) -> Result<ToolOutput, String> {
     let view = EditableText::new(content, &subject.shown)?;
-    let old = view.as_shown(&with_lf(&input.old_string)).into_owned();
-    let new = view.as_shown(&with_lf(&input.new_string)).into_owned();
+    let old = view.as_shown(&input.old_string);
+    let new = view.as_shown(&input.new_string);
     if old == new {
         return Err(
             "`old_string` and `new_string` differ only in line ends, which Edit does not change.".to_owned()
@@ -155,26 +135,23 @@ fn replace_text(
     let changes = replace::plan(&view, &places, &old, &new);
     let encoded = replace::encode(&view, &changes, subject, content)?;
     let seen = save_content(subject, Some(content), &encoded, whole, cx)?;
-    let output = output(input, subject, Some(content), replace::patch(&view, &changes));
+    let output = output(input, subject, Some(content), &replace::patch(&view, &changes));
     let text = replace::report(&view, &changes, &subject.shown);
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
-fn output<'a>(
-    input: &'a EditInput,
-    subject: &TargetFile,
-    original: Option<&FileContent>,
-    structured_patch: Vec<Hunk>,
-) -> EditOutput<'a> {
-    EditOutput {
-        file_path: subject.file_path(),
-        old_string: &input.old_string,
-        new_string: &input.new_string,
-        original_file: original_text(original),
-        structured_patch,
-        user_modified: false,
-        replace_all: input.replace_all,
-    }
+fn output(input: &EditInput, subject: &TargetFile, original: Option<&FileContent>, patch: &[Hunk]) -> Value {
+    change_output(
+        subject,
+        original,
+        json!({
+            "oldString": unless_large(&input.old_string),
+            "newString": unless_large(&input.new_string),
+            "structuredPatch": patch,
+            "userModified": false,
+            "replaceAll": input.replace_all,
+        }),
+    )
 }
 
 /// Of a file that was seen in part only, one place can be changed: the one the model has in front of it. Others might lie

@@ -74,33 +74,23 @@ impl TargetFile {
 
     /// The error for a file that does not exist, with what may have been meant.
     pub(crate) fn missing(&self, cwd: &Path) -> String {
-        let mut text = format!("{} does not exist. The working directory is {}.", self.shown, cwd.display());
-        if self.shown.contains('\u{fffd}') {
-            text.push_str(
-                " Its name contains the replacement character, which stands for bytes that are not UTF-8; \
-                 this tool cannot name such files. Use Bash, where a pattern can match them.",
-            );
-            return text;
-        }
-        if has_byte_escape(&self.shown) {
-            text.push_str(
-                " If it was listed like this, escapes such as `\\xff` stand for bytes that are not UTF-8; \
-                 this tool cannot name such files. Use Bash, which understands the escapes inside `$'…'`.",
-            );
-            return text;
-        }
-        let parent = self.resolved.parent().unwrap_or(Path::new("/"));
-        if !parent.is_dir() {
-            text.push_str(" Its directory does not exist either.");
-            return text;
-        }
-        let similar = similar_names(&self.resolved);
-        if !similar.is_empty() {
-            text.push_str(" Did you mean ");
-            text.push_str(&similar.join(" or "));
-            text.push('?');
-        }
-        text
+        let hint = if self.shown.contains('\u{fffd}') {
+            " Its name contains the replacement character, which stands for bytes that are not UTF-8; this \
+             tool cannot name such files. Use Bash, where a pattern can match them."
+                .to_owned()
+        } else if has_byte_escape(&self.shown) {
+            " If it was listed like this, escapes such as `\\xff` stand for bytes that are not UTF-8; this tool \
+             cannot name such files. Use Bash, which understands the escapes inside `$'…'`."
+                .to_owned()
+        } else if !self.resolved.parent().is_some_and(Path::is_dir) {
+            " Its directory does not exist either.".to_owned()
+        } else {
+            match similar_names(&self.resolved) {
+                similar if similar.is_empty() => String::new(),
+                similar => format!(" Did you mean {}?", similar.join(" or ")),
+            }
+        };
+        format!("{} does not exist. The working directory is {}.{hint}", self.shown, cwd.display())
     }
 }
 
@@ -160,16 +150,14 @@ pub(crate) async fn blocking(
         }
     };
     match joined {
-        Ok(Ok(outcome)) => without_huge_structure(outcome),
+        Ok(Ok(mut outcome)) => {
+            // Texts full of control characters grow sixfold as JSON; then the structured form is left out.
+            outcome.structured.take_if(|json| json.0.get().len() > STRUCTURED_JSON_BYTES_MAX);
+            outcome
+        }
         Ok(Err(error)) => ToolOutput::error(&error),
         Err(_) => ToolOutput::error("The tool failed on this input. Try another way."),
     }
-}
-
-/// Texts full of control characters grow sixfold as JSON; then the structured form is left out.
-fn without_huge_structure(mut outcome: ToolOutput) -> ToolOutput {
-    outcome.structured = outcome.structured.filter(|json| json.0.get().len() <= STRUCTURED_JSON_BYTES_MAX);
-    outcome
 }
 
 /// A structured form without the fields that say nothing.

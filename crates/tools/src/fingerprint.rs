@@ -100,7 +100,6 @@ impl SeenBuilder {
     }
 
     /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
-    #[must_use]
     pub(crate) fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
         if !self.overflow && self.open.is_some() {
             self.end_line(&[]);
@@ -137,7 +136,6 @@ fn short(hash: u64) -> u32 {
     hash as u32
 }
 
-#[must_use]
 pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
     let mut builder = SeenBuilder::default();
     builder.update(content);
@@ -153,15 +151,8 @@ pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenEr
     Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
-/// The hash of the whole content alone.
-#[must_use]
-pub fn content_hash(content: &[u8]) -> u64 {
-    xxh3_64(content)
-}
-
 /// Says which lines differ between what was seen and the content now, and shows them as they are now. The text is
 /// bounded however much changed.
-#[must_use]
 pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding) -> String {
     let now = seen_bytes(PathBuf::new(), new, true);
     if now.hash == old.hash {

@@ -67,7 +67,6 @@ pub struct Glob {
 
 impl Glob {
     /// Searches with these settings.
-    #[must_use]
     pub fn new(settings: GlobSettings) -> Self {
         Self { settings }
     }

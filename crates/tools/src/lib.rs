@@ -39,7 +39,6 @@ pub use bash::{Bash, BashInput, BashSettings};
 pub use describe::describe;
 pub use edit::{Edit, EditInput};
 pub use file::facts as file_facts;
-pub use fingerprint::content_hash;
 pub use glob::{Glob, GlobInput, GlobSettings};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use lookout::Lookout;

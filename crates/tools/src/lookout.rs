@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_ports::{BoxFuture, LookAround};
 use windlass_protocol::{AmbientChanges, FileChange, FileSeen, FileStamp};
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::fingerprint::{content_hash, describe_change};
+use crate::fingerprint::describe_change;
 use crate::open::{OpenError, OpenFile, open_regular, stamp};
 use crate::read::is_text;
 use crate::tasks::Tasks;
@@ -51,7 +52,6 @@ struct LookedUpChange {
 
 impl Lookout {
     /// With the background tasks of a session.
-    #[must_use]
     pub fn new(tasks: Arc<Tasks>) -> Self {
         Self { tasks: Some(tasks), ..Self::default() }
     }
@@ -151,11 +151,11 @@ fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
     let size = stamp.size;
     let change = if size > BYTES_MAX {
         let looks = format!("{stamp:?}");
-        Some(changed(content_hash(looks.as_bytes()), format!("It now has {size} bytes.")))
+        Some(changed(xxh3_64(looks.as_bytes()), format!("It now has {size} bytes.")))
     } else {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         (&file).take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        let hash = content_hash(&bytes);
+        let hash = xxh3_64(&bytes);
         let describe = || describe_change(seen, &bytes, TextEncoding::detect(&bytes));
         (hash != seen.hash).then(|| changed(hash, describe()))
     };

@@ -9,7 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use memchr::memmem;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use windlass_ports::ToolContext;
@@ -25,7 +24,6 @@ pub(crate) fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, S
 }
 
 /// Both names of a path that is absolute already.
-#[must_use]
 pub(crate) fn fact(path: PathBuf) -> PathFact {
     let lexical = clean(path);
     let resolved = resolve(&lexical);
@@ -55,21 +53,14 @@ pub(crate) fn with_bytes(path: &Path) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = path.as_os_str().as_bytes();
     let mut found = false;
-    while let Some(at) = memmem::find(rest, b"\\x") {
-        let digits = rest.get(at + 2..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+    while let Some((first, after)) = rest.split_first() {
+        let digits = rest.strip_prefix(b"\\x").and_then(|digits| std::str::from_utf8(digits.get(..2)?).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        let length = if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
-            bytes.extend_from_slice(&rest[..at]);
-            bytes.push(byte);
-            found = true;
-            at + 4
-        } else {
-            bytes.extend_from_slice(&rest[..at + 2]);
-            at + 2
-        };
-        rest = &rest[length..];
+        let byte = byte.filter(|byte| !byte.is_ascii());
+        found |= byte.is_some();
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &rest[4..] } else { after };
     }
-    bytes.extend_from_slice(rest);
     found.then(|| OsString::from_vec(bytes).into())
 }
 
@@ -103,7 +94,6 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
 /// Follows every link of an absolute path. For a path that does not exist, its deepest existing ancestor is
 /// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
 /// not be searched. `..` means the parent of what was reached, as it does for the kernel.
-#[must_use]
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     resolve_from(path, has_no_links)
 }
@@ -156,17 +146,14 @@ fn has_no_links(path: &Path) -> bool {
     plain && rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
 }
 
-struct Pending {
-    name: OsString,
-    /// It comes from the target of a link, so it must exist.
-    linked: bool,
-}
+/// A name on the way, and whether it comes from the target of a link, so that it must exist.
+type PendingName = (OsString, bool);
 
 fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     let mut pending = Vec::new();
     push_names(&mut pending, path, false);
     let mut links = 0;
-    while let Some(Pending { name, linked }) = pending.pop() {
+    while let Some((name, linked)) = pending.pop() {
         if name == ".." {
             reached.pop();
             continue;
@@ -202,21 +189,17 @@ fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     Some(reached)
 }
 
-fn push_names(pending: &mut Vec<Pending>, path: &Path, linked: bool) {
-    for part in path.components().rev() {
-        match part {
-            Component::Normal(name) => pending.push(Pending { name: name.to_owned(), linked }),
-            Component::ParentDir => pending.push(Pending { name: "..".into(), linked }),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
+fn push_names(pending: &mut Vec<PendingName>, path: &Path, linked: bool) {
+    let parts = path.components().rev();
+    let parts = parts.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    pending.extend(parts.map(|part| (part.as_os_str().to_owned(), linked)));
 }
 
 /// Walks on by name alone below something that does not exist. True if `..` led back to what does: from there links count
 /// again. `None` if the missing part is the target of a link.
-fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<Pending>) -> Option<bool> {
+fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<PendingName>) -> Option<bool> {
     let mut depth = 1_usize;
-    while let Some(Pending { name, linked }) = pending.pop() {
+    while let Some((name, linked)) = pending.pop() {
         if linked {
             return None;
         }
@@ -237,31 +220,17 @@ fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<Pending>) -> Option<boo
 /// Whether a path leads through a part of the process file system that stands for another object (a descriptor,
 /// a root, a memory image) or that shows this process's own environment. Its name says nothing about what it is.
 fn is_magic(path: &Path) -> bool {
-    let mut names = path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    });
-    match names.next().and_then(OsStr::to_str) {
-        Some("dev") => names.next().is_some_and(|name| name == "fd"),
-        Some("proc") => {
-            let is_process = |name: &OsStr| {
-                name == "self"
-                    || name == "thread-self"
-                    || name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
-            };
-            if !names.next().is_some_and(is_process) {
-                return false;
-            }
-            let mut name = names.next();
-            if name.is_some_and(|name| name == "task") {
-                names.next();
-                name = names.next();
-            }
-            let magic = ["root", "cwd", "exe", "fd", "fdinfo", "map_files", "ns", "mem", "environ"];
-            name.and_then(OsStr::to_str).is_some_and(|name| magic.contains(&name))
-        }
-        _ => false,
+    const MAGIC: [&str; 9] = ["root", "cwd", "exe", "fd", "fdinfo", "map_files", "ns", "mem", "environ"];
+    let Ok(below) = path.strip_prefix("/proc") else { return path.starts_with("/dev/fd") };
+    let mut names = below.components().map(Component::as_os_str);
+    let is_process = |name: &OsStr| {
+        matches!(name.as_bytes(), b"self" | b"thread-self") || name.as_bytes().iter().all(u8::is_ascii_digit)
+    };
+    let mut name = names.next().filter(|name| is_process(name)).and_then(|_| names.next());
+    if name.is_some_and(|name| name == "task") {
+        name = names.nth(1);
     }
+    name.and_then(OsStr::to_str).is_some_and(|name| MAGIC.contains(&name))
 }
 
 /// The path as a person likes to see it. Bytes that are not UTF-8 are shown as the replacement character.

@@ -77,7 +77,6 @@ pub struct Read {
 
 impl Read {
     /// The tool with limits of its own.
-    #[must_use]
     pub fn new(limits: ReadLimits) -> Self {
         Self { limits }
     }
@@ -161,10 +160,10 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
     let job = ReadJob { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
     match kind {
-        FileKind::Text => text::read(job),
-        FileKind::Notebook => notebook::read(job),
-        FileKind::Pdf => pdf::read(job),
-        FileKind::Image(format) => picture::read(job, format),
+        FileKind::Text => text::read(&job),
+        FileKind::Notebook => notebook::read(&job),
+        FileKind::Pdf => pdf::read(&job),
+        FileKind::Image(format) => picture::read(&job, format),
         FileKind::Binary(what) => Err(job.fail(format_args!(
             "is not text but {what} ({}), which cannot be shown. Use a suitable command through Bash.",
             bytes(job.source.stamp.size)

@@ -11,10 +11,8 @@
 mod draft;
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
@@ -22,21 +20,8 @@ use rustix::io::Errno;
 use windlass_ports::CancellationToken;
 use windlass_protocol::FileStamp;
 
-use crate::open::{open_without_links, stamp};
+use crate::open::open_without_links;
 use draft::{NewFile, ReplacedFile};
-
-/// The file that is to be replaced, as it was when its content was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileVersion {
-    device: u64,
-    pub(crate) stamp: FileStamp,
-}
-
-impl From<&Metadata> for FileVersion {
-    fn from(meta: &Metadata) -> Self {
-        Self { device: meta.dev(), stamp: stamp(meta) }
-    }
-}
 
 /// Why a file was not written. Nothing of the target changed.
 #[derive(Debug, thiserror::Error)]
@@ -67,11 +52,11 @@ fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
     move |error| SaveError::Io { step, error: error.into() }
 }
 
-/// Writes the content of the file at a resolved path. `expected` is the file to
-/// replace; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
+/// Writes the content of the file at a resolved path. `expected` is what the
+/// file to replace looked like when its content was checked; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
 pub(crate) fn save(
     resolved: &Path,
-    expected: Option<FileVersion>,
+    expected: Option<FileStamp>,
     content: &[u8],
     cancel: &CancellationToken,
 ) -> Result<Option<FileStamp>, SaveError> {
@@ -83,7 +68,7 @@ pub(crate) fn save(
         None => make_directories(parent)?,
     };
     let old = match expected {
-        Some(version) => Some(replaceable(&directory, name, version)?),
+        Some(stamp) => Some(replaceable(&directory, name, stamp)?),
         None => None,
     };
     let mut draft = NewFile::create(&directory, old.is_some())?;
@@ -93,8 +78,8 @@ pub(crate) fn save(
     if cancel.is_cancelled() {
         return Err(SaveError::Cancelled);
     }
-    if let Some(version) = expected {
-        current(&directory, name, version)?;
+    if let Some(expected) = expected {
+        current(&directory, name, expected)?;
         draft.replace(name)?;
     } else {
         draft.publish_new(name)?;
@@ -105,7 +90,7 @@ pub(crate) fn save(
 }
 
 /// The file that is to be replaced, if it may be.
-fn replaceable(directory: &OwnedFd, name: &OsStr, expected: FileVersion) -> Result<ReplacedFile, SaveError> {
+fn replaceable(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<ReplacedFile, SaveError> {
     let stat = current(directory, name, expected)?;
     check_writable(directory, name, &stat)?;
     #[expect(clippy::unnecessary_cast, reason = "the width of this field differs between systems")]
@@ -127,13 +112,13 @@ fn check_writable(directory: &OwnedFd, name: &OsStr, stat: &Stat) -> Result<(), 
 }
 
 /// The file as it is now, if it is still the one that was checked.
-fn current(directory: &OwnedFd, name: &OsStr, expected: FileVersion) -> Result<Stat, SaveError> {
+fn current(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<Stat, SaveError> {
     let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Err(SaveError::Raced),
         Err(error) => return Err(failed("cannot look at it")(error)),
     };
-    if version(&stat) == expected { Ok(stat) } else { Err(SaveError::Raced) }
+    if stamp_of(&stat) == expected { Ok(stat) } else { Err(SaveError::Raced) }
 }
 
 #[expect(
@@ -142,10 +127,9 @@ fn current(directory: &OwnedFd, name: &OsStr, expected: FileVersion) -> Result<S
     clippy::cast_possible_wrap,
     reason = "the widths and signs of these fields differ between systems; both sides convert alike"
 )]
-fn version(stat: &Stat) -> FileVersion {
+fn stamp_of(stat: &Stat) -> FileStamp {
     let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    let stamp = FileStamp { inode: stat.st_ino as u64, size: stat.st_size as u64, modified };
-    FileVersion { device: stat.st_dev as u64, stamp }
+    FileStamp { inode: stat.st_ino as u64, size: stat.st_size as u64, modified }
 }
 
 fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -194,16 +178,12 @@ mod tests {
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    fn put(
-        path: &Path,
-        expected: Option<FileVersion>,
-        content: &str,
-    ) -> Result<Option<FileStamp>, SaveError> {
+    fn put(path: &Path, expected: Option<FileStamp>, content: &str) -> Result<Option<FileStamp>, SaveError> {
         save(path, expected, content.as_bytes(), &CancellationToken::new())
     }
 
-    fn version_of(path: &Path) -> Option<FileVersion> {
-        fs::metadata(path).ok().as_ref().map(FileVersion::from)
+    fn version_of(path: &Path) -> Option<FileStamp> {
+        fs::metadata(path).ok().map(|meta| crate::open::stamp(&meta))
     }
 
     #[test]

@@ -49,7 +49,6 @@ pub struct TaskStop {
 
 impl TaskStop {
     /// For the tasks of one session.
-    #[must_use]
     pub fn new(tasks: Arc<Tasks>) -> Self {
         Self { tasks }
     }

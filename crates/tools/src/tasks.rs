@@ -20,7 +20,7 @@ const RUNNING_MAX: usize = 32;
 /// As many ended tasks are remembered, so that stopping one of them can be answered well.
 const ENDED_MAX: usize = 64;
 /// All output files of a session together hold this many bytes.
-const SAVED_BYTES_MAX: u64 = 512 * 1024 * 1024;
+pub(crate) const SAVED_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// How a task ended whose process is gone.
 const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far it got is unknown.";
@@ -81,13 +81,15 @@ pub(crate) struct TaskSignals {
 impl Tasks {
     /// No tasks yet. Output files go to `output_dir` and stay there; without one, to a private temporary directory
     /// that is made when it is needed and deleted with this object.
-    #[must_use]
     pub fn new(output_dir: Option<PathBuf>) -> Arc<Self> {
-        Self::with_allowance(output_dir, SAVED_BYTES_MAX)
+        Arc::new(Self {
+            table: Mutex::default(),
+            files: Mutex::new(OutputFiles::new(output_dir, SAVED_BYTES_MAX)),
+            end: CancellationToken::new(),
+        })
     }
 
     /// The tasks of a session that is resumed: those that its former process left running ended with it, which is told now.
-    #[must_use]
     pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
         let left = files::noted_tasks(&output_dir);
         let tasks = Self::new(Some(output_dir));
@@ -96,17 +98,7 @@ impl Tasks {
         tasks
     }
 
-    /// No tasks yet; all their files together may hold `saved_bytes_max`.
-    pub(crate) fn with_allowance(output_dir: Option<PathBuf>, saved_bytes_max: u64) -> Arc<Self> {
-        Arc::new(Self {
-            table: Mutex::default(),
-            files: Mutex::new(OutputFiles::new(output_dir, saved_bytes_max)),
-            end: CancellationToken::new(),
-        })
-    }
-
     /// The tasks that are running, oldest first.
-    #[must_use]
     pub fn running(&self) -> Vec<TaskInfo> {
         let table = self.table();
         table.tasks.values().filter(|task| task.is_running()).map(|task| task.info.clone()).collect()

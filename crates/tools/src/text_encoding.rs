@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Decoder, EncoderResult, Encoding};
+use encoding_rs::{EncoderResult, Encoding};
 
 /// How much of a file decides about its encoding.
 pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -25,10 +25,6 @@ pub(crate) enum TextEncoding {
     /// An older encoding, by guess.
     Legacy(&'static Encoding),
 }
-
-/// A character that the file's encoding does not have.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct UnencodableChar(pub(crate) char);
 
 impl TextEncoding {
     pub(crate) fn detect(content: &[u8]) -> Self {
@@ -70,14 +66,6 @@ impl TextEncoding {
         Ok(Self::detect(&start))
     }
 
-    /// Decodes content that comes in pieces; only for UTF-16, which other code cannot look at byte by byte.
-    pub(crate) fn decoder(self) -> Option<Decoder> {
-        match self {
-            Self::Utf16(encoding) => Some(encoding.new_decoder_without_bom_handling()),
-            Self::Utf8 { .. } | Self::Legacy(_) => None,
-        }
-    }
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Utf8 { broken: true, .. } => "UTF-8 with invalid bytes",
@@ -114,8 +102,8 @@ impl TextEncoding {
         }
     }
 
-    /// The bytes of a text in this encoding, without byte order mark.
-    pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, UnencodableChar> {
+    /// The bytes of a text in this encoding, without byte order mark; the error is a character that it does not have.
+    pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
         match self {
             Self::Utf8 { .. } => Ok(Cow::Borrowed(text.as_bytes())),
             Self::Utf16(encoding) => {
@@ -128,7 +116,7 @@ impl TextEncoding {
     }
 }
 
-fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, UnencodableChar> {
+fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, char> {
     if text.is_ascii() && encoding.is_ascii_compatible() {
         return Ok(Cow::Borrowed(text.as_bytes()));
     }
@@ -142,7 +130,7 @@ fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'
         match result {
             EncoderResult::InputEmpty => return Ok(Cow::Owned(bytes)),
             EncoderResult::OutputFull => bytes.reserve(rest.len() * 2 + 16),
-            EncoderResult::Unmappable(character) => return Err(UnencodableChar(character)),
+            EncoderResult::Unmappable(character) => return Err(character),
         }
     }
 }
@@ -193,7 +181,7 @@ mod tests {
     fn what_an_encoding_lacks_is_refused_not_replaced() {
         let latin = TextEncoding::detect(b"caf\xe9");
         assert_eq!(latin.encode("naïve"), Ok(Cow::Borrowed(&b"na\xefve"[..])));
-        assert_eq!(latin.encode("日本"), Err(UnencodableChar('日')));
+        assert_eq!(latin.encode("日本"), Err('日'));
         assert_eq!(latin.decode_exact(b"\x81"), Some("\u{81}".into()));
         let utf16 = TextEncoding::detect(b"\xff\xfe");
         assert_eq!(utf16.decode_exact(b"\x00\xd8"), None, "a lone surrogate");

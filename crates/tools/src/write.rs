@@ -1,15 +1,15 @@
 //! The tool Write: creates a file or replaces all of it.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 
-use crate::change::{check_no_loss, check_seen, new_content, original_text, save_content};
-use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, with_lf};
+use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
+use crate::content::{FileContent, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
-use crate::patch::{Hunk, hunks};
+use crate::patch::hunks;
 use crate::plurals::counted;
 
 /// Creates a file, or replaces all of an existing one; it never appends. Creates missing directories.
@@ -48,21 +48,6 @@ impl Tool for Write {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WriteOutput<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    file_path: String,
-    /// Left out when it is large.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<&'a str>,
-    structured_patch: Vec<Hunk>,
-    /// Null for a new file; left out when it is large.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    original_file: Option<Value>,
-}
-
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let subject = TargetFile::new(&input.file_path, cx)?;
     let old = load(&subject.resolved, &subject.shown)?;
@@ -81,13 +66,15 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let lines = counted(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", subject.shown);
     let patch = old.as_ref().map(|old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
-    let output = WriteOutput {
-        kind: if old.is_some() { "update" } else { "create" },
-        file_path: subject.file_path(),
-        content: (input.content.len() <= STRUCTURED_BYTES_MAX).then_some(&input.content),
-        structured_patch: patch.unwrap_or_default(),
-        original_file: original_text(old.as_ref()),
-    };
+    let output = change_output(
+        &subject,
+        old.as_ref(),
+        json!({
+            "type": if old.is_some() { "update" } else { "create" },
+            "content": unless_large(&input.content),
+            "structuredPatch": patch.unwrap_or_default(),
+        }),
+    );
     Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
 }
 
@@ -117,6 +104,7 @@ mod tests {
     use windlass_protocol::FileSeen;
 
     use super::*;
+    use crate::content::STRUCTURED_BYTES_MAX;
     use crate::fingerprint::seen_bytes;
     use crate::fixture::{Fixture, structured};
 

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
 use windlass_protocol::{CallFacts, FileSeen, ToolOutput};
 use windlass_sandbox::{CommandStatus, Exit, ShellJob, child_environment, distrust};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::answer::BashAnswer;
 use super::capture::{Capture, OutputLimits};
@@ -16,7 +17,7 @@ use super::run::{CommandEnd, RunningCommand};
 use super::status::meaning;
 use super::working_directory::{self, DirectoryRules, background_hint};
 use super::{BashInput, BashSettings, CommandTool, one_line};
-use crate::fingerprint::{content_hash, seen_file};
+use crate::fingerprint::seen_file;
 use crate::paths::decided;
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
@@ -173,7 +174,7 @@ impl Call<'_> {
         answer.output.return_code_interpretation = meaning.interpretation;
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
-        answer.show(if meaning.failed { capture.show_failed().await } else { capture.show().await });
+        answer.show(capture.show(meaning.failed).await);
         let next = if self.may_move() {
             self.rules().after(exit.cwd.as_deref(), &self.input.command)
         } else {
@@ -226,7 +227,7 @@ impl Call<'_> {
                 "Interrupted: the command was stopped before it ended.".to_owned()
             }
         });
-        answer.show(capture.show_failed().await);
+        answer.show(capture.show(/*failed*/ true).await);
         let mut outcome = answer.finish();
         outcome.cwd = self.rules().unmoved().cwd;
         outcome
@@ -256,7 +257,7 @@ impl Call<'_> {
         let mut answer = self.answer();
         let id = task_id(number);
         if let Some(timeout) = timed_out {
-            answer.show(running.capture.show().await);
+            answer.show(running.capture.show(/*failed*/ false).await);
             answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
             answer.before.push(format!(
                 "The command reached its timeout of {} and continues in the background.",
@@ -343,21 +344,22 @@ fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option<FileSeen> 
         return None;
     }
     let mut seen = seen_file(resolved, false).ok()?;
-    seen.whole = printed
-        .is_some_and(|printed| content_hash(printed) == seen.hash && std::str::from_utf8(printed).is_ok());
+    seen.whole =
+        printed.is_some_and(|printed| xxh3_64(printed) == seen.hash && std::str::from_utf8(printed).is_ok());
     Some(seen)
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_ports::Hidden;
+    use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineContext, LineJudgement, line_facts};
+    use super::super::commands::{LineJudgement, line_facts};
 
     fn check(line: &str, expected: Option<&str>) {
         let dir = tempfile::tempdir().unwrap();
-        let (cwd, hidden) = (&dir.path().canonicalize().unwrap(), Hidden::default());
-        let facts = line_facts(line, LineContext { cwd, root: cwd, hidden: &hidden }, LineJudgement::ByWords);
+        let cwd = dir.path().canonicalize().unwrap();
+        let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
+        let facts = line_facts(line, &place, LineJudgement::ByWords);
         assert_eq!(facts.run.unwrap().shows, expected.map(|name| cwd.join(name)), "{line}");
     }
 

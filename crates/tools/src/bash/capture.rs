@@ -177,19 +177,12 @@ impl Capture {
         self.flush().await;
     }
 
-    /// The output as far as it goes: all of it when it is short, otherwise both ends and where the whole is.
-    pub(crate) async fn show(&mut self) -> ShownOutput {
-        self.show_up_to(self.limits.inline_chars).await
-    }
-
-    /// The same for a command that failed, of which less is shown.
-    pub(crate) async fn show_failed(&mut self) -> ShownOutput {
-        self.show_up_to(self.limits.inline_chars.min(FAILED_CHARS_MAX)).await
-    }
-
-    async fn show_up_to(&mut self, chars_max: usize) -> ShownOutput {
-        if self.is_complete_in_memory() {
-            let text = String::from_utf8_lossy(&self.head);
+    /// The output as far as it goes: all of it when it is short, otherwise both ends and where the whole is. Of a command
+    /// that failed less is shown.
+    pub(crate) async fn show(&mut self, failed: bool) -> ShownOutput {
+        let chars_max = self.limits.inline_chars.min(if failed { FAILED_CHARS_MAX } else { usize::MAX });
+        if let Some(whole) = self.whole() {
+            let text = String::from_utf8_lossy(whole);
             if text.len() <= chars_max || text.chars().count() <= chars_max {
                 let text = text.into_owned();
                 return ShownOutput { text, cut: false, file: None, bytes: self.total };
@@ -231,11 +224,7 @@ impl Capture {
 
     /// All bytes, if they are few enough to be at hand.
     pub(crate) fn whole(&self) -> Option<&[u8]> {
-        self.is_complete_in_memory().then_some(&self.head)
-    }
-
-    fn is_complete_in_memory(&self) -> bool {
-        self.total == self.head.len() as u64
+        (self.total == self.head.len() as u64).then_some(&self.head)
     }
 
     /// The last line that says something. A carriage return begins a new one, as on a terminal.
@@ -290,6 +279,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::tasks::SAVED_BYTES_MAX;
 
     async fn capture(tasks: &Arc<Tasks>, pieces: &[&[u8]]) -> Capture {
         let mut capture = Capture::new(SMALL, Arc::downgrade(tasks));
@@ -304,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn short_output_is_given_back_as_it_is() {
         let check = async |pieces: &[&[u8]], expected: &str| {
-            let shown = capture(&Tasks::new(None), pieces).await.show().await;
+            let shown = capture(&Tasks::new(None), pieces).await.show(/*failed*/ false).await;
             assert_eq!((shown.text.as_str(), shown.cut, shown.file), (expected, false, None));
         };
         check(&[], "").await;
@@ -325,7 +315,7 @@ mod tests {
                 let pieces: Vec<&[u8]> = all.chunks(piece_len).collect();
                 let tasks = Tasks::new(None);
                 let mut capture = capture(&tasks, &pieces).await;
-                let shown = capture.show().await;
+                let shown = capture.show(/*failed*/ false).await;
                 assert!(
                     shown.cut && shown.text.starts_with("begin\n") && shown.text.ends_with("\u{fffd} end\n"),
                     "{shown:?}"
@@ -345,10 +335,10 @@ mod tests {
             let tasks = Tasks::new(None);
             let mut capture = Capture::new(limits, Arc::downgrade(&tasks));
             capture.push(&vec![b'a'; length]).await;
-            let shown = capture.show_failed().await;
+            let shown = capture.show(/*failed*/ true).await;
             assert_eq!((shown.cut, shown.file.is_some()), (cut, cut), "{length}");
             assert!(shown.text.len() < 10_300, "{}", shown.text.len());
-            assert!(!capture.show().await.cut, "a success of {length} is shown whole");
+            assert!(!capture.show(/*failed*/ false).await.cut, "a success of {length} is shown whole");
         };
         check(10_000, false).await;
         check(10_001, true).await;
@@ -373,7 +363,7 @@ mod tests {
             for length in &pieces {
                 assert!(capture.push(&vec![b'a'; *length]).await);
             }
-            let shown = capture.show().await;
+            let shown = capture.show(/*failed*/ false).await;
             let text = std::fs::read_to_string(shown.file.unwrap()).unwrap();
             let expected = "\n[The output continues, but only the first 5000 bytes are kept.]\n";
             assert_eq!(text, "a".repeat(5_000) + expected, "{pieces:?}");
@@ -384,12 +374,13 @@ mod tests {
 
     #[tokio::test]
     async fn all_files_of_a_session_share_one_allowance() {
-        let tasks = Tasks::with_allowance(None, 7_000);
+        let tasks = Tasks::new(None);
+        tasks.files().grant(SAVED_BYTES_MAX - 7_000);
         let mut sizes = Vec::new();
         for _ in 0..3 {
             let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
             capture.push(&[b'a'; 6_000]).await;
-            sizes.push(capture.show().await.bytes);
+            sizes.push(capture.show(/*failed*/ false).await.bytes);
         }
         assert_eq!(sizes, [5_000, 2_000, 0]);
     }
@@ -399,7 +390,7 @@ mod tests {
         let tasks = Tasks::new(Some("/proc/nowhere".into()));
         let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
         capture.push("line\n".repeat(500).as_bytes()).await;
-        let shown = capture.show().await;
+        let shown = capture.show(/*failed*/ false).await;
         assert!(shown.cut && shown.file.is_none() && shown.text.contains("cannot be saved"), "{shown:?}");
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
-use windlass_ports::Hidden;
+use windlass_ports::ExamineContext;
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, LineRun,
     NamedPath, PathFact, PathNaming, PlainCommand, WrittenPath,
@@ -17,21 +17,13 @@ use windlass_text::paths::clean;
 use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
 use super::{changes, piped_names, relinked_paths};
 use crate::git_directory::{git_directories, is_guide_of_git};
-use crate::paths::resolve;
+use crate::paths::{path_fact, resolve};
 
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
-#[derive(Clone, Copy)]
-pub(crate) struct LineContext<'a> {
-    pub(crate) cwd: &'a Path,
-    /// Where the session started.
-    pub(crate) root: &'a Path,
-    pub(crate) hidden: &'a Hidden,
-}
-
 /// What a call would do that runs a line in this place.
-pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgement) -> CallFacts {
+pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgement) -> CallFacts {
     let Analysis { plain, found, unseen, hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
@@ -64,7 +56,7 @@ pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgeme
         git_directories: git_directories(changed(&facts)),
         target: super::one_line(line),
         commands: Some(Arc::new(facts)),
-        run: Some(Arc::new(LineRun { starts_in: place.cwd.to_owned(), opens, shows })),
+        run: Some(Arc::new(LineRun { starts_in: place.cwd.clone(), opens, shows })),
         ..CallFacts::new(if is_read_only { CallKind::Read } else { CallKind::Execute })
     }
 }
@@ -123,7 +115,7 @@ fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
     let pattern = |text: &String| {
         let below = Path::new("**").join(text);
         let path = match root {
-            CommandPath::Known(root) => looked_up_by_name(root.lexical.join(below)).into(),
+            CommandPath::Known(root) => path_fact(root.lexical.join(below), None).into(),
             CommandPath::Partial(word) => {
                 let (end, start) =
                     word.pieces().split_last().map_or(("", &[][..]), |(end, start)| (end, start));
@@ -165,7 +157,7 @@ fn patterns(texts: &[String]) -> Option<GlobSet> {
 }
 
 struct LineLookup<'a> {
-    place: LineContext<'a>,
+    place: &'a ExamineContext,
     home: Option<&'a Path>,
     names: DiskNames,
     /// What the commands of the strict reading look at.
@@ -204,7 +196,7 @@ impl LineLookup<'_> {
 
     /// Whether the repository here names a program that watches for changes: it is silenced only where a whole line looks.
     fn may_watch(&self) -> bool {
-        dot_git_above(self.place.cwd).is_some_and(|git| names_watcher(&git))
+        dot_git_above(&self.place.cwd).is_some_and(|git| names_watcher(&git))
     }
 
     /// The one file that a line shows which is one command and nothing else.
@@ -265,12 +257,13 @@ impl LineLookup<'_> {
     fn is_start(&self, place: &Place, enters: bool) -> bool {
         let is_here = match place {
             Place::Start => true,
-            Place::Within(place) => self.place(self.place.cwd, place).is_some_and(|path| {
-                clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(self.place.cwd)
+            Place::Within(place) => self.place(&self.place.cwd, place).is_some_and(|path| {
+                clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(&self.place.cwd)
             }),
             Place::Unknown => false,
         };
-        is_here && is_quiet_repository(self.place.cwd, self.place.root, enters)
+        let root = self.place.roots.first().unwrap_or(&self.place.cwd);
+        is_here && is_quiet_repository(&self.place.cwd, root, enters)
     }
 
     fn found(&mut self, command: windlass_shell::LooseCommand) -> FoundCommand {
@@ -464,8 +457,8 @@ impl LineLookup<'_> {
 
     fn base(&self, from: &Place) -> Option<PathBuf> {
         match from {
-            Place::Start => Some(self.place.cwd.to_owned()),
-            Place::Within(place) => self.place(self.place.cwd, place),
+            Place::Start => Some(self.place.cwd.clone()),
+            Place::Within(place) => self.place(&self.place.cwd, place),
             Place::Unknown => None,
         }
     }

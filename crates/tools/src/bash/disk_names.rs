@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use windlass_protocol::{PathFact, PathNaming, WrittenPath};
 use windlass_text::paths::clean;
 
-use crate::paths::PathLookup;
+use crate::paths::{PathLookup, path_fact};
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
 pub(super) const NAMES_MAX: usize = 256;
@@ -54,7 +54,7 @@ impl DiskNames {
         let is_unsure = self.is_unsure || self.entries == 0 || reached.len() > NAMES_MAX;
         let naming = if is_unsure { PathNaming::Unknown } else { PathNaming::Pattern };
         let lexical = clean(pattern.clone());
-        let mut all = vec![(PathFact { lexical, resolved: None, is_directory: false }, naming)];
+        let mut all = vec![(path_fact(lexical, None), naming)];
         if reached.is_empty() {
             all.push(self.exact(pattern));
         } else {

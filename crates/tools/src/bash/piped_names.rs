@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobMatcher};
 use ignore::WalkBuilder;
-use windlass_git::{TrackedFile, tracked_files};
+use windlass_git::tracked_files;
 use windlass_shell::{ListedNames, NameEnd, PipedNames};
 
 const NAMES_MAX: usize = 100_000;
@@ -33,7 +33,7 @@ impl NameList<'_> {
         if self.handed.listed == ListedNames::Tracked
             && let Some(entries) = tracked_files(self.root)
         {
-            for TrackedFile { path, is_link } in entries {
+            for (path, is_link) in entries {
                 self.add(&path, is_link, pattern.as_ref(), &mut odd)?;
             }
             return Some(odd);
@@ -115,7 +115,9 @@ fn pieces(name: &str, end: NameEnd) -> Option<Vec<&str>> {
 mod tests {
     use windlass_protocol::PathNaming;
 
-    use super::super::commands::{LineContext, LineJudgement, line_facts};
+    use windlass_ports::ExamineContext;
+
+    use super::super::commands::{LineJudgement, line_facts};
     use super::*;
 
     #[test]
@@ -145,9 +147,8 @@ mod tests {
 
     /// Which paths outside of the directory a line reads; nothing if nobody can say.
     fn read_outside(cwd: &Path, line: &str) -> Option<Vec<PathBuf>> {
-        let hidden = windlass_ports::Hidden::default();
-        let place = LineContext { cwd, root: cwd, hidden: &hidden };
-        let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
+        let place = ExamineContext::new(cwd.to_owned(), [cwd.to_owned()].into());
+        let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
         let reads: Vec<_> = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.reads).collect();
         let is_known = reads.iter().all(|named| named.naming == PathNaming::Exact);
         let paths = reads.iter().filter_map(|named| named.path.as_known()?.resolved.clone());
@@ -166,9 +167,8 @@ mod tests {
         std::fs::create_dir_all(cwd.join("from")).unwrap();
         std::fs::create_dir_all(cwd.join("to/from")).unwrap();
         let check = |line: &str, expected: bool| {
-            let hidden = windlass_ports::Hidden::default();
-            let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
-            let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
+            let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
+            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
             let mut writes = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.writes);
             let leads_out = writes.any(|named| {
                 named
@@ -193,9 +193,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
         let check = |line: &str, expected: PathNaming| {
-            let hidden = windlass_ports::Hidden::default();
-            let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
-            let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
+            let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
+            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
             assert_eq!(facts.plain.as_ref().unwrap()[0].reads[0].naming, expected, "{line}");
         };
         let lines = ["cat ?link", "cat ??link", "cat [!x]link", "cat [a-z]link"];

@@ -14,11 +14,10 @@ pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [
     if places.is_empty() {
         return;
     }
-    for command in plain.iter_mut().flatten() {
-        doubt_each(&places, &mut command.reads, &mut command.writes);
-    }
-    for command in found {
-        doubt_each(&places, &mut command.reads, &mut command.writes);
+    let plain = plain.iter_mut().flatten().map(|command| (&mut command.reads, &mut command.writes));
+    let found = found.iter_mut().map(|command| (&mut command.reads, &mut command.writes));
+    for (reads, writes) in plain.chain(found) {
+        doubt_each(&places, reads, writes);
     }
 }
 
@@ -66,7 +65,9 @@ fn holds_link(named: &NamedPath) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::commands::{LineContext, LineJudgement, line_facts};
+    use windlass_ports::ExamineContext;
+
+    use super::super::commands::{LineJudgement, line_facts};
     use super::*;
 
     #[test]
@@ -77,9 +78,8 @@ mod tests {
         std::fs::create_dir_all(cwd.join("plain")).unwrap();
         std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
         let check = |line: &str, expected: bool| {
-            let hidden = windlass_ports::Hidden::default();
-            let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
-            let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
+            let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
+            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
             let commands = facts.plain.as_ref().unwrap();
             let mut named = commands.iter().flat_map(|command| command.reads.iter().chain(&command.writes));
             assert_eq!(named.any(|named| named.naming == PathNaming::Unknown), expected, "{line}");

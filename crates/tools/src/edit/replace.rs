@@ -71,7 +71,7 @@ pub(crate) fn encode(
     let mut from = 0;
     for (change, range) in changes.iter().zip(ranges) {
         let text = view.with_neighbouring_line_ends(&change.new, &change.range);
-        let new = content.encoding.encode(&text).map_err(|error| lacking(&error, subject, content))?;
+        let new = content.encoding.encode(&text).map_err(|character| lacking(character, subject, content))?;
         encoded.extend_from_slice(&body[from..range.start]);
         encoded.extend_from_slice(&new);
         from = range.end;

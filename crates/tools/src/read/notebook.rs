@@ -2,7 +2,7 @@
 
 mod cell;
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::io::{self, BufReader};
 
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const SOURCE_BYTES_MAX: usize = 20_000;
 /// As long as the headings around a cell are.
 const HEADING: &str = "--- cell 100 (markdown, id 01234567, run 100) ---\n--- output ---\n";
 
-pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
+pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     if job.source.stamp.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
             "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
@@ -31,23 +31,22 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
         )));
     }
     let ReadJob { subject, source, wanted, limits, cx } = job;
-    let mut rendering = Rendering { wanted, limits, ..Rendering::default() };
+    let mut rendering = Rendering { wanted: *wanted, limits: *limits, ..Rendering::default() };
     let mut images = ImageBudget::new(limits.image_edge_px_max, &cx.cancel);
-    let fail = |what: &dyn fmt::Display| format!("{} {what}", subject.shown);
     let mut reader = source.reader(&cx.cancel);
     let mut json = JsonStreamReader::new(BufReader::with_capacity(16 * 1024, &mut reader));
     let parsed = rendering.read(&mut json, &mut images);
     drop(json);
     parsed.map_err(|error| match error.downcast_ref() {
         Some(ReaderError::MaxNestingDepthExceeded { .. }) => {
-            fail(&"is not a valid notebook: it is nested too deeply.")
+            job.fail("is not a valid notebook: it is nested too deeply.")
         }
-        _ => fail(&format_args!("is not a valid notebook: {error}.")),
+        _ => job.fail(format_args!("is not a valid notebook: {error}.")),
     })?;
     io::copy(&mut reader, &mut io::sink())
-        .map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
+        .map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     if rendering.overflow && wanted.explicit {
-        return Err(fail(&format_args!(
+        return Err(job.fail(format_args!(
             "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
              {} (`limit`).",
             limits.tokens_max,
@@ -57,17 +56,16 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     }
     let stamp = Some(source.stamp);
     let seen = FileSeen { stamp, ..reader.seen.finish(subject.resolved.clone(), false) };
-    if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
+    if let Some(outcome) = unchanged(subject, wanted, &seen, cx) {
         return Ok(outcome);
     }
-    let whole = rendering.is_whole();
+    let whole = rendering.shown == rendering.total && !rendering.cut;
     // A first page that nobody chose does not count as read.
     let partial = rendering.overflow;
-    let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX as u64 {
-        std::mem::take(&mut rendering.cells)
-    } else {
-        Vec::new()
-    };
+    let mut cells = std::mem::take(&mut rendering.cells);
+    if rendering.cells_bytes > STRUCTURED_BYTES_MAX as u64 {
+        cells.clear();
+    }
     let output = json!({ "type": "notebook", "file": { "filePath": subject.file_path(), "cells": cells } });
     let outcome = ToolOutput::blocks(rendering.finish(&subject.shown)).with_structured(&output);
     Ok(if partial {
@@ -121,17 +119,11 @@ impl Rendering {
         number >= self.wanted.start && !enough && !self.overflow
     }
 
-    fn is_whole(&self) -> bool {
-        self.shown == self.total && !self.cut
-    }
-
     fn push(&mut self, cell: Cell) {
         let Cell { kind, source, id, execution_count, outputs } = cell;
-        let cost = self
-            .cost
-            .plus(TokenEstimate::of(HEADING))
-            .plus(TokenEstimate::of(source.shown(SOURCE_BYTES_MAX).0));
-        let cost = outputs.parts.iter().fold(cost, |cost, part| cost.plus(TokenEstimate::of(part.shown().0)));
+        let mut cost = self.cost;
+        let texts = [HEADING, source.shown(SOURCE_BYTES_MAX).0].into_iter();
+        texts.chain(outputs.parts.iter().map(|part| part.shown().0)).for_each(|text| cost.add(text));
         // A single cell is always shown, so that there is a way to go on.
         if self.shown > 0 && cost.exceed(self.limits.tokens_max) {
             self.overflow = true;

@@ -27,14 +27,15 @@ pub(super) struct TextPage {
     end: usize,
     bytes_max: usize,
     separator: u8,
-    bytes: Vec<u8>,
+    /// All that is kept, without line ends.
+    pub(super) bytes: Vec<u8>,
     lines: Vec<TextLine>,
     /// Complete lines so far.
-    ended: usize,
+    pub(super) lines_total: usize,
     /// Bytes so far of the line that has not ended.
     open: usize,
     /// There was no room for all wanted lines.
-    overflow: bool,
+    pub(super) overflow: bool,
 }
 
 impl TextPage {
@@ -66,17 +67,17 @@ impl TextPage {
             self.end_line();
             piece = &piece[at + 1..];
         }
-        self.ended += memchr_iter(self.separator, piece).count();
+        self.lines_total += memchr_iter(self.separator, piece).count();
         let last = piece.iter().rposition(|byte| *byte == self.separator);
         self.open = last.map_or(self.open + piece.len(), |at| piece.len() - at - 1);
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.overflow || self.ended + 1 >= self.end
+        self.overflow || self.lines_total + 1 >= self.end
     }
 
     fn extend(&mut self, part: &[u8]) {
-        if self.ended + 1 >= self.first {
+        if self.lines_total + 1 >= self.first {
             let room = LINE_BYTES_MAX.saturating_sub(self.open);
             self.bytes.extend_from_slice(&part[..part.len().min(room)]);
         }
@@ -84,8 +85,8 @@ impl TextPage {
     }
 
     fn end_line(&mut self) {
-        self.ended += 1;
-        if self.ended >= self.first && self.ended < self.end {
+        self.lines_total += 1;
+        if self.lines_total >= self.first && self.lines_total < self.end {
             let start = self.lines.last().map_or(0, |line| line.end);
             let mut line = TextLine { start, end: self.bytes.len(), len: self.open };
             let has_cr = self.separator == b'\n' && self.bytes[start..].ends_with(b"\r");
@@ -105,7 +106,7 @@ impl TextPage {
     pub(super) fn finish(&mut self) {
         if self.open > 0 {
             if self.is_full() {
-                self.ended += 1;
+                self.lines_total += 1;
                 self.open = 0;
             } else {
                 self.end_line();
@@ -116,19 +117,6 @@ impl TextPage {
     /// The lines kept, with their bytes.
     pub(super) fn lines(&self) -> impl Iterator<Item = (&TextLine, &[u8])> {
         self.lines.iter().map(|line| (line, &self.bytes[line.start..line.end]))
-    }
-
-    /// All bytes kept, without line ends.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub(super) fn lines_total(&self) -> usize {
-        self.ended
-    }
-
-    pub(super) fn has_overflow(&self) -> bool {
-        self.overflow
     }
 }
 
@@ -153,7 +141,7 @@ mod tests {
                 let page = page(content.as_bytes(), piece, first, count);
                 let lines: Vec<_> =
                     page.lines().map(|(_, bytes)| std::str::from_utf8(bytes).unwrap()).collect();
-                assert_eq!((&*lines, page.lines_total()), (expected, total), "{content:?} by {piece}");
+                assert_eq!((&*lines, page.lines_total), (expected, total), "{content:?} by {piece}");
             }
         };
         check("", 1, None, &[], 0);
@@ -184,12 +172,12 @@ mod tests {
             page.feed(b"0123456789\n");
         }
         page.finish();
-        assert!(page.bytes().len() <= 120 && page.has_overflow());
-        assert_eq!(page.lines_total(), 1000);
+        assert!(page.bytes.len() <= 120 && page.overflow);
+        assert_eq!(page.lines_total, 1000);
 
         let mut empty = TextPage::new(1, None, 100);
         empty.feed(&[b'\n'; 5000]);
-        assert_eq!((empty.lines().count(), empty.lines_total()), (34, 5000));
+        assert_eq!((empty.lines().count(), empty.lines_total), (34, 5000));
     }
 
     proptest! {
@@ -205,7 +193,7 @@ mod tests {
             let expected: Vec<_> = all.iter().skip(first - 1).take(count.unwrap_or(99)).copied().collect();
             let lines: Vec<_> = page.lines().map(|(_, bytes)| std::str::from_utf8(bytes).unwrap()).collect();
             prop_assert_eq!(lines, expected);
-            prop_assert_eq!(page.lines_total(), all.len());
+            prop_assert_eq!(page.lines_total, all.len());
         }
     }
 }

@@ -62,7 +62,7 @@ impl PageRange {
     }
 }
 
-pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
+pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     let size = job.source.stamp.size;
     let content = job.source.all(FILE_BYTES_MAX);
     let Some(content) = content.map_err(|error| job.fail(format_args!("cannot be read: {error}.")))? else {
@@ -75,8 +75,8 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
     check_streams(&content, &job.cx.cancel).map_err(|what| job.fail(what))?;
     let pdf = Pdf::new(content).map_err(|error| job.fail(reason(error)))?;
     let total = pdf.pages().len();
-    let range = range(&job, total)?;
-    let (text, last) = show(&job, &pdf, range)?;
+    let range = range(job, total)?;
+    let (text, last) = show(job, &pdf, range)?;
     let file = json!({
         "filePath": job.subject.file_path(),
         "originalSize": size,
@@ -125,7 +125,7 @@ fn show(job: &ReadJob<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize
         } else {
             &content
         };
-        cost = cost.plus(TokenEstimate::of(content));
+        cost.add(content);
         // A single page is always shown, but cut.
         if number > range.first && cost.exceed(job.limits.tokens_max) {
             let _ = write!(
@@ -150,7 +150,9 @@ fn push_cut(text: &mut String, content: &str, tokens_max: usize) {
     // Two bytes are never more than one token.
     let short = &content[..content.floor_char_boundary(tokens_max.saturating_mul(2).max(1000))];
     text.push_str(short);
-    if short.len() < content.len() && TokenEstimate::of(content).exceed(tokens_max) {
+    let mut cost = TokenEstimate::default();
+    cost.add(content);
+    if short.len() < content.len() && cost.exceed(tokens_max) {
         let _ = write!(text, "\n[cut: showing {} of {} bytes of this page]", short.len(), content.len());
     } else {
         text.push_str(&content[short.len()..]);

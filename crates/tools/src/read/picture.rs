@@ -32,7 +32,7 @@ const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-pub(super) fn read(job: ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
+pub(super) fn read(job: &ReadJob<'_>, format: ImageFormat) -> Result<ToolOutput, String> {
     let size = job.source.stamp.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::{self, Read};
 
-use encoding_rs::{CoderResult, Decoder};
+use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::json;
 use windlass_protocol::{FileSeen, ToolOutput};
 
@@ -26,9 +26,9 @@ struct Scan {
     utf16: Option<TextEncoding>,
 }
 
-pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
-    let scan = scan(&job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
-    if scan.page.bytes().contains(&0) {
+pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
+    let scan = scan(job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
+    if scan.page.bytes.contains(&0) {
         return Err(job.fail(format_args!(
             "is not text but binary data ({}), which cannot be shown. Use a suitable command through Bash.",
             bytes(job.source.stamp.size)
@@ -39,48 +39,34 @@ pub(super) fn read(job: ReadJob<'_>) -> Result<ToolOutput, String> {
         return Ok(outcome);
     }
     let encoding =
-        encoding(&job, &scan).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
-    let shown = show(&scan.page, encoding, &job);
+        encoding(job, &scan).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
+    let shown = show(&scan.page, encoding, job);
     if shown.overflow && job.wanted.explicit {
-        return Err(too_much(&job, &shown));
+        return Err(too_much(job, &shown));
     }
-    Ok(outcome(&job, scan, &shown, encoding))
+    Ok(outcome(job, scan, &shown, encoding))
 }
 
 fn scan(job: &ReadJob<'_>) -> io::Result<Scan> {
     let bytes_max = job.limits.tokens_max.saturating_mul(BYTES_PER_TOKEN_MAX);
     let mut page = TextPage::new(job.wanted.start, job.wanted.count, bytes_max);
-    let bom = TextEncoding::from_bom(&job.source.start);
-    let mut skip = bom.map_or(0, |encoding| encoding.bom().len());
-    let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16(_)));
-    let mut decoder = utf16.and_then(TextEncoding::decoder);
-    if decoder.is_none() {
+    let utf16 = TextEncoding::from_bom(&job.source.start)
+        .filter(|encoding| matches!(encoding, TextEncoding::Utf16(_)));
+    if utf16.is_none() {
         page.look_at(&job.source.start);
     }
     let mut reader = job.source.reader(&job.cx.cancel);
-    let mut buffer = vec![0; job.source.start.len().max(1)];
+    let mut text = DecodeReaderBytesBuilder::new().utf8_passthru(true).strip_bom(true).build(&mut reader);
+    let mut buffer = vec![0; job.source.start.len().max(64)];
     let mut scanned = 0;
-    let mut text = String::new();
     let mut complete = true;
-    while let count @ 1.. = reader.read(&mut buffer)? {
+    while let count @ 1.. = text.read(&mut buffer)? {
+        page.feed(&buffer[..count]);
         scanned += count as u64;
-        let body = &buffer[skip..count];
-        skip = 0;
-        match &mut decoder {
-            None => page.feed(body),
-            Some(decoder) => {
-                decode(decoder, body, &mut text, /*last*/ false);
-                page.feed(text.as_bytes());
-            }
-        }
         if page.is_full() && scanned > SCAN_BYTES_MAX {
             complete = false;
             break;
         }
-    }
-    if let Some(decoder) = &mut decoder {
-        decode(decoder, &[], &mut text, /*last*/ true);
-        page.feed(text.as_bytes());
     }
     if complete {
         page.finish();
@@ -90,18 +76,6 @@ fn scan(job: &ReadJob<'_>) -> io::Result<Scan> {
         ..reader.seen.finish(job.subject.resolved.clone(), false)
     });
     Ok(Scan { page, seen, utf16 })
-}
-
-fn decode(decoder: &mut Decoder, mut piece: &[u8], text: &mut String, last: bool) {
-    text.clear();
-    loop {
-        text.reserve(decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len() * 3) + 16);
-        let (result, read, _) = decoder.decode_to_string(piece, text, last);
-        piece = &piece[read..];
-        if result == CoderResult::InputEmpty {
-            return;
-        }
-    }
 }
 
 /// The encoding of the lines that were kept. UTF-16 has been turned into UTF-8 on the way.
@@ -131,13 +105,13 @@ struct Shown {
 }
 
 fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
-    let size = page.bytes().len();
+    let size = page.bytes.len();
     let mut shown = Shown {
         numbered: String::with_capacity(size + size / 4 + 256),
         plain: String::with_capacity(size + size / 16),
         lines: 0,
         cut: 0,
-        overflow: page.has_overflow(),
+        overflow: page.overflow,
     };
     let mut cost = TokenEstimate::default();
     for (number, (line, bytes)) in (job.wanted.start..).zip(page.lines()) {
@@ -154,7 +128,7 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
             );
         }
         shown.numbered.push('\n');
-        cost = cost.plus(TokenEstimate::of(&shown.numbered[before..]));
+        cost.add(&shown.numbered[before..]);
         // A single line is always shown, so that there is a way to go on.
         if shown.lines > 0 && cost.exceed(job.limits.tokens_max) {
             shown.numbered.truncate(before);
@@ -170,18 +144,12 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
 }
 
 fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> {
-    let utf8 = !matches!(encoding, TextEncoding::Legacy(_));
-    if !utf8 {
+    if let TextEncoding::Legacy(_) = encoding {
         return encoding.decode_lossy(bytes);
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        // Half a character at the cut.
-        Err(error) if cut && error.error_len().is_none() => {
-            String::from_utf8_lossy(&bytes[..error.valid_up_to()])
-        }
-        Err(_) => String::from_utf8_lossy(bytes),
-    }
+    // Half a character at the cut.
+    let error = std::str::from_utf8(bytes).err().filter(|error| cut && error.error_len().is_none());
+    String::from_utf8_lossy(&bytes[..error.map_or(bytes.len(), |error| error.valid_up_to())])
 }
 
 fn too_much(job: &ReadJob<'_>, shown: &Shown) -> String {
@@ -203,7 +171,7 @@ fn outcome(job: &ReadJob<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding)
         let _ = writeln!(text, "[{notice}]");
     }
     text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
-    let total = scan.page.lines_total();
+    let total = scan.page.lines_total;
     let file = without_nulls(json!({
         "filePath": job.subject.file_path(),
         "content": (shown.plain.len() <= STRUCTURED_BYTES_MAX).then_some(&shown.plain),
@@ -227,7 +195,7 @@ fn outcome(job: &ReadJob<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding)
 
 fn notices(job: &ReadJob<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) -> Vec<String> {
     let (name, start) = (&job.subject.shown, job.wanted.start);
-    let total = scan.page.lines_total();
+    let total = scan.page.lines_total;
     let exact = scan.seen.is_some();
     let mut notices = Vec::new();
     if total == 0 {

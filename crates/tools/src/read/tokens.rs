@@ -16,17 +16,12 @@ pub(super) struct TokenEstimate {
 }
 
 impl TokenEstimate {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn add(&mut self, text: &str) {
         let characters = text.chars().count();
         // Bytes of continuation plus characters is the length; ASCII characters have no continuation.
         let ascii =
             if characters == text.len() { characters } else { text.bytes().filter(u8::is_ascii).count() };
-        let units = ascii * UNITS_PER_ASCII_BYTE + (characters - ascii) * UNITS_PER_TOKEN;
-        Self { units }
-    }
-
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self { units: self.units + other.units }
+        self.units += ascii * UNITS_PER_ASCII_BYTE + (characters - ascii) * UNITS_PER_TOKEN;
     }
 
     pub(super) fn exceed(self, tokens_max: usize) -> bool {
@@ -41,7 +36,8 @@ mod tests {
     #[test]
     fn estimates() {
         let check = |text: &str, fits: usize| {
-            let cost = TokenEstimate::of(text);
+            let mut cost = TokenEstimate::default();
+            cost.add(text);
             assert!(!cost.exceed(fits) && cost.exceed(fits - 1), "{text} is not {fits}");
         };
         check("abcdefg", 2);

@@ -1,15 +1,13 @@
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use windlass_ports::Hidden;
 
-use super::super::commands::{LineContext, LineJudgement, line_facts};
+use super::super::commands::{LineJudgement, line_facts};
 use super::*;
 use crate::fixture::Fixture;
 
 fn changes_of(fixture: &Fixture, line: &str) -> Vec<PathBuf> {
-    let (cwd, hidden) = (&fixture.root, Hidden::default());
-    line_facts(line, LineContext { cwd, root: cwd, hidden: &hidden }, LineJudgement::ByWords).changes
+    line_facts(line, &fixture.examine(), LineJudgement::ByWords).changes
 }
 
 fn check_in(fixture: &Fixture, line: &str, expected: &[&str]) {

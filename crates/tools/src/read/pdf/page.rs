@@ -27,52 +27,39 @@ pub(super) fn text(page: &Page<'_>, cancel: &CancellationToken) -> Option<String
     Some(drawing.layout.finish())
 }
 
+/// A transformation of the plane, as the six numbers that stand for it in a file: what becomes of the two axes, and of the origin.
+#[derive(Clone, Copy)]
+struct Matrix([f64; 6]);
+
 impl Default for Matrix {
     fn default() -> Self {
         Self::shift(0.0, 0.0)
     }
 }
 
-/// A transformation of the plane: what becomes of the two axes, and of the origin.
-#[derive(Clone, Copy, Debug)]
-struct Matrix {
-    right: PagePoint,
-    up: PagePoint,
-    origin: PagePoint,
-}
-
 impl Matrix {
-    /// From the six numbers that stand for it in a file.
-    fn new(numbers: [f64; 6]) -> Self {
-        let point = |at: usize| PagePoint { x: numbers[at], y: numbers[at + 1] };
-        Self { right: point(0), up: point(2), origin: point(4) }
-    }
-
     fn shift(x: f64, y: f64) -> Self {
-        Self {
-            right: PagePoint { x: 1.0, y: 0.0 },
-            up: PagePoint { x: 0.0, y: 1.0 },
-            origin: PagePoint { x, y },
-        }
+        Self([1.0, 0.0, 0.0, 1.0, x, y])
     }
 
     /// This one first, then `outer`.
     fn then(self, outer: Self) -> Self {
-        let turn = |point: PagePoint| PagePoint {
-            x: point.x * outer.right.x + point.y * outer.up.x,
-            y: point.x * outer.right.y + point.y * outer.up.y,
+        let (own, outer) = (self.0, outer.0);
+        let turn = |at: usize| {
+            let (x, y) = (own[at], own[at + 1]);
+            [x * outer[0] + y * outer[2], x * outer[1] + y * outer[3]]
         };
-        let origin = turn(self.origin);
-        Self {
-            right: turn(self.right),
-            up: turn(self.up),
-            origin: PagePoint { x: origin.x + outer.origin.x, y: origin.y + outer.origin.y },
-        }
+        let (right, up, origin) = (turn(0), turn(2), turn(4));
+        Self([right[0], right[1], up[0], up[1], origin[0] + outer[4], origin[1] + outer[5]])
+    }
+
+    fn origin(self) -> PagePoint {
+        PagePoint { x: self.0[4], y: self.0[5] }
     }
 
     /// How much it enlarges heights.
     fn scale(self) -> f64 {
-        self.up.x.hypot(self.up.y)
+        self.0[2].hypot(self.0[3])
     }
 }
 
@@ -141,7 +128,7 @@ impl Drawing<'_> {
             TypedInstruction::RestoreState(_) => *state = scope.saved.pop().unwrap_or_else(|| state.clone()),
             TypedInstruction::Transform(to) => {
                 let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
-                state.page = Matrix::new(numbers).then(state.page);
+                state.page = Matrix(numbers).then(state.page);
             }
             TypedInstruction::BeginText(_) => state.start_line(Matrix::default()),
             TypedInstruction::CharacterSpacing(ops::CharacterSpacing(space)) => {
@@ -164,7 +151,7 @@ impl Drawing<'_> {
             }
             TypedInstruction::SetTextMatrix(to) => {
                 let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
-                state.start_line(Matrix::new(numbers));
+                state.start_line(Matrix(numbers));
             }
             TypedInstruction::NextLineUsingLeading(_) => state.next_line(0.0, -state.leading),
             other => self.show(other),
@@ -235,7 +222,7 @@ impl Drawing<'_> {
             .map(f64::from)
             .collect();
         if let Ok(matrix) = <[f64; 6]>::try_from(numbers) {
-            self.state.page = Matrix::new(matrix).then(self.state.page);
+            self.state.page = Matrix(matrix).then(self.state.page);
         }
         let own = form.dict().get::<Dict<'_>>("Resources").map(Resources::new);
         let followed =
@@ -272,6 +259,6 @@ impl State {
     }
 
     fn position(&self) -> PagePoint {
-        Matrix::shift(0.0, self.rise).then(self.glyph).then(self.page).origin
+        Matrix::shift(0.0, self.rise).then(self.glyph).then(self.page).origin()
     }
 }

@@ -1,10 +1,11 @@
 //! Writing pixels as a file of bounded size.
 
-use std::io::{self, Write};
+use std::fmt::Display;
+use std::io::{Cursor, Write};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::metadata::Orientation;
-use image::{DynamicImage, ExtendedColorType, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
+use image::{DynamicImage, ExtendedColorType, GrayAlphaImage, GrayImage, ImageResult, RgbImage, RgbaImage};
 
 use super::decode::Pixels;
 use super::scale::{PictureSize, scale_in_place};
@@ -20,13 +21,13 @@ pub(super) fn compress(
     lossless: bool,
 ) -> Result<(Vec<u8>, &'static str, PictureSize), String> {
     let mut pixels = upright(pixels)?;
-    if lossless && let Some(bytes) = png(&pixels)? {
+    if lossless && let Some(bytes) = capped(|to| write_png(&pixels, to))? {
         return Ok((bytes, "image/png", pixels.size));
     }
     put_on_white(&mut pixels);
     loop {
         for quality in JPEG_QUALITIES {
-            if let Some(bytes) = jpeg(&pixels, quality)? {
+            if let Some(bytes) = capped(|to| write_jpeg(&pixels, quality, to))? {
                 return Ok((bytes, "image/jpeg", pixels.size));
             }
         }
@@ -54,46 +55,25 @@ fn upright(mut pixels: Pixels) -> Result<Pixels, String> {
     Ok(Pixels { size, bytes: image.into_bytes(), orientation: Orientation::NoTransforms, ..pixels })
 }
 
-/// Collects what is written up to the limit; beyond it, writing fails.
-#[derive(Default)]
-struct CappedWriter {
-    bytes: Vec<u8>,
-    full: bool,
-}
-
-impl Write for CappedWriter {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + part.len() > BYTES_MAX {
-            self.full = true;
-            return Err(io::Error::other("too large"));
+/// A file as it is written; `None` if it is larger than the limit.
+fn capped<E: Display>(
+    write: impl FnOnce(&mut Cursor<&mut [u8]>) -> Result<(), E>,
+) -> Result<Option<Vec<u8>>, String> {
+    let mut bytes = vec![0; BYTES_MAX];
+    let mut file = Cursor::new(&mut bytes[..]);
+    let written = write(&mut file);
+    let len = usize::try_from(file.position()).unwrap_or(BYTES_MAX);
+    match written {
+        Ok(()) => {
+            bytes.truncate(len);
+            Ok(Some(bytes))
         }
-        self.bytes.extend_from_slice(part);
-        Ok(part.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        Err(_) if len == BYTES_MAX => Ok(None),
+        Err(error) => Err(format!("it cannot be compressed ({error})")),
     }
 }
 
-impl CappedWriter {
-    /// The bytes; `None` if there were too many.
-    fn finish<E: std::fmt::Display>(self, written: Result<(), E>) -> Result<Option<Vec<u8>>, String> {
-        match written {
-            _ if self.full => Ok(None),
-            Ok(()) => Ok(Some(self.bytes)),
-            Err(error) => Err(format!("it cannot be compressed ({error})")),
-        }
-    }
-}
-
-fn png(pixels: &Pixels) -> Result<Option<Vec<u8>>, String> {
-    let mut capped = CappedWriter::default();
-    let written = write_png(pixels, &mut capped);
-    capped.finish(written)
-}
-
-fn write_png(pixels: &Pixels, to: &mut CappedWriter) -> Result<(), png::EncodingError> {
+fn write_png(pixels: &Pixels, to: impl Write) -> Result<(), png::EncodingError> {
     let mut encoder = png::Encoder::new(to, pixels.size.width, pixels.size.height);
     encoder.set_color(match pixels.channels {
         1 => png::ColorType::Grayscale,
@@ -110,13 +90,10 @@ fn write_png(pixels: &Pixels, to: &mut CappedWriter) -> Result<(), png::Encoding
     writer.finish()
 }
 
-fn jpeg(pixels: &Pixels, quality: u8) -> Result<Option<Vec<u8>>, String> {
+fn write_jpeg(pixels: &Pixels, quality: u8, to: impl Write) -> ImageResult<()> {
     let colour = if pixels.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
-    let mut capped = CappedWriter::default();
     let PictureSize { width, height } = pixels.size;
-    let written =
-        JpegEncoder::new_with_quality(&mut capped, quality).encode(&pixels.bytes, width, height, colour);
-    capped.finish(written)
+    JpegEncoder::new_with_quality(to, quality).encode(&pixels.bytes, width, height, colour)
 }
 
 /// JPEG has no transparency; paper is white. The pixels move together inside their own memory.

@@ -11,7 +11,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use png::Transformations;
 
 use super::PictureOptions;
-use super::jpeg_header::JpegHeader;
+use super::jpeg_header::read_jpeg_header;
 use super::scale::{PictureSize, Scaler, scale_in_place};
 use crate::file::CANCELLED;
 
@@ -97,7 +97,7 @@ fn decode_png(
         bytes.reserve_exact(if keep { 0 } else { len });
         while let Some(row) = reader.next_row().map_err(damaged)? {
             if !keep && scaler.push(row.data()) {
-                bytes.extend_from_slice(scaler.row());
+                bytes.extend_from_slice(&scaler.row);
             }
             if options.cancel.is_cancelled() {
                 return Err(CANCELLED.to_owned());
@@ -120,8 +120,8 @@ fn decode_whole(
 ) -> Result<(PictureSize, Option<Pixels>), String> {
     let bytes_per_pixel = match options.format {
         ImageFormat::Jpeg => {
-            let header = JpegHeader::read(&mut reader).map_err(damaged)?;
-            check_size(header.size, bytes + header.memory)?;
+            let (size, memory) = read_jpeg_header(&mut reader).map_err(damaged)?;
+            check_size(size, bytes + memory)?;
             0
         }
         ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damaged)?,

@@ -4,12 +4,6 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use super::scale::PictureSize;
 
-pub(super) struct JpegHeader {
-    pub(super) size: PictureSize,
-    /// Bytes for its pixels, and for all of its coefficients if they have to be collected first.
-    pub(super) memory: u64,
-}
-
 /// What the start of a frame says.
 struct Frame {
     size: PictureSize,
@@ -20,34 +14,32 @@ struct Frame {
     progressive: bool,
 }
 
-impl JpegHeader {
-    /// Reads up to the first scan.
-    pub(super) fn read(reader: &mut (impl BufRead + Seek)) -> io::Result<Self> {
-        let mut frame = None;
-        reader.seek(SeekFrom::Start(2))?;
-        loop {
-            let marker = next_marker(reader)?;
-            // These stand alone.
-            if matches!(marker, 0x01 | 0xd0..=0xd8) {
-                continue;
+/// Reads up to the first scan: the size, and the bytes for pixels, and for all coefficients if they have to be collected first.
+pub(super) fn read_jpeg_header(reader: &mut (impl BufRead + Seek)) -> io::Result<(PictureSize, u64)> {
+    let mut frame = None;
+    reader.seek(SeekFrom::Start(2))?;
+    loop {
+        let marker = next_marker(reader)?;
+        // These stand alone.
+        if matches!(marker, 0x01 | 0xd0..=0xd8) {
+            continue;
+        }
+        let mut length = [0; 2];
+        reader.read_exact(&mut length)?;
+        let length = i64::from(u16::from_be_bytes(length)) - 2;
+        match (marker, &frame) {
+            (0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf, _) => {
+                let found = Frame::read(reader, matches!(marker, 0xc2 | 0xc6 | 0xca | 0xce))?;
+                reader.seek_relative(length - 6 - 3 * i64::try_from(found.channels).unwrap_or(0))?;
+                frame = Some(found);
             }
-            let mut length = [0; 2];
-            reader.read_exact(&mut length)?;
-            let length = i64::from(u16::from_be_bytes(length)) - 2;
-            match (marker, &frame) {
-                (0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf, _) => {
-                    let found = Frame::read(reader, matches!(marker, 0xc2 | 0xc6 | 0xca | 0xce))?;
-                    reader.seek_relative(length - 6 - 3 * i64::try_from(found.channels).unwrap_or(0))?;
-                    frame = Some(found);
-                }
-                (0xda, Some(frame)) => {
-                    let mut channels_in_scan = [0];
-                    reader.read_exact(&mut channels_in_scan)?;
-                    return Ok(frame.header(u64::from(channels_in_scan[0])));
-                }
-                (0xda | 0xd9, _) => return Err(io::Error::other("it has no image data")),
-                _ => reader.seek_relative(length)?,
+            (0xda, Some(frame)) => {
+                let mut channels_in_scan = [0];
+                reader.read_exact(&mut channels_in_scan)?;
+                return Ok((frame.size, frame.memory(u64::from(channels_in_scan[0]))));
             }
+            (0xda | 0xd9, _) => return Err(io::Error::other("it has no image data")),
+            _ => reader.seek_relative(length)?,
         }
     }
 }
@@ -73,11 +65,11 @@ impl Frame {
         Ok(Self { size, channels: channels.into(), coefficients: sum, full: across * down, progressive })
     }
 
-    fn header(&self, channels_in_scan: u64) -> JpegHeader {
+    fn memory(&self, channels_in_scan: u64) -> u64 {
         let pixels = self.size.pixels();
         let collected = self.progressive || channels_in_scan < self.channels;
         let coefficients = if collected { pixels * self.coefficients * 2 / self.full } else { 0 };
-        JpegHeader { size: self.size, memory: pixels * self.channels.max(1) + coefficients }
+        pixels * self.channels.max(1) + coefficients
     }
 }
 
@@ -116,8 +108,8 @@ mod tests {
     #[test]
     fn the_memory_follows_from_the_kind() {
         let check = |bytes: &[u8], expected: u64| {
-            let header = JpegHeader::read(&mut Cursor::new(bytes)).unwrap();
-            assert_eq!((header.size, header.memory), (PictureSize { width: 100, height: 50 }, expected));
+            let header = read_jpeg_header(&mut Cursor::new(bytes)).unwrap();
+            assert_eq!(header, (PictureSize { width: 100, height: 50 }, expected));
         };
         check(&file(0xc0, &[0x11], 1), 5000);
         check(&file(0xc0, &[0x22, 0x11, 0x11], 3), 15_000);
@@ -130,8 +122,8 @@ mod tests {
     fn what_is_cut_short_is_an_error() {
         let whole = file(0xc0, &[0x22, 0x11, 0x11], 3);
         for end in 0..whole.len() {
-            assert!(JpegHeader::read(&mut Cursor::new(&whole[..end])).is_err(), "{end}");
+            assert!(read_jpeg_header(&mut Cursor::new(&whole[..end])).is_err(), "{end}");
         }
-        assert!(JpegHeader::read(&mut Cursor::new(b"\xff\xd8\xff\xd9\0\x02")).is_err());
+        assert!(read_jpeg_header(&mut Cursor::new(b"\xff\xd8\xff\xd9\0\x02")).is_err());
     }
 }

@@ -42,7 +42,8 @@ pub(super) struct Scaler {
     alpha: bool,
     across: Vec<u32>,
     sums: Vec<u64>,
-    row: Vec<u8>,
+    /// The last row of the result.
+    pub(super) row: Vec<u8>,
     /// How much of the row that is being made is still to come, in units of which a new row has `to.height`.
     missing: u32,
 }
@@ -64,7 +65,7 @@ impl Scaler {
         }
     }
 
-    /// Takes the next row. Returns whether it completed one of the result, which is then in [`Scaler::row`].
+    /// Takes the next row. Returns whether it completed one of the result, which is then in its field.
     pub(super) fn push(&mut self, row: &[u8]) -> bool {
         if self.from == self.to {
             self.row.copy_from_slice(row);
@@ -83,10 +84,6 @@ impl Scaler {
         self.add_down(rest);
         self.missing -= rest;
         true
-    }
-
-    pub(super) fn row(&self) -> &[u8] {
-        &self.row
     }
 
     /// The sums of a row's pixels for each pixel of the result.
@@ -158,8 +155,8 @@ pub(super) fn scale_in_place(pixels: &mut Vec<u8>, from: PictureSize, to: Pictur
     let mut done = 0;
     for start in (0..stride * from.height as usize).step_by(stride) {
         if scaler.push(&pixels[start..start + stride]) {
-            pixels[done..done + scaler.row().len()].copy_from_slice(scaler.row());
-            done += scaler.row().len();
+            pixels[done..done + scaler.row.len()].copy_from_slice(&scaler.row);
+            done += scaler.row.len();
         }
     }
     pixels.truncate(done);
