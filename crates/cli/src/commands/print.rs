@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use uuid::Uuid;
 use windlass::leftovers::Leftovers;
-use windlass::{Options, Session, Windlass, hook_wiring};
+use windlass::{Session, Windlass, hook_wiring};
 use windlass_config::ConfigError;
 use windlass_engine::{Outcome, SessionSeed};
 use windlass_protocol::EndReason;
@@ -136,9 +136,13 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 
 /// Checks everything that can be checked without the network. Each error is for the user.
 fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
-    let app = Windlass::open(options(arguments))?;
+    let mut options = arguments.options();
+    if arguments.is_interactive() {
+        options = options.asks_person().trust_question(terminal::agrees);
+    }
+    let app = Windlass::open(options)?;
     let mut session =
-        app.session(arguments.session_choice()?).map_err(|error| name_lost(arguments, error))?;
+        app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
     let notices = app.notices();
     let (mut warnings, standing) =
@@ -159,12 +163,6 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
     warnings.append(&mut session.notices);
     let hook_events = arguments.include_hook_events;
     Ok(Ready { session, untrusted, warnings, input, hook_events })
-}
-
-/// What the command line asks the application for.
-fn options(arguments: &Arguments) -> Options {
-    let options = arguments.options();
-    if arguments.is_interactive() { options.asks_person().trust_question(terminal::agrees) } else { options }
 }
 
 /// An error about a directory, with what may have become of the prompt.
@@ -250,7 +248,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             return Box::pin(talk_to_person(stage, session, (screens.people, left), first)).await;
         }
         Input::Prompt(_) | Input::GoOn => {
-            stage.perform(only_job(input), &mut session, std::future::pending()).await
+            let job = if let Input::Prompt(texts) = &input { Job::of_texts(texts) } else { Job::GoOn };
+            stage.perform(job, &mut session, std::future::pending()).await
         }
     };
     finish(session, EndReason::Other).await;
@@ -319,12 +318,6 @@ async fn tell_rest(output: &mut Output, end: &End) {
     if matches!(end, End::Done(_) | End::Nothing | End::Refused) {
         let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
-}
-
-/// What a command line asks for.
-fn only_job(input: Input) -> Job {
-    let Input::Prompt(texts) = input else { return Job::GoOn };
-    Job::of_texts(&texts)
 }
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
