@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 /// List, show, search, export and remove sessions
 #[derive(Debug, Args)]
@@ -80,20 +80,12 @@ pub(crate) struct ExportWanted {
     /// Session to export
     pub(crate) session: String,
     /// Output format [default: from the file extension, else text]
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Form>,
+    #[arg(long, value_parser = ["text", "markdown", "json"])]
+    pub(crate) format: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-}
-
-/// The form of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
-    Text,
-    Markdown,
-    Json,
 }

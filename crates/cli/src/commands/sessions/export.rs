@@ -8,13 +8,14 @@ use windlass_config::Settings;
 use windlass_secrets::Redactor;
 use windlass_session::{ExportFormat, SessionInfo, export};
 
-use super::arguments::{ExportWanted, Form};
+use super::arguments::ExportWanted;
 use super::{Ground, print, written};
 use crate::display;
 
 pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> anyhow::Result<()> {
     let session = ground.find(&wanted.session)?;
-    let format = wanted.format.map_or_else(|| by_ending(wanted.output.as_deref()), format_of);
+    let ending = || wanted.output.as_deref()?.extension()?.to_str();
+    let format = format_named(wanted.format.as_deref().or_else(ending));
     let redactor = redactor(&ground.settings);
     let Some(path) = wanted.output.as_ref().filter(|path| **path != *Path::new("-")) else {
         let stdout = &mut BufWriter::new(io::stdout().lock());
@@ -53,16 +54,9 @@ pub(crate) fn redactor(settings: &Settings) -> Redactor {
     Redactor::new(settings.api.secrets())
 }
 
-fn format_of(form: Form) -> ExportFormat {
-    match form {
-        Form::Text => ExportFormat::Text,
-        Form::Markdown => ExportFormat::Markdown,
-        Form::Json => ExportFormat::Json,
-    }
-}
-
-fn by_ending(path: Option<&Path>) -> ExportFormat {
-    match path.and_then(Path::extension).and_then(|ending| ending.to_str()) {
+/// By its name, or by what a file that is named after it ends with.
+fn format_named(name: Option<&str>) -> ExportFormat {
+    match name {
         Some("md" | "markdown") => ExportFormat::Markdown,
         Some("json") => ExportFormat::Json,
         _ => ExportFormat::Text,
