@@ -73,7 +73,7 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
     if wanted.json {
         print(&format!("{}\n", display::json(&rewind_report::to_json(&report))))?;
     } else {
-        print(&help::page(&rewind_report::to_text(&report, ground.cwd(), session.id)))?;
+        print(&help::page(&rewind_report::to_text(&report, &ground.cwd, session.id)))?;
     }
     Ok(i32::from(report.rewound.is_some_and(|rewound| !rewound.failed.is_empty())))
 }

@@ -1,7 +1,7 @@
 //! `windlass sessions`: what there is, and what can be done with it besides going on.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use windlass::settings;
@@ -29,7 +29,7 @@ pub(crate) struct Ground {
     pub(crate) settings: Settings,
     layout: SessionLayout,
     git: Option<GitProgram>,
-    cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
 }
 
 impl Ground {
@@ -67,10 +67,6 @@ impl Ground {
     /// The newest session of this directory, whoever started it.
     pub(crate) fn newest(&self) -> Option<SessionInfo> {
         self.catalogue().newest(&self.cwd, SessionFilter::Any)
-    }
-
-    pub(crate) fn cwd(&self) -> &Path {
-        &self.cwd
     }
 
     pub(crate) fn find(&self, query: &str) -> anyhow::Result<SessionInfo> {
