@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use clap_complete::Shell;
@@ -356,13 +356,12 @@ impl Arguments {
 
     /// Which files are to be brought back, if that is what was asked for.
     fn rewind(&self) -> anyhow::Result<Option<RewindArguments>> {
-        if self.session.dry_run && self.session.rewind_files.is_none() {
-            bail!("--dry-run needs --rewind-files.");
-        }
+        ensure!(
+            self.session.rewind_files.is_some() || !self.session.dry_run,
+            "--dry-run needs --rewind-files."
+        );
         let Some(to) = &self.session.rewind_files else { return Ok(None) };
-        if self.prompt.is_some() {
-            bail!("--rewind-files restores files and exits. Leave out the prompt.");
-        }
+        ensure!(self.prompt.is_none(), "--rewind-files restores files and exits. Leave out the prompt.");
         let json = self.output_format != Format::Text;
         RewindArguments::new(self.session.choice()?.source, to, self.session.dry_run, json).map(Some)
     }
@@ -388,33 +387,24 @@ impl Arguments {
         if !self.print && !takes_lines {
             self.check_interactive()?;
         }
-        if takes_lines && self.output_format != Format::StreamJson {
-            bail!("--input-format stream-json needs --output-format stream-json --verbose.");
-        }
-        if takes_lines && self.prompt().is_some() {
-            bail!(
-                "--input-format stream-json reads prompts from standard input. \
-                 Leave out the prompt on the command line."
-            );
-        }
-        if self.prompt_suggestions == Some(true) && !takes_lines && !self.is_interactive() {
-            bail!(
-                "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
-                 the result is the end."
-            );
-        }
-        if self.replay_user_messages && !takes_lines {
-            bail!("--replay-user-messages needs --input-format stream-json.");
-        }
-        if self.output_format == Format::StreamJson && !self.verbose {
-            bail!("--output-format stream-json needs --verbose. Add it.");
-        }
-        if self.include_partial_messages && self.output_format != Format::StreamJson {
-            bail!("--include-partial-messages needs --output-format stream-json --verbose.");
-        }
-        if self.include_hook_events && self.output_format != Format::StreamJson {
-            bail!("--include-hook-events needs --output-format stream-json --verbose.");
-        }
+        let gives_lines = self.output_format == Format::StreamJson;
+        let needs_both = "needs --output-format stream-json --verbose.";
+        ensure!(gives_lines || !takes_lines, "--input-format stream-json {needs_both}");
+        ensure!(
+            self.prompt().is_none() || !takes_lines,
+            "--input-format stream-json reads prompts from standard input. Leave out the prompt on the command line."
+        );
+        ensure!(
+            self.prompt_suggestions != Some(true) || takes_lines || self.is_interactive(),
+            "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode the result is the end."
+        );
+        ensure!(
+            takes_lines || !self.replay_user_messages,
+            "--replay-user-messages needs --input-format stream-json."
+        );
+        ensure!(self.verbose || !gives_lines, "--output-format stream-json needs --verbose. Add it.");
+        ensure!(gives_lines || !self.include_partial_messages, "--include-partial-messages {needs_both}");
+        ensure!(gives_lines || !self.include_hook_events, "--include-hook-events {needs_both}");
         Ok(())
     }
 

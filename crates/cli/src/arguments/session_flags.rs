@@ -1,6 +1,6 @@
 //! Which session the user means, checked as far as words can be.
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use clap::Args;
 use uuid::Uuid;
 use windlass::sessions::{SessionChoice, SessionSource};
@@ -56,8 +56,7 @@ pub(crate) struct SessionFlags {
 impl SessionFlags {
     /// The session they name. Each error is for the user.
     pub(crate) fn choice(&self) -> anyhow::Result<SessionChoice> {
-        let flags = self;
-        let source = match (flags.named.as_deref().map(str::trim), flags.newest) {
+        let source = match (self.named.as_deref().map(str::trim), self.newest) {
             (Some(_), true) => {
                 bail!("--resume and --continue name two sessions. Give only one of them.");
             }
@@ -72,26 +71,23 @@ impl SessionFlags {
             (None, false) => SessionSource::New,
         };
         let is_new = source == SessionSource::New;
-        for (flag, given) in [("--fork-session", flags.fork), ("--resume-session-at", flags.at.is_some())] {
-            if given && is_new {
-                bail!("{flag} needs a session: add --resume ID or --continue.");
-            }
+        for (flag, given) in [("--fork-session", self.fork), ("--resume-session-at", self.at.is_some())] {
+            ensure!(!given || !is_new, "{flag} needs a session: add --resume ID or --continue.");
         }
-        if flags.drops.is_some() && flags.at.is_none() {
-            bail!("--resume-drops-turn needs --resume-session-at.");
-        }
-        if flags.id.is_some() && !is_new && !flags.fork {
-            bail!("--session-id is for a new session. With --resume or --continue, add --fork-session.");
-        }
+        ensure!(self.at.is_some() || self.drops.is_none(), "--resume-drops-turn needs --resume-session-at.");
+        ensure!(
+            is_new || self.fork || self.id.is_none(),
+            "--session-id is for a new session. With --resume or --continue, add --fork-session."
+        );
         Ok(SessionChoice {
             source,
-            fork: flags.fork,
-            at: flags.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
-            cut: flags.cut,
-            drops: flags.drops.clone(),
-            id: flags.id.as_deref().map(|text| uuid("--session-id", text)).transpose()?,
-            name: flags.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
-            forget: flags.forget,
+            fork: self.fork,
+            at: self.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
+            cut: self.cut,
+            drops: self.drops.clone(),
+            id: self.id.as_deref().map(|text| uuid("--session-id", text)).transpose()?,
+            name: self.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
+            forget: self.forget,
         })
     }
 }

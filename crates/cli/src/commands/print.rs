@@ -20,11 +20,10 @@ use crate::commands::lines::Lines;
 use crate::commands::{prompt, sessions};
 use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
-use crate::views::hook_failures::HookFailures;
 use crate::views::output::Output;
 use crate::views::progress::Progress;
 use crate::views::screen::Screen;
-use crate::views::watch_decorator::WatchedView;
+use crate::views::watch_decorator::{HookFailures, WatchedView};
 use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::{complain, display};
 
@@ -49,32 +48,13 @@ enum Input {
     Prompt(Vec<String>),
     /// None: the session was cut off before the model had answered, and goes on.
     GoOn,
-    /// A person at the terminal.
-    Person {
-        /// The prompt on the command line.
-        first: Option<String>,
-    },
+    /// A person at the terminal, after the prompt on the command line.
+    Person(Option<String>),
     /// Lines on standard input.
     Lines {
         /// Whether prompts are said back.
         replays: bool,
     },
-}
-
-/// Where people read.
-struct Screens {
-    /// The result of a run, if that is at a terminal.
-    result: Option<Screen>,
-    /// Everything said to people beside it: on the same terminal, so that both come in one order, or on standard error.
-    people: Screen,
-}
-
-impl Screens {
-    fn new() -> Self {
-        let result = Screen::of_output();
-        let people = result.clone().filter(|_| std::io::stderr().is_terminal());
-        Self { people: people.unwrap_or_else(Screen::of_error), result }
-    }
 }
 
 /// Runs the prompt and gives the exit code.
@@ -180,7 +160,7 @@ fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
         return Ok(Input::Lines { replays: arguments.replay_user_messages });
     }
     if arguments.is_interactive() {
-        return Ok(Input::Person { first: arguments.prompt().map(str::to_owned) });
+        return Ok(Input::Person(arguments.prompt().map(str::to_owned)));
     }
     match prompt::read(arguments.prompt())? {
         texts if !texts.is_empty() => Ok(Input::Prompt(texts)),
@@ -209,10 +189,12 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     // Whoever goes on takes them up again.
     let goes_on = matches!(input, Input::GoOn);
     let left = if goes_on { Leftovers::default() } else { Leftovers::of(&mut session) };
-    let screens = Screens::new();
-    let is_person = matches!(input, Input::Person { .. });
+    // What is said to people stands with the result if both are at a terminal, so that they come in one order.
+    let result = Screen::of_output();
+    let people = result.clone().filter(|_| std::io::stderr().is_terminal()).unwrap_or_else(Screen::of_error);
+    let is_person = matches!(input, Input::Person(_));
     let view: Box<dyn View> = match format {
-        Format::Text if is_person || screens.result.is_some() => Box::new(TalkView::new(screens.result)),
+        Format::Text if is_person || result.is_some() => Box::new(TalkView::new(result)),
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator(&session, &left))),
         Format::StreamJson => {
@@ -220,11 +202,11 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             Box::new(StreamView::new(translator(&session, &left), lines))
         }
     };
-    let view = with_progress(view, format, verbose, &screens.people);
+    let view = with_progress(view, format, verbose, &people);
     let mut output = Output::new();
     output.at_once = is_person;
     if is_person {
-        let (screen, aside) = (screens.people.clone(), output.aside());
+        let (screen, aside) = (people.clone(), output.aside());
         session.on_notice(move |text| {
             aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
         });
@@ -244,8 +226,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             stage.view = conversation.noticing(stage.view);
             serve(&mut stage, &mut session, conversation).await
         }
-        Input::Person { first } => {
-            return Box::pin(talk_to_person(stage, session, (screens.people, left), first)).await;
+        Input::Person(first) => {
+            return Box::pin(talk_to_person(stage, session, (people, left), first)).await;
         }
         Input::Prompt(_) | Input::GoOn => {
             let job = if let Input::Prompt(texts) = &input { Job::of_texts(texts) } else { Job::GoOn };
@@ -272,7 +254,7 @@ async fn talk_to_person(
 ) -> std::io::Result<(End, Signals)> {
     let Stage { view, output, signals } = stage;
     let place = (screen, output.aside());
-    let wakeups = Wakeups::new(session.engine().clone());
+    let wakeups = Wakeups(session.engine().clone());
     let (mut person, watch) = Person::meet(wakeups, signals.interrupter(), place)?;
     let view = Box::new(WatchedView { watch, inner: view });
     let mut stage = Stage { view, output, signals };

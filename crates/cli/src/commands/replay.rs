@@ -6,7 +6,7 @@ mod report;
 
 use std::time::Instant;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Parser as _};
 use uuid::Uuid;
 use windlass_engine::Recall;
@@ -86,12 +86,10 @@ fn go_on(
     loaded.records.into_iter().for_each(|record| recall.take(record));
     let state = recall.finish().state;
     let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
-    if wanted.prompt.is_none() && !awaits_answer {
-        bail!(
-            "the model has already answered there. Add a prompt with --prompt, or stop before the \
-             answer with --until."
-        );
-    }
+    ensure!(
+        wanted.prompt.is_some() || awaits_answer,
+        "the model has already answered there. Add a prompt with --prompt, or stop before the answer with --until."
+    );
     let copy = Uuid::new_v4();
     let mut arguments = live(wanted, model, &session.id.to_string(), copy)?;
     arguments.session.cut = Some(played.offset);

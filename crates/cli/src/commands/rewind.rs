@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, ensure};
 use serde_json::json;
 use uuid::Uuid;
 use windlass::SessionError;
@@ -28,9 +28,8 @@ pub(crate) struct RewindArguments {
 impl RewindArguments {
     /// Checks what was given. Each error is for the user.
     pub(crate) fn new(session: SessionSource, to: &str, dry_run: bool, json: bool) -> anyhow::Result<Self> {
-        if session == SessionSource::New {
-            bail!("--rewind-files needs a session: add --resume ID or --continue.");
-        }
+        let is_new = session == SessionSource::New;
+        ensure!(!is_new, "--rewind-files needs a session: add --resume ID or --continue.");
         Ok(Self { session, to: parse(to)?, dry_run, json })
     }
 }

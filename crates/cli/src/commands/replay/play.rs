@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
 use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
@@ -98,11 +98,10 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<
             return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
         }
     }
-    if player.played.replay.is_none() {
-        bail!(
-            "this log cannot be replayed: another program wrote it, without the events that a replay needs."
-        );
-    }
+    ensure!(
+        player.played.replay.is_some(),
+        "this log cannot be replayed: another program wrote it, without the events that a replay needs."
+    );
     Ok(player.finish(None, end))
 }
 

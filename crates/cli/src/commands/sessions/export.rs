@@ -3,13 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use windlass_config::Settings;
 use windlass_secrets::Redactor;
 use windlass_session::{ExportFormat, SessionInfo, export};
 
-use super::arguments::ExportWanted;
-use super::{Ground, print, written};
+use super::{ExportWanted, Ground, print, written};
 use crate::display;
 
 pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> anyhow::Result<()> {
@@ -21,12 +20,11 @@ pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> anyhow::Result<()> 
         let stdout = &mut BufWriter::new(io::stdout().lock());
         return written(write(&session, format, &redactor, stdout).and_then(|()| stdout.flush()));
     };
-    if !wanted.force && path.symlink_metadata().is_ok() {
-        bail!(
-            "{} already exists. Give another file with -o, or add --force to overwrite it.",
-            path.display()
-        );
-    }
+    ensure!(
+        wanted.force || path.symlink_metadata().is_err(),
+        "{} already exists. Give another file with -o, or add --force to overwrite it.",
+        path.display()
+    );
     to_file(path, |file| write(&session, format, &redactor, file))
         .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))
