@@ -9,12 +9,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use clap_complete::Shell;
 use windlass::Options;
-use windlass::sessions::SessionChoice;
 use windlass::settings::SettingsFlags;
 use windlass::wiring::Audience;
 use windlass_config::{Flags, PromptText};
@@ -230,49 +229,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     add_dir: Vec<PathBuf>,
 
-    /// Continue the latest session of this directory
-    #[arg(short = 'c', long = "continue")]
-    continue_session: bool,
-
-    /// Continue a session: its id or the beginning of it, its name, or words of its first prompt
-    #[arg(short = 'r', long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
-    resume: Option<String>,
-
-    /// With --resume or --continue: continue in a copy with a new id
-    #[arg(long)]
-    fork_session: bool,
-
-    /// With --resume or --continue: continue after the message with this uuid and drop the later ones
-    #[arg(long, value_name = "UUID")]
-    resume_session_at: Option<String>,
-
-    /// With --resume-session-at: refuse unless exactly the turn of this prompt is dropped
-    #[arg(long, value_name = "UUID")]
-    resume_drops_turn: Option<String>,
-
-    /// UUID for the new session
-    #[arg(long, value_name = "UUID")]
-    session_id: Option<String>,
-
-    /// Name for the session, to find it again
-    #[arg(short = 'n', long)]
-    name: Option<String>,
-
-    /// With --resume or --continue: restore files to their state at this prompt, and exit; undo reverts that; without a value, list the prompts
-    #[arg(long, value_name = "UUID", num_args = 0..=1, default_missing_value = "")]
-    rewind_files: Option<String>,
-
-    /// With --rewind-files: only show what would change
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Do not save the session
-    #[arg(long)]
-    no_session_persistence: bool,
-
-    /// How many bytes of the session's log a copy takes over; not for the command line.
-    #[arg(skip)]
-    pub(crate) cut: Option<u64>,
+    #[command(flatten)]
+    pub(crate) session: SessionFlags,
 
     /// Print the version
     #[arg(short = 'v', visible_short_alias = 'V', long, action = ArgAction::Version)]
@@ -396,33 +354,16 @@ impl Arguments {
         !self.print && self.input_format == InputFormat::Text && self.output_format == Format::Text
     }
 
-    /// Which session is meant, as it was said.
-    pub(crate) fn session_choice(&self) -> anyhow::Result<SessionChoice> {
-        let flags = SessionFlags {
-            newest: self.continue_session,
-            named: self.resume.as_deref(),
-            fork: self.fork_session,
-            at: self.resume_session_at.as_deref(),
-            drops: self.resume_drops_turn.as_deref(),
-            id: self.session_id.as_deref(),
-            name: self.name.as_deref(),
-            cut: self.cut,
-            forget: self.no_session_persistence,
-        };
-        flags.choice()
-    }
-
     /// Which files are to be brought back, if that is what was asked for.
     fn rewind(&self) -> anyhow::Result<Option<RewindArguments>> {
-        if self.dry_run && self.rewind_files.is_none() {
-            bail!("--dry-run needs --rewind-files.");
-        }
-        let Some(to) = &self.rewind_files else { return Ok(None) };
-        if self.prompt.is_some() {
-            bail!("--rewind-files restores files and exits. Leave out the prompt.");
-        }
+        ensure!(
+            self.session.rewind_files.is_some() || !self.session.dry_run,
+            "--dry-run needs --rewind-files."
+        );
+        let Some(to) = &self.session.rewind_files else { return Ok(None) };
+        ensure!(self.prompt.is_none(), "--rewind-files restores files and exits. Leave out the prompt.");
         let json = self.output_format != Format::Text;
-        RewindArguments::new(self.session_choice()?.source, to, self.dry_run, json).map(Some)
+        RewindArguments::new(self.session.choice()?.source, to, self.session.dry_run, json).map(Some)
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -446,33 +387,24 @@ impl Arguments {
         if !self.print && !takes_lines {
             self.check_interactive()?;
         }
-        if takes_lines && self.output_format != Format::StreamJson {
-            bail!("--input-format stream-json needs --output-format stream-json --verbose.");
-        }
-        if takes_lines && self.prompt().is_some() {
-            bail!(
-                "--input-format stream-json reads prompts from standard input. \
-                 Leave out the prompt on the command line."
-            );
-        }
-        if self.prompt_suggestions == Some(true) && !takes_lines && !self.is_interactive() {
-            bail!(
-                "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
-                 the result is the end."
-            );
-        }
-        if self.replay_user_messages && !takes_lines {
-            bail!("--replay-user-messages needs --input-format stream-json.");
-        }
-        if self.output_format == Format::StreamJson && !self.verbose {
-            bail!("--output-format stream-json needs --verbose. Add it.");
-        }
-        if self.include_partial_messages && self.output_format != Format::StreamJson {
-            bail!("--include-partial-messages needs --output-format stream-json --verbose.");
-        }
-        if self.include_hook_events && self.output_format != Format::StreamJson {
-            bail!("--include-hook-events needs --output-format stream-json --verbose.");
-        }
+        let gives_lines = self.output_format == Format::StreamJson;
+        let needs_both = "needs --output-format stream-json --verbose.";
+        ensure!(gives_lines || !takes_lines, "--input-format stream-json {needs_both}");
+        ensure!(
+            self.prompt().is_none() || !takes_lines,
+            "--input-format stream-json reads prompts from standard input. Leave out the prompt on the command line."
+        );
+        ensure!(
+            self.prompt_suggestions != Some(true) || takes_lines || self.is_interactive(),
+            "--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode the result is the end."
+        );
+        ensure!(
+            takes_lines || !self.replay_user_messages,
+            "--replay-user-messages needs --input-format stream-json."
+        );
+        ensure!(self.verbose || !gives_lines, "--output-format stream-json needs --verbose. Add it.");
+        ensure!(gives_lines || !self.include_partial_messages, "--include-partial-messages {needs_both}");
+        ensure!(gives_lines || !self.include_hook_events, "--include-hook-events {needs_both}");
         Ok(())
     }
 

@@ -226,7 +226,7 @@ impl Person {
         loop {
             // A question in the middle of a pasted text would take the rest for its answer.
             if self.open.is_none()
-                && !self.keys.is_pasting()
+                && !self.keys.editor.is_pasting
                 && let Some(question) = self.questions.pop_front()
             {
                 self.ask(question, &handle).await;
@@ -301,8 +301,8 @@ impl Person {
     /// No question waits any more; what was being typed before it is there again.
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
-        if self.keys.draft().is_empty() {
-            self.keys.put_back(open.draft);
+        if self.keys.editor.draft.is_empty() {
+            self.keys.editor.draft = open.draft;
         }
         self.show(Screen::end_asking);
         self.show_draft();
@@ -403,7 +403,7 @@ impl Person {
     }
 
     fn show_draft(&self) {
-        self.show(|screen, out| screen.draft(self.keys.draft(), out));
+        self.show(|screen, out| screen.draft(&self.keys.editor.draft, out));
     }
 
     fn show(&self, show: impl FnOnce(&Screen, &mut Vec<u8>)) {

@@ -1,7 +1,6 @@
 //! The three forms in which a run is shown.
 
 pub(crate) mod call_cards;
-pub(crate) mod hook_failures;
 pub(crate) mod layout;
 pub(crate) mod output;
 pub(crate) mod progress;

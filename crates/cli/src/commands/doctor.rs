@@ -34,16 +34,6 @@ enum Status {
     Problem,
 }
 
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Problem => "problem",
-        }
-    }
-}
-
 /// One line of the report.
 #[derive(Debug, Serialize)]
 struct Check {
@@ -83,7 +73,8 @@ fn as_text(report: &Report) -> String {
             topic = check.topic;
             text = format!("{text}\n{topic}\n");
         }
-        text = format!("{text}  {:7}  {}\n", check.status.name(), display::line(&check.text));
+        let status = format!("{:?}", check.status).to_lowercase();
+        text = format!("{text}  {status:7}  {}\n", display::line(&check.text));
     }
     let problems = report.checks.iter().filter(|check| check.status == Status::Problem).count() as u64;
     let end = match problems {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use windlass::host_conversation::{HostConversation, InputEnd};
 use windlass::jobs::Job;
 use windlass::leftovers::Leftovers;
-use windlass::{Options, Session, Windlass, hook_wiring};
+use windlass::{Session, Windlass, hook_wiring};
 use windlass_config::ConfigError;
 use windlass_engine::{Outcome, SessionSeed};
 use windlass_protocol::EndReason;
@@ -21,11 +21,10 @@ use crate::commands::lines::{HostAtStdio, Lines};
 use crate::commands::{prompt, sessions};
 use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
-use crate::views::hook_failures::HookFailures;
 use crate::views::output::Output;
 use crate::views::progress::Progress;
 use crate::views::screen::Screen;
-use crate::views::watch_decorator::WatchedView;
+use crate::views::watch_decorator::{HookFailures, WatchedView};
 use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::{complain, display};
 
@@ -50,32 +49,13 @@ enum Input {
     Prompt(Vec<String>),
     /// None: the session was cut off before the model had answered, and goes on.
     GoOn,
-    /// A person at the terminal.
-    Person {
-        /// The prompt on the command line.
-        first: Option<String>,
-    },
+    /// A person at the terminal, after the prompt on the command line.
+    Person(Option<String>),
     /// Lines on standard input.
     Lines {
         /// Whether prompts are said back.
         replays: bool,
     },
-}
-
-/// Where people read.
-struct Screens {
-    /// The result of a run, if that is at a terminal.
-    result: Option<Screen>,
-    /// Everything said to people beside it: on the same terminal, so that both come in one order, or on standard error.
-    people: Screen,
-}
-
-impl Screens {
-    fn new() -> Self {
-        let result = Screen::of_output();
-        let people = result.clone().filter(|_| std::io::stderr().is_terminal());
-        Self { people: people.unwrap_or_else(Screen::of_error), result }
-    }
 }
 
 /// Runs the prompt and gives the exit code.
@@ -137,9 +117,13 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 
 /// Checks everything that can be checked without the network. Each error is for the user.
 fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
-    let app = Windlass::open(options(arguments))?;
+    let mut options = arguments.options();
+    if arguments.is_interactive() {
+        options = options.asks_person().trust_question(terminal::agrees);
+    }
+    let app = Windlass::open(options)?;
     let mut session =
-        app.session(arguments.session_choice()?).map_err(|error| name_lost(arguments, error))?;
+        app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
     let notices = app.notices();
     let (mut warnings, standing) =
@@ -162,12 +146,6 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
     Ok(Ready { session, untrusted, warnings, input, hook_events })
 }
 
-/// What the command line asks the application for.
-fn options(arguments: &Arguments) -> Options {
-    let options = arguments.options();
-    if arguments.is_interactive() { options.asks_person().trust_question(terminal::agrees) } else { options }
-}
-
 /// An error about a directory, with what may have become of the prompt.
 fn name_lost(arguments: &Arguments, error: windlass::Error) -> anyhow::Error {
     let is_directory = matches!(&error, windlass::Error::Config(ConfigError::Directory { .. }));
@@ -183,7 +161,7 @@ fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
         return Ok(Input::Lines { replays: arguments.replay_user_messages });
     }
     if arguments.is_interactive() {
-        return Ok(Input::Person { first: arguments.prompt().map(str::to_owned) });
+        return Ok(Input::Person(arguments.prompt().map(str::to_owned)));
     }
     match prompt::read(arguments.prompt())? {
         texts if !texts.is_empty() => Ok(Input::Prompt(texts)),
@@ -212,10 +190,12 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     // Whoever goes on takes them up again.
     let goes_on = matches!(input, Input::GoOn);
     let left = if goes_on { Leftovers::default() } else { Leftovers::of(&mut session) };
-    let screens = Screens::new();
-    let is_person = matches!(input, Input::Person { .. });
+    // What is said to people stands with the result if both are at a terminal, so that they come in one order.
+    let result = Screen::of_output();
+    let people = result.clone().filter(|_| std::io::stderr().is_terminal()).unwrap_or_else(Screen::of_error);
+    let is_person = matches!(input, Input::Person(_));
     let view: Box<dyn View> = match format {
-        Format::Text if is_person || screens.result.is_some() => Box::new(TalkView::new(screens.result)),
+        Format::Text if is_person || result.is_some() => Box::new(TalkView::new(result)),
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator(&session, &left))),
         Format::StreamJson => {
@@ -223,11 +203,11 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             Box::new(StreamView::new(translator(&session, &left), lines))
         }
     };
-    let view = with_progress(view, format, verbose, &screens.people);
+    let view = with_progress(view, format, verbose, &people);
     let mut output = Output::new();
     output.at_once = is_person;
     if is_person {
-        let (screen, aside) = (screens.people.clone(), output.aside());
+        let (screen, aside) = (people.clone(), output.aside());
         session.on_notice(move |text| {
             aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
         });
@@ -248,11 +228,12 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             runner.view = Box::new(WatchedView { watch: conversation.handed().clone(), inner: runner.view });
             serve(&mut runner, &mut session, conversation).await
         }
-        Input::Person { first } => {
-            return Box::pin(talk_to_person(runner, session, (screens.people, left), first)).await;
+        Input::Person(first) => {
+            return Box::pin(talk_to_person(runner, session, (people, left), first)).await;
         }
         Input::Prompt(_) | Input::GoOn => {
-            runner.perform(only_job(input), &mut session, std::future::pending()).await
+            let job = if let Input::Prompt(texts) = &input { Job::of_texts(texts) } else { Job::GoOn };
+            runner.perform(job, &mut session, std::future::pending()).await
         }
     };
     finish(session, EndReason::Other).await;
@@ -275,7 +256,7 @@ async fn talk_to_person(
 ) -> std::io::Result<(JobEnd, Signals)> {
     let JobRunner { view, output, signals } = runner;
     let place = (screen, output.aside());
-    let wakeups = Wakeups::new(session.engine().clone());
+    let wakeups = Wakeups(session.engine().clone());
     let (mut person, watch) = Person::meet(wakeups, signals.interrupter(), place)?;
     let view = Box::new(WatchedView { watch, inner: view });
     let mut runner = JobRunner { view, output, signals };
@@ -321,12 +302,6 @@ async fn tell_rest(output: &mut Output, end: &JobEnd) {
     if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
         let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
-}
-
-/// What a command line asks for.
-fn only_job(input: Input) -> Job {
-    let Input::Prompt(texts) = input else { return Job::GoOn };
-    Job::of_texts(&texts)
 }
 
 /// Does what a person at the terminal asks for, until nothing more is asked.

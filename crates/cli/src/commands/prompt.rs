@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::complain;
@@ -42,11 +42,10 @@ fn read_input(has_argument: bool) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| anyhow!("cannot read standard input: {error}."))?;
-    if bytes.len() as u64 > INPUT_BYTES_MAX {
-        bail!(
-            "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."
-        );
-    }
+    ensure!(
+        bytes.len() as u64 <= INPUT_BYTES_MAX,
+        "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."
+    );
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let byte = error.as_bytes().get(at).copied().unwrap_or_default();

@@ -6,7 +6,7 @@ mod report;
 
 use std::time::Instant;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Parser as _};
 use uuid::Uuid;
 use windlass_engine::Recall;
@@ -17,7 +17,7 @@ use crate::arguments::Arguments;
 use crate::commands::print as prompts;
 use crate::commands::sessions::{Ground, print};
 use crate::{complain, display};
-use play::{End, SessionReplay};
+use play::SessionReplay;
 
 /// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
 /// every decision with the log. Replay stops at the first difference.
@@ -53,15 +53,14 @@ pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if let (Some(until), Some(replay)) = (wanted.until, &played.replay)
         && replay.events() < until
-        && !matches!(played.end, End::Differs(_))
+        && played.is_equal()
     {
         bail!(
             "there is no event {until}: the session has only {}.",
             display::counted(replay.events(), "event")
         );
     }
-    let is_equal = !matches!(played.end, End::Differs(_));
-    if let Some(model) = wanted.with_model.as_deref().filter(|_| is_equal) {
+    if let Some(model) = wanted.with_model.as_deref().filter(|_| played.is_equal()) {
         return go_on(wanted, model, &session, &played);
     }
     let text = if wanted.json {
@@ -70,7 +69,7 @@ pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
         report::text(&session, &played, ms, wanted.until.is_some())
     };
     print(&text)?;
-    Ok(i32::from(!is_equal))
+    Ok(i32::from(!played.is_equal()))
 }
 
 /// Goes on live in a copy of the session that ends where it was played to.
@@ -87,15 +86,13 @@ fn go_on(
     loaded.records.into_iter().for_each(|record| recall.take(record));
     let state = recall.finish().state;
     let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
-    if wanted.prompt.is_none() && !awaits_answer {
-        bail!(
-            "the model has already answered there. Add a prompt with --prompt, or stop before the \
-             answer with --until."
-        );
-    }
+    ensure!(
+        wanted.prompt.is_some() || awaits_answer,
+        "the model has already answered there. Add a prompt with --prompt, or stop before the answer with --until."
+    );
     let copy = Uuid::new_v4();
     let mut arguments = live(wanted, model, &session.id.to_string(), copy)?;
-    arguments.cut = Some(played.offset);
+    arguments.session.cut = Some(played.offset);
     if let Some(directory) = directory {
         std::env::set_current_dir(&directory).map_err(|error| {
             anyhow!(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, ensure};
 use serde_json::json;
 use uuid::Uuid;
 use windlass::SessionError;
@@ -28,9 +28,8 @@ pub(crate) struct RewindArguments {
 impl RewindArguments {
     /// Checks what was given. Each error is for the user.
     pub(crate) fn new(session: SessionSource, to: &str, dry_run: bool, json: bool) -> anyhow::Result<Self> {
-        if session == SessionSource::New {
-            bail!("--rewind-files needs a session: add --resume ID or --continue.");
-        }
+        let is_new = session == SessionSource::New;
+        ensure!(!is_new, "--rewind-files needs a session: add --resume ID or --continue.");
         Ok(Self { session, to: parse(to)?, dry_run, json })
     }
 }
@@ -73,7 +72,7 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
     if wanted.json {
         print(&format!("{}\n", display::json(&rewind_report::to_json(&report))))?;
     } else {
-        print(&help::page(&rewind_report::to_text(&report, ground.cwd(), session.id)))?;
+        print(&help::page(&rewind_report::to_text(&report, &ground.cwd, session.id)))?;
     }
     Ok(i32::from(report.rewound.is_some_and(|rewound| !rewound.failed.is_empty())))
 }

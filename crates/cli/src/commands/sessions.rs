@@ -1,9 +1,10 @@
 //! `windlass sessions`: what there is, and what can be done with it besides going on.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::anyhow;
+use clap::{Args, Subcommand};
 use windlass::settings;
 use windlass_config::{Home, ProcessContext, Settings};
 use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
@@ -12,24 +13,107 @@ use windlass_text::time::now_ms;
 use crate::display;
 use crate::views::layout;
 
-mod arguments;
 mod export;
 mod list;
 mod remove;
 mod search;
 mod show;
 
-pub(crate) use arguments::SessionsArguments;
-use arguments::{ListWanted, SessionsCommand};
 pub(crate) use export::{redactor, to_file};
 pub(crate) use list::summary;
+
+/// List, show, search, export and remove sessions
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                        prompt; rm and restore take ids only. To continue one: `windlass -p --resume \
+                        SESSION \"your prompt\"`."
+)]
+pub(crate) struct SessionsArguments {
+    #[command(subcommand)]
+    command: Option<SessionsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionsCommand {
+    /// List the sessions of this project, latest first
+    List(ListWanted),
+    /// Show a session: its facts, last prompt and last answer
+    Show {
+        /// Session to show
+        session: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Search the conversations for words
+    Search(SearchWanted),
+    /// Export a whole session as text, Markdown or JSON, with secrets redacted
+    Export(ExportWanted),
+    /// Move sessions to the trash
+    Rm {
+        /// Session ids
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
+    },
+    /// Restore sessions from the trash
+    Restore {
+        /// Session ids
+        #[arg(required = true, value_name = "ID")]
+        sessions: Vec<String>,
+    },
+}
+
+#[derive(Debug, Default, Args)]
+struct ListWanted {
+    /// List the sessions of all projects
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Show at most N sessions [default: 50; with --json all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+struct SearchWanted {
+    /// Words to find, in this order; case does not matter
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Search the sessions of all projects
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Show at most N matches [default: 50; with --json all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+struct ExportWanted {
+    /// Session to export
+    session: String,
+    /// Output format [default: from the file extension, else text]
+    #[arg(long, value_parser = ["text", "markdown", "json"])]
+    format: Option<String>,
+    /// Write to a file instead of standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
+}
 
 /// Where the command looks.
 pub(crate) struct Ground {
     pub(crate) settings: Settings,
     layout: SessionLayout,
     git: Option<GitProgram>,
-    cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
 }
 
 impl Ground {
@@ -67,10 +151,6 @@ impl Ground {
     /// The newest session of this directory, whoever started it.
     pub(crate) fn newest(&self) -> Option<SessionInfo> {
         self.catalogue().newest(&self.cwd, SessionFilter::Any)
-    }
-
-    pub(crate) fn cwd(&self) -> &Path {
-        &self.cwd
     }
 
     pub(crate) fn find(&self, query: &str) -> anyhow::Result<SessionInfo> {

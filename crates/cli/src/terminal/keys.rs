@@ -27,7 +27,7 @@ pub(crate) struct Keys {
     source: StandardInput,
     /// Read and not looked at yet.
     bytes: VecDeque<u8>,
-    editor: LineEditor,
+    pub(crate) editor: LineEditor,
     mode: KeyMode,
     suspend: Signal,
     resume: Signal,
@@ -56,24 +56,11 @@ impl Keys {
         })
     }
 
-    pub(crate) fn draft(&self) -> &str {
-        self.editor.draft()
-    }
-
-    /// Whether only a part of a pasted text has come.
-    pub(crate) fn is_pasting(&self) -> bool {
-        self.editor.is_pasting()
-    }
-
     /// Forgets every key that was pressed and not looked at, and gives the draft.
     pub(crate) fn take_draft(&mut self) -> String {
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         self.bytes.clear();
         self.editor.take()
-    }
-
-    pub(crate) fn put_back(&mut self, draft: String) {
-        self.editor.put_back(draft);
     }
 
     /// The next key that amounts to something. Can be dropped at any point and called again: nothing is lost.
@@ -96,7 +83,7 @@ impl Keys {
                     Ok(piece) => {
                         // KeyboardEvent, not pasted: the end of the pasted text was lost.
                         if *piece == [CTRL_C] {
-                            self.editor.end_paste();
+                            self.editor.is_pasting = false;
                         }
                         self.bytes.extend(piece);
                     }

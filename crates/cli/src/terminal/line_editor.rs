@@ -33,44 +33,25 @@ pub(crate) enum EditorEvent {
 /// Makes lines of bytes. What is typed and not complete is the draft.
 #[derive(Default)]
 pub(crate) struct LineEditor {
-    draft: String,
+    pub(crate) draft: String,
     /// The beginning of a character of several bytes.
     partial: Vec<u8>,
     /// Arrows and other keys without a meaning here send escape sequences.
     keys: SequenceFilter,
     /// The last bytes, as far as they can tell where a paste begins or ends.
     latest: u64,
-    /// What comes is pasted.
-    is_pasting: bool,
+    /// What comes is pasted, and only a part of it has come.
+    pub(crate) is_pasting: bool,
     /// The last byte was a carriage return in a pasted text, so that a line feed behind it says nothing new.
     is_behind_return: bool,
 }
 
 impl LineEditor {
-    pub(crate) fn draft(&self) -> &str {
-        &self.draft
-    }
-
     /// Takes the draft away.
     pub(crate) fn take(&mut self) -> String {
         self.partial.clear();
         self.keys = SequenceFilter::default();
         std::mem::take(&mut self.draft)
-    }
-
-    /// Puts a draft back.
-    pub(crate) fn put_back(&mut self, draft: String) {
-        self.draft = draft;
-    }
-
-    /// Whether only a part of a pasted text has come.
-    pub(crate) fn is_pasting(&self) -> bool {
-        self.is_pasting
-    }
-
-    /// What comes is typed, whatever came before.
-    pub(crate) fn end_paste(&mut self) {
-        self.is_pasting = false;
     }
 
     /// Nothing is behind the last byte for now, so that an escape character there is a key of its own, which means nothing. Within a
@@ -92,7 +73,7 @@ impl LineEditor {
             }
             (b'~', true) if self.latest == PASTE_ENDS => {
                 self.insert(byte);
-                self.end_paste();
+                self.is_pasting = false;
                 Some(EditorEvent::Changed)
             }
             (_, true) => {
@@ -163,7 +144,7 @@ mod tests {
         let seen =
             bytes.iter().filter_map(|byte| editor.feed(*byte)).filter(|typed| *typed != EditorEvent::Changed);
         assert_eq!(seen.collect::<Vec<_>>(), news, "{bytes:?}");
-        assert_eq!(editor.draft(), draft, "{bytes:?}");
+        assert_eq!(editor.draft, draft, "{bytes:?}");
     }
 
     #[test]
@@ -200,7 +181,7 @@ mod tests {
                 read.iter().for_each(|byte| drop(editor.feed(*byte)));
                 editor.drop_lone_escape();
             }
-            assert_eq!(editor.draft(), draft, "{reads:?}");
+            assert_eq!(editor.draft, draft, "{reads:?}");
         };
         check(&[b"\x1b", b"hello"], "hello");
         check(&[b"a\x1b[A\x1b", b"[200~\x1b[B"], "a[200~");

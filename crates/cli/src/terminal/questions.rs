@@ -31,10 +31,10 @@ pub(crate) fn question(question: &Question) -> String {
     }
     let _ = writeln!(text, "\n{}", visible(&question.reason));
     text.push_str("  y   yes, this once\n");
-    for (keys, rules) in offered(question) {
+    for ([session, project], rules) in offered(question) {
         let rules = visible(&rules.join(", "));
-        let _ = writeln!(text, "  {:<3} yes, and for the rest of this session: {rules}", keys.session);
-        let _ = writeln!(text, "  {:<3} yes, and always in this project: {rules}", keys.project);
+        let _ = writeln!(text, "  {session:<3} yes, and for the rest of this session: {rules}");
+        let _ = writeln!(text, "  {project:<3} yes, and always in this project: {rules}");
     }
     if question.offers.accepts_edits {
         text.push_str("  e   yes, and accept edits for the rest of this session\n");
@@ -46,20 +46,12 @@ pub(crate) fn question(question: &Question) -> String {
     text
 }
 
-/// What is typed to keep rules.
-struct Keys {
-    session: &'static str,
-    project: &'static str,
-}
-
-/// The rules that can be kept, each list with its keys.
-fn offered(question: &Question) -> impl Iterator<Item = (Keys, &Vec<String>)> {
+/// The rules that can be kept, each list with what is typed to keep it: for the session, or in the project.
+fn offered(question: &Question) -> impl Iterator<Item = ([&'static str; 2], &Vec<String>)> {
     let offers = &question.offers;
-    let lists = [
-        (Keys { session: "s", project: "a" }, &offers.rules),
-        (Keys { session: "s*", project: "a*" }, &offers.prefix_rules),
-    ];
-    lists.into_iter().filter(|(_, rules)| !rules.is_empty())
+    [(["s", "a"], &offers.rules), (["s*", "a*"], &offers.prefix_rules)]
+        .into_iter()
+        .filter(|(_, rules)| !rules.is_empty())
 }
 
 /// Why only yes and no are offered, where that is so.
@@ -125,10 +117,10 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
         "always" => "a".to_owned(),
         word => word.to_owned(),
     };
-    let kept = offered(question).find_map(|(keys, rules)| {
+    let kept = offered(question).find_map(|([session, project], rules)| {
         let destination = match word.as_str() {
-            word if word == keys.session => SettingsDestination::Session,
-            word if word == keys.project => SettingsDestination::Local,
+            word if word == session => SettingsDestination::Session,
+            word if word == project => SettingsDestination::Local,
             _ => return None,
         };
         let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
@@ -154,7 +146,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
 
 /// The keys that can be typed.
 fn answers(question: &Question) -> String {
-    let kept = offered(question).flat_map(|(keys, _)| [keys.session, keys.project]);
+    let kept = offered(question).flat_map(|(keys, _)| keys);
     let edits = question.offers.accepts_edits.then_some("e");
     let keys: Vec<&str> = std::iter::once("y").chain(kept).chain(edits).collect();
     format!("{} or n", keys.join(", "))

@@ -14,9 +14,7 @@ const QUESTION: Duration = Duration::from_secs(6);
 const PROMPT: Duration = Duration::from_mins(1);
 
 /// Who lets hooks hear. There is no sound of our own.
-pub(crate) struct Wakeups {
-    engine: Engine,
-}
+pub(crate) struct Wakeups(pub(crate) Engine);
 
 /// Something waits. Once this is gone, it does no more; hooks that hear of it already are let be.
 pub(crate) struct Wakeup {
@@ -24,10 +22,6 @@ pub(crate) struct Wakeup {
 }
 
 impl Wakeups {
-    pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine }
-    }
-
     /// A question about a tool was put.
     pub(crate) fn asked(&self, tool: &str) -> Wakeup {
         let message = format!("Windlass needs your permission to use {tool}");
@@ -40,7 +34,7 @@ impl Wakeups {
     }
 
     fn wakeup(&self, after: Duration, kind: &str, message: &str) -> Wakeup {
-        let told = self.engine.notify(kind, message, None);
+        let told = self.0.notify(kind, message, None);
         Wakeup::new(after, async move { told.await.iter().for_each(complain) })
     }
 }

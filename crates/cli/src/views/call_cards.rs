@@ -40,7 +40,7 @@ pub(crate) struct OpenCall {
     call: CallId,
     tool_use: ToolUse,
     target: String,
-    started_ms: u64,
+    pub(crate) started_ms: u64,
     /// The last news of it.
     pub(crate) latest: String,
     /// How long it took, once it is done.
@@ -51,10 +51,6 @@ impl OpenCall {
     /// The tool, and what it works on.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", display::line(&self.tool_use.name), self.target)
-    }
-
-    pub(crate) fn started_ms(&self) -> u64 {
-        self.started_ms
     }
 }
 

@@ -165,7 +165,7 @@ impl Progress {
             return;
         }
         let (what, latest, since_ms) = match self.calls.running() {
-            Some(open) => (&open.title(), open.latest.as_str(), open.started_ms()),
+            Some(open) => (&open.title(), open.latest.as_str(), open.started_ms),
             None => (&self.waiting_for, "", self.since_ms),
         };
         let seconds = self.clock.ms().saturating_sub(since_ms) / 1000;

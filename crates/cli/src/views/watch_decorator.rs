@@ -1,11 +1,14 @@
 //! Forms that are also watched: whoever has to act on what a run tells hears of it, and how it is shown stays the same.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass::jobs::HandedPrompts;
 use windlass_engine::Update;
+use windlass_protocol::HookFailureKind;
 
+use crate::complain;
 use crate::views::View;
 
 /// Acts on what a run tells.
@@ -50,5 +53,22 @@ impl<W: Watch> View for WatchedView<W> {
 
     fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
         self.inner.refuse(error, prompt, out);
+    }
+}
+
+/// Tells on standard error of hooks that could not do their work, where no progress is shown: each way of failing once.
+#[derive(Default)]
+pub(crate) struct HookFailures {
+    /// Which hooks, and the ways in which they failed.
+    told: BTreeSet<(String, HookFailureKind)>,
+}
+
+impl Watch for HookFailures {
+    fn heed(&mut self, update: &Update) {
+        if let Update::HookFailed(failure) = update
+            && self.told.insert((failure.hook.clone(), failure.kind))
+        {
+            complain(&failure.text);
+        }
     }
 }

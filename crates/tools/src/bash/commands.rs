@@ -128,11 +128,6 @@ fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
     patterns.iter().map(pattern).collect()
 }
 
-/// A path of which only the name is known.
-fn looked_up_by_name(lexical: PathBuf) -> PathFact {
-    PathFact { lexical, resolved: None, is_directory: false }
-}
-
 /// A path that begins with this text, with something in front of each further text that is only known when the line runs.
 fn partial(start: &Path, more: impl IntoIterator<Item = String>) -> (CommandPath, PathNaming) {
     let start = start.to_string_lossy().into_owned();

@@ -171,23 +171,15 @@ fn of_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSetting
         .filter(|(_, is_set)| *is_set)
         .map(|(name, _)| format!("{name} is set ({})", origin(name, effective)))
         .collect();
-    match script {
-        Some(script) => {
-            let script = script.display();
-            check(
-                MODEL,
-                Status::Ok,
-                format!("WINDLASS_SCRIPT={script} stands in for a model; no key is needed."),
-            )
+    let text = match script.map(Path::display) {
+        Some(script) => format!("WINDLASS_SCRIPT={script} stands in for a model; no key is needed."),
+        None if !named.is_empty() => format!("{}.", named.join("; ")),
+        None if model_choice::can_reach(api) => {
+            "No API key is set; the server at ANTHROPIC_BASE_URL is asked without one.".to_owned()
         }
-        None if !named.is_empty() => check(MODEL, Status::Ok, format!("{}.", named.join("; "))),
-        None if model_choice::can_reach(api) => check(
-            MODEL,
-            Status::Ok,
-            "No API key is set; the server at ANTHROPIC_BASE_URL is asked without one.",
-        ),
-        None => check(MODEL, Status::Problem, windlass::Error::NoKey.to_string()),
-    }
+        None => return check(MODEL, Status::Problem, windlass::Error::NoKey.to_string()),
+    };
+    check(MODEL, Status::Ok, text)
 }
 
 /// Where a variable comes from.
@@ -240,11 +232,8 @@ fn of_sandbox(config: &RunConfig) -> Vec<Check> {
         }
         Err(unavailable) => {
             let off = if is_on { "Commands run without it" } else { off };
-            return vec![check(
-                SANDBOX,
-                Status::Note,
-                format!("{off}; it cannot be had here: {unavailable}"),
-            )];
+            let text = format!("{off}; it cannot be had here: {unavailable}");
+            return vec![check(SANDBOX, Status::Note, text)];
         }
     };
     let backend = sandbox.backend();

@@ -175,7 +175,8 @@ fn decide(number: usize, given: &Given) -> BatchDecision {
             Ok(target) if is_same_place(url, &target) => ruling,
             Ok(url) => {
                 let target = url.text.clone();
-                after_redirection(&judged(&CallFacts { url: Some(url), target, ..facts.clone() }))
+                let after = judged(&CallFacts { url: Some(url), target, ..facts.clone() });
+                Ruling { reason: format!("After a redirect: {}", after.reason), ..after }
             }
             Err(problem) => return denied(id, format!("The redirect is not followed: {problem}.")),
         };
@@ -187,10 +188,6 @@ fn decide(number: usize, given: &Given) -> BatchDecision {
 /// A redirection to the same host, not to a weaker connection, is part of the same decision.
 fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
     from.host == to.host && (to.secure || !from.secure)
-}
-
-fn after_redirection(ruling: &Ruling) -> Ruling {
-    Ruling { reason: format!("After a redirect: {}", ruling.reason), ..ruling.clone() }
 }
 
 /// Every directory by its own name and by what it leads to.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
 use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
@@ -11,10 +11,11 @@ use super::rebuild;
 use windlass::sessions::read_before_usd;
 
 /// How far a session was played, and what came of it.
+#[derive(Default)]
 pub(super) struct SessionReplay {
     /// None if nothing in the log can be played.
     pub(super) replay: Option<Replay>,
-    pub(super) end: End,
+    pub(super) end: ReplayEnd,
     /// Where the log goes on behind it.
     pub(super) offset: u64,
     /// Calls the model had made that have no result yet.
@@ -34,137 +35,26 @@ pub(super) struct Words {
 }
 
 /// How it ended.
-pub(super) enum End {
+#[derive(Default)]
+pub(super) enum ReplayEnd {
     /// Everything is equal.
+    #[default]
     Equal,
     /// Everything is equal, and the log ends in the middle of something.
     CutOff,
-    /// The first difference.
-    Differs(ReplayDifference),
-}
-
-pub(super) enum ReplayDifference {
     /// The engine would have written something else.
-    SessionReplay(Mismatch),
+    Differs(Mismatch),
     /// The log cannot be read there.
     Damaged(Damage),
 }
 
-/// Plays a session, to its end or to the end of this event. An error is for the user.
-pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<SessionReplay> {
-    let unread =
-        |error: std::io::Error| anyhow!("cannot read the session log {}: {error}.", session.path.display());
-    let mut player = Player::new(session);
-    let end = std::fs::metadata(&session.path).map_err(unread)?.len();
-    for scene in story(&session.path).map_err(unread)? {
-        let scene = scene.map_err(unread)?;
-        if let Some(offset) = begins(&scene).filter(|_| until.is_some_and(|until| player.events() >= until)) {
-            return Ok(player.finish(None, offset));
-        }
-        let offset = begins(&scene);
-        if let Err(difference) = player.take(scene)? {
-            return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
-        }
-    }
-    if player.replay.is_none() {
-        bail!(
-            "this log cannot be replayed: another program wrote it, without the events that a replay needs."
-        );
-    }
-    Ok(player.finish(None, end))
-}
-
-/// Where something begins that does not belong to the event before.
-fn begins(scene: &Scene) -> Option<u64> {
-    match scene {
-        Scene::Opened { offset, .. } | Scene::Told(LoggedRecord { offset, record: Record::Heard(_), .. }) => {
-            Some(*offset)
-        }
-        _ => None,
-    }
-}
-
-struct Player<'a> {
-    session: &'a SessionInfo,
-    replay: Option<Replay>,
-    /// The engine of the process that wrote this part of the log, and what it said.
-    process: Option<(Engine, Box<Header>)>,
-    open: BTreeMap<MessageId, ToolUse>,
-    last: Option<Words>,
-    /// What cannot be read. At the end of what a process wrote, nothing is missed.
-    damage: Option<Damage>,
-    unread: u64,
-}
-
-impl<'a> Player<'a> {
-    fn new(session: &'a SessionInfo) -> Self {
-        Self {
-            session,
-            replay: None,
-            process: None,
-            open: BTreeMap::new(),
-            last: None,
-            damage: None,
-            unread: 0,
-        }
-    }
-
-    fn events(&self) -> u64 {
+impl SessionReplay {
+    pub(super) fn events(&self) -> u64 {
         self.replay.as_ref().map_or(0, Replay::events)
     }
 
-    fn take(&mut self, scene: Scene) -> anyhow::Result<Result<(), ReplayDifference>> {
-        match scene {
-            Scene::Opened { offset, header } => self.opened(offset, header)?,
-            Scene::Marked(SessionMark::Rewound { .. }) => {
-                if let Some(replay) = &mut self.replay {
-                    replay.rewind();
-                }
-            }
-            Scene::Marked(_) => {}
-            Scene::Damaged(damage) => {
-                self.unread += 1;
-                if self.replay.is_some() && self.damage.is_none() {
-                    self.damage = Some(damage);
-                }
-            }
-            Scene::Told(told) => return Ok(self.told(&told.record)),
-        }
-        Ok(Ok(()))
-    }
-
-    /// Another process goes on with what it could read.
-    fn opened(&mut self, offset: u64, header: Box<Header>) -> anyhow::Result<()> {
-        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| anyhow!("{error}."))?;
-        let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
-            anyhow!("cannot build the engine as it was when the session was recorded: {error}")
-        })?;
-        self.damage = None;
-        self.open.clear();
-        let mut recalled = recall(loaded.records, &engine);
-        if let Some(before_usd) = read_before_usd(&header) {
-            recalled.state.set_before_usd(before_usd);
-        }
-        self.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
-        self.process = Some((engine, header));
-        Ok(())
-    }
-
-    fn told(&mut self, record: &Record) -> Result<(), ReplayDifference> {
-        let Some(replay) = &mut self.replay else { return Ok(()) };
-        if let Some(damage) = &self.damage {
-            match record {
-                // Whoever wrote it knows that something is missing.
-                Record::Heard(input) if matches!(input.event, Event::StoreFailed { .. }) => {
-                    self.damage = None;
-                }
-                Record::Heard(_) => return Err(ReplayDifference::Damaged(damage.clone())),
-                _ => return Ok(()),
-            }
-        }
-        replay.take(record).map_err(ReplayDifference::SessionReplay)?;
-        self.note(record);
-        Ok(())
+    pub(super) fn is_equal(&self) -> bool {
+        matches!(self.end, ReplayEnd::Equal | ReplayEnd::CutOff)
     }
 
     /// Keeps what is told about the end.
@@ -188,26 +78,115 @@ impl<'a> Player<'a> {
             _ => {}
         }
     }
+}
 
-    fn finish(self, difference: Option<ReplayDifference>, offset: u64) -> SessionReplay {
-        let is_complete = self.damage.is_none() && self.replay.as_ref().is_none_or(Replay::is_complete);
-        let process = self.process.as_ref().filter(|_| difference.is_some());
-        let differences = process.map(|(engine, header)| rebuild::differences(engine, header));
-        let end = match difference {
-            Some(difference) => End::Differs(difference),
-            None if is_complete => End::Equal,
-            None => End::CutOff,
-        };
-        let Self { replay, open, last, unread, .. } = self;
-        SessionReplay {
-            replay,
-            end,
-            offset,
-            open,
-            last,
-            differences: differences.unwrap_or_default(),
-            unread,
+/// Plays a session, to its end or to the end of this event. An error is for the user.
+pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<SessionReplay> {
+    let unread =
+        |error: std::io::Error| anyhow!("cannot read the session log {}: {error}.", session.path.display());
+    let mut player = Player { session, played: SessionReplay::default(), process: None, damage: None };
+    let end = std::fs::metadata(&session.path).map_err(unread)?.len();
+    for scene in story(&session.path).map_err(unread)? {
+        let scene = scene.map_err(unread)?;
+        if let Some(offset) =
+            begins(&scene).filter(|_| until.is_some_and(|until| player.played.events() >= until))
+        {
+            return Ok(player.finish(None, offset));
         }
+        let offset = begins(&scene);
+        if let Err(difference) = player.take(scene)? {
+            return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
+        }
+    }
+    ensure!(
+        player.played.replay.is_some(),
+        "this log cannot be replayed: another program wrote it, without the events that a replay needs."
+    );
+    Ok(player.finish(None, end))
+}
+
+/// Where something begins that does not belong to the event before.
+fn begins(scene: &Scene) -> Option<u64> {
+    match scene {
+        Scene::Opened { offset, .. } | Scene::Told(LoggedRecord { offset, record: Record::Heard(_), .. }) => {
+            Some(*offset)
+        }
+        _ => None,
+    }
+}
+
+struct Player<'a> {
+    session: &'a SessionInfo,
+    played: SessionReplay,
+    /// The engine of the process that wrote this part of the log, and what it said.
+    process: Option<(Engine, Box<Header>)>,
+    /// What cannot be read. At the end of what a process wrote, nothing is missed.
+    damage: Option<Damage>,
+}
+
+impl Player<'_> {
+    fn take(&mut self, scene: Scene) -> anyhow::Result<Result<(), ReplayEnd>> {
+        match scene {
+            Scene::Opened { offset, header } => self.opened(offset, header)?,
+            Scene::Marked(SessionMark::Rewound { .. }) => {
+                if let Some(replay) = &mut self.played.replay {
+                    replay.rewind();
+                }
+            }
+            Scene::Marked(_) => {}
+            Scene::Damaged(damage) => {
+                self.played.unread += 1;
+                if self.played.replay.is_some() && self.damage.is_none() {
+                    self.damage = Some(damage);
+                }
+            }
+            Scene::Told(told) => return Ok(self.told(&told.record)),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Another process goes on with what it could read.
+    fn opened(&mut self, offset: u64, header: Box<Header>) -> anyhow::Result<()> {
+        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| anyhow!("{error}."))?;
+        let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
+            anyhow!("cannot build the engine as it was when the session was recorded: {error}")
+        })?;
+        self.damage = None;
+        self.played.open.clear();
+        let mut recalled = recall(loaded.records, &engine);
+        if let Some(before_usd) = read_before_usd(&header) {
+            recalled.state.set_before_usd(before_usd);
+        }
+        self.played.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
+        self.process = Some((engine, header));
+        Ok(())
+    }
+
+    fn told(&mut self, record: &Record) -> Result<(), ReplayEnd> {
+        let Some(replay) = &mut self.played.replay else { return Ok(()) };
+        if let Some(damage) = &self.damage {
+            match record {
+                // Whoever wrote it knows that something is missing.
+                Record::Heard(input) if matches!(input.event, Event::StoreFailed { .. }) => {
+                    self.damage = None;
+                }
+                Record::Heard(_) => return Err(ReplayEnd::Damaged(damage.clone())),
+                _ => return Ok(()),
+            }
+        }
+        replay.take(record).map_err(ReplayEnd::Differs)?;
+        self.played.note(record);
+        Ok(())
+    }
+
+    fn finish(mut self, difference: Option<ReplayEnd>, offset: u64) -> SessionReplay {
+        let is_complete =
+            self.damage.is_none() && self.played.replay.as_ref().is_none_or(Replay::is_complete);
+        if let (Some((engine, header)), Some(_)) = (&self.process, &difference) {
+            self.played.differences = rebuild::differences(engine, header);
+        }
+        let end = if is_complete { ReplayEnd::Equal } else { ReplayEnd::CutOff };
+        SessionReplay { end: difference.unwrap_or(end), offset, ..self.played }
     }
 }
 

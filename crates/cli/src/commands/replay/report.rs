@@ -7,7 +7,7 @@ use windlass_engine::{Replay, Terminal};
 use windlass_session::SessionInfo;
 use windlass_text::shorten::shorten;
 
-use super::play::{End, ReplayDifference, SessionReplay, Words};
+use super::play::{ReplayEnd, SessionReplay, Words};
 use crate::display;
 
 /// As much of a message is shown.
@@ -15,7 +15,7 @@ const MESSAGE_CHARS: usize = 200;
 
 /// That everything is equal, in a sentence.
 pub(super) fn equal(played: &SessionReplay) -> String {
-    let events = display::counted(played.replay.as_ref().map_or(0, Replay::events), "event");
+    let events = display::counted(played.events(), "event");
     let unread = match played.unread {
         0 => String::new(),
         count => {
@@ -23,7 +23,7 @@ pub(super) fn equal(played: &SessionReplay) -> String {
         }
     };
     match played.end {
-        End::CutOff => {
+        ReplayEnd::CutOff => {
             format!("{events} replayed, no differences; the log ends in the middle of the last one.{unread}")
         }
         _ => format!("{events} replayed, no differences.{unread}"),
@@ -33,41 +33,28 @@ pub(super) fn equal(played: &SessionReplay) -> String {
 /// For people.
 pub(super) fn text(session: &SessionInfo, played: &SessionReplay, ms: u64, with_state: bool) -> String {
     let mut text = String::new();
-    match (&played.end, &played.replay) {
-        (End::Differs(difference), replay) => {
-            differs(session, played, difference, replay.as_ref(), &mut text);
+    if !played.is_equal() {
+        differs(session, played, &mut text);
+    } else if let Some(replay) = &played.replay {
+        let _ = writeln!(text, "{} {}.", equal(played), display::duration(ms));
+        if with_state {
+            state(replay, played, &mut text);
         }
-        (_, Some(replay)) => {
-            let _ = writeln!(text, "{} {}.", equal(played), display::duration(ms));
-            if with_state {
-                state(replay, played, &mut text);
-            }
-        }
-        (_, None) => {}
     }
     text
 }
 
-fn differs(
-    session: &SessionInfo,
-    played: &SessionReplay,
-    difference: &ReplayDifference,
-    replay: Option<&Replay>,
-    text: &mut String,
-) {
-    let _ = match difference {
-        ReplayDifference::SessionReplay(_) => {
-            writeln!(text, "Replay of session {} differs from its log.\n", session.id)
-        }
-        ReplayDifference::Damaged(_) => {
-            writeln!(text, "Replay of session {} stopped: the log is damaged.\n", session.id)
-        }
+fn differs(session: &SessionInfo, played: &SessionReplay, text: &mut String) {
+    let what = match played.end {
+        ReplayEnd::Damaged(_) => "stopped: the log is damaged",
+        _ => "differs from its log",
     };
-    for step in replay.into_iter().flat_map(Replay::trail) {
+    let _ = writeln!(text, "Replay of session {} {what}.\n", session.id);
+    for step in played.replay.iter().flat_map(Replay::trail) {
         let _ = writeln!(text, "  {:>6}  {}: {}", step.event, step.heard, kinds(&step.records));
     }
-    match difference {
-        ReplayDifference::SessionReplay(mismatch) => {
+    match &played.end {
+        ReplayEnd::Differs(mismatch) => {
             let field = match &*mismatch.field {
                 "" => String::new(),
                 field => format!(", field `{field}`"),
@@ -81,15 +68,16 @@ fn differs(
                 display::line(&mismatch.played)
             );
         }
-        ReplayDifference::Damaged(damage) => {
-            let event = replay.map_or(0, Replay::events);
+        ReplayEnd::Damaged(damage) => {
             let _ = writeln!(
                 text,
-                "\nAfter event {event} the log is damaged (byte {}): {}.",
+                "\nAfter event {} the log is damaged (byte {}): {}.",
+                played.events(),
                 damage.offset,
                 display::line(&damage.what)
             );
         }
+        ReplayEnd::Equal | ReplayEnd::CutOff => {}
     }
     for difference in &played.differences {
         let _ = writeln!(text, "Possible cause: {}.", display::line(difference));
@@ -143,13 +131,13 @@ fn words(said: &Words) -> String {
 pub(super) fn json(session: &SessionInfo, played: &SessionReplay, ms: u64) -> String {
     let mut object = json!({
         "sessionId": session.id.to_string(),
-        "events": played.replay.as_ref().map_or(0, Replay::events),
-        "equal": !matches!(played.end, End::Differs(_)),
-        "cutOff": matches!(played.end, End::CutOff),
+        "events": played.events(),
+        "equal": played.is_equal(),
+        "cutOff": matches!(played.end, ReplayEnd::CutOff),
         "durationMs": ms,
     });
     match &played.end {
-        End::Differs(ReplayDifference::SessionReplay(mismatch)) => {
+        ReplayEnd::Differs(mismatch) => {
             object["difference"] = json!({
                 "event": mismatch.event,
                 "heard": mismatch.heard,
@@ -160,10 +148,10 @@ pub(super) fn json(session: &SessionInfo, played: &SessionReplay, ms: u64) -> St
                 "configuration": played.differences,
             });
         }
-        End::Differs(ReplayDifference::Damaged(damage)) => {
+        ReplayEnd::Damaged(damage) => {
             object["difference"] = json!({ "byte": damage.offset, "damage": damage.what });
         }
-        End::Equal | End::CutOff => object["state"] = state_json(played),
+        ReplayEnd::Equal | ReplayEnd::CutOff => object["state"] = state_json(played),
     }
     format!("{}\n", display::json(&object))
 }

@@ -3,29 +3,28 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, ensure};
 use windlass_config::Settings;
 use windlass_secrets::Redactor;
 use windlass_session::{ExportFormat, SessionInfo, export};
 
-use super::arguments::{ExportWanted, Form};
-use super::{Ground, print, written};
+use super::{ExportWanted, Ground, print, written};
 use crate::display;
 
 pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> anyhow::Result<()> {
     let session = ground.find(&wanted.session)?;
-    let format = wanted.format.map_or_else(|| by_ending(wanted.output.as_deref()), format_of);
+    let ending = || wanted.output.as_deref()?.extension()?.to_str();
+    let format = format_named(wanted.format.as_deref().or_else(ending));
     let redactor = redactor(&ground.settings);
     let Some(path) = wanted.output.as_ref().filter(|path| **path != *Path::new("-")) else {
         let stdout = &mut BufWriter::new(io::stdout().lock());
         return written(write(&session, format, &redactor, stdout).and_then(|()| stdout.flush()));
     };
-    if !wanted.force && path.symlink_metadata().is_ok() {
-        bail!(
-            "{} already exists. Give another file with -o, or add --force to overwrite it.",
-            path.display()
-        );
-    }
+    ensure!(
+        wanted.force || path.symlink_metadata().is_err(),
+        "{} already exists. Give another file with -o, or add --force to overwrite it.",
+        path.display()
+    );
     to_file(path, |file| write(&session, format, &redactor, file))
         .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))
@@ -53,16 +52,9 @@ pub(crate) fn redactor(settings: &Settings) -> Redactor {
     Redactor::new(settings.api.secrets())
 }
 
-fn format_of(form: Form) -> ExportFormat {
-    match form {
-        Form::Text => ExportFormat::Text,
-        Form::Markdown => ExportFormat::Markdown,
-        Form::Json => ExportFormat::Json,
-    }
-}
-
-fn by_ending(path: Option<&Path>) -> ExportFormat {
-    match path.and_then(Path::extension).and_then(|ending| ending.to_str()) {
+/// By its name, or by what a file that is named after it ends with.
+fn format_named(name: Option<&str>) -> ExportFormat {
+    match name {
         Some("md" | "markdown") => ExportFormat::Markdown,
         Some("json") => ExportFormat::Json,
         _ => ExportFormat::Text,

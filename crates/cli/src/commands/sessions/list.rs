@@ -7,8 +7,7 @@ use std::path::Path;
 use windlass_session::SessionInfo;
 use windlass_text::time::now_ms;
 
-use super::arguments::ListWanted;
-use super::{Ground, print, short};
+use super::{Ground, ListWanted, print, short};
 use crate::display;
 use crate::views::layout;
 

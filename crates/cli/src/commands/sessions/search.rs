@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::ops::ControlFlow;
 
-use anyhow::bail;
+use anyhow::ensure;
 use serde_json::{Value, json};
 use windlass_session::{SearchHit, SessionInfo, Who, search};
 use windlass_text::time::now_ms;
 
-use super::arguments::SearchWanted;
 use super::list::summary;
-use super::{Ground, print, short};
+use super::{Ground, SearchWanted, print, short};
 use crate::views::layout;
 use crate::{complain, display};
 
@@ -20,9 +19,7 @@ const SHOWN: usize = 50;
 
 pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> {
     let words = wanted.words.join(" ");
-    if words.trim().is_empty() {
-        bail!("missing search words. Usage: `windlass sessions search WORDS`.");
-    }
+    ensure!(!words.trim().is_empty(), "missing search words. Usage: `windlass sessions search WORDS`.");
     let sessions = ground.sessions(wanted.all);
     let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
     let mut hits: Vec<SearchHit<'_>> = Vec::new();
