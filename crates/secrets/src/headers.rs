@@ -7,10 +7,8 @@ use memchr::memmem;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::bytes::is_varied;
-use crate::random::is_random;
 use crate::span::{SecretKind, Span};
-use crate::words::WORD_BYTES_MIN;
+use crate::words::{WORD_BYTES_MIN, is_random, is_varied};
 
 /// Between the name and what follows: `: "`, `"] = "` and the like.
 const GLUE_BYTES_MAX: usize = 8;
