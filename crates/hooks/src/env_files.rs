@@ -14,8 +14,8 @@ use windlass_sandbox::VariableChanges;
 use windlass_text::folders::create_temporary;
 
 use crate::answers::HandlerFailure;
-use crate::observer::RunObserver;
-use crate::program::{HookProgram, ProgramExit, ProgramSurroundings, run_program};
+use crate::command::{HookProgram, ProgramExit, ProgramSurroundings, run_program};
+use crate::report::RunObserver;
 
 /// The variable that names the script.
 pub(crate) const VARIABLE: &str = "CLAUDE_ENV_FILE";

@@ -26,12 +26,12 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedA
     let top = AnswerObject::parse(json, "")?;
     let mut reader = Reader { event, origin, parsed: ParsedAnswer::default() };
     reader.common(&top)?;
-    reader.look_for_misspelt(&top, &known_fields::TOP);
+    reader.look_for_misspelt(&top, known_fields::TOP);
     if let Some(raw) = top.raw("hookSpecificOutput") {
         let own = AnswerObject::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
-        reader.look_for_misspelt(&own, &known_fields::OWN);
+        reader.look_for_misspelt(&own, known_fields::OWN);
         reader.own(&own)?;
     }
     Ok(reader.parsed)
@@ -123,7 +123,7 @@ impl Reader<'_> {
     fn in_place_of_a_person(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
         let decision = AnswerObject::parse(decision.get(), "hookSpecificOutput.decision.")?;
-        self.look_for_misspelt(&decision, &known_fields::PERSON);
+        self.look_for_misspelt(&decision, known_fields::PERSON);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
@@ -162,12 +162,12 @@ impl Reader<'_> {
         }
     }
 
-    fn look_for_misspelt(&mut self, object: &AnswerObject<'_>, known: &[&'static str]) {
+    fn look_for_misspelt(&mut self, object: &AnswerObject<'_>, known: &'static str) {
         self.parsed.misspelt.extend(misspelt(&object.fields, object.path, known));
     }
 
     fn unheard(&mut self, object: &AnswerObject<'_>) {
-        for name in WITHOUT_EFFECT {
+        for name in WITHOUT_EFFECT.split(' ') {
             if object.raw(name).is_some() {
                 self.has_no_effect(name);
             }
