@@ -7,7 +7,6 @@ mod body;
 mod extras;
 mod refusals;
 mod settings;
-mod tls;
 mod transport;
 mod watchdog;
 pub(crate) mod whole_answer;

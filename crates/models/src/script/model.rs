@@ -29,13 +29,11 @@ pub struct ScriptModel {
 
 impl ScriptModel {
     /// Plays the script from its beginning.
-    #[must_use]
     pub fn new(script: Script) -> Self {
         Self { player: ScriptPlayer::new(script) }
     }
 
     /// How many requests have been answered.
-    #[must_use]
     pub fn played(&self) -> usize {
         self.player.played()
     }
