@@ -8,24 +8,18 @@
 
 mod choice;
 mod config;
-mod document;
 mod error;
 mod flags;
 mod home;
 mod hooks;
 mod memory;
-mod numbers;
-mod parse;
 mod permissions;
-mod secrets;
 mod settings;
 mod settings_files;
 mod shared_file;
-mod thinking;
 mod variables;
 
 pub use config::{ModelChoice, ProcessContext, RunConfig};
-pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;

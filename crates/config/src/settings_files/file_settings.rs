@@ -1,10 +1,9 @@
 //! The settings that have an effect, as types. Each value knows where it stands.
 
-mod sandbox;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windlass_permission::Classifier;
 use windlass_protocol::Secret;
@@ -13,7 +12,6 @@ use super::SettingSources;
 use super::environment::stand_ins;
 use super::origin::{SettingOrigin, SourcedValue};
 use super::tree::{Leaf, SettingsList, SettingsTree};
-pub use sandbox::{SandboxPath, SandboxSettings};
 
 /// What the settings files say together.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +80,7 @@ pub struct HookGroup {
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
     FileSettings {
-        model: values.text("model"),
+        model: values.single("model"),
         available_models: values.stated_texts("availableModels"),
         fallback_models: values.texts("fallbackModel"),
         stand_ins: stand_ins(tree),
@@ -91,7 +89,7 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         hooks: values.hooks(),
         hook_urls: values.stated_texts("allowedHttpHookUrls"),
         hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
-        sandbox: sandbox::settings(&values),
+        sandbox: sandbox(&values),
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
         auto_mode: Classifier {
@@ -113,7 +111,7 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         directories: directories
             .filter_map(|named| named.read(|path| Some(values.path(path, values.start))))
             .collect(),
-        mode: values.text("permissions.defaultMode"),
+        mode: values.single("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
         auto_disabled: stated("permissions.disableAutoMode").or_else(|| stated("disableAutoMode")),
         managed_only: values.who_turned_on("allowManagedPermissionRulesOnly"),
@@ -128,20 +126,12 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn single<T>(&self, path: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
-        self.tree.leaf(path)?.read(read)
-    }
-
-    fn text(&self, path: &str) -> Option<SourcedValue<String>> {
-        self.single(path, |value| value.as_str().map(str::to_owned))
-    }
-
-    fn switch(&self, path: &str) -> Option<SourcedValue<bool>> {
-        self.single(path, Value::as_bool)
+    fn single<T: DeserializeOwned>(&self, path: &str) -> Option<SourcedValue<T>> {
+        self.tree.leaf(path)?.read(|value| T::deserialize(value).ok())
     }
 
     fn who_turned_on(&self, path: &str) -> Option<SettingOrigin> {
-        self.switch(path).filter(|switch| switch.value).map(|switch| switch.origin)
+        self.single(path).filter(|switch| switch.value).map(|switch| switch.origin)
     }
 
     fn texts(&self, path: &str) -> Vec<SourcedValue<String>> {
@@ -191,5 +181,102 @@ impl Values<'_> {
             (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
             _ => below.join(text),
         }
+    }
+}
+
+/// What commands can reach. A switch that is not stated has its default.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxSettings {
+    /// Whether commands run in a sandbox.
+    pub enabled: Option<SourcedValue<bool>>,
+    /// Whether nothing starts where there is no sandbox.
+    pub fail_if_unavailable: Option<SourcedValue<bool>>,
+    /// Whether hooks that are programs run in the sandbox too.
+    pub hooks: Option<SourcedValue<bool>>,
+    /// Whether commands in the sandbox run unasked.
+    pub auto_allow_bash: Option<SourcedValue<bool>>,
+    /// Whether the model may ask to leave the sandbox.
+    pub allow_unsandboxed: Option<SourcedValue<bool>>,
+    /// Commands that run outside of the sandbox.
+    pub excluded_commands: Vec<SourcedValue<String>>,
+    /// Can be written.
+    pub allow_write: Vec<SandboxPath>,
+    /// Cannot be written.
+    pub deny_write: Vec<SandboxPath>,
+    /// Cannot be read.
+    pub deny_read: Vec<SandboxPath>,
+    /// Can be read inside of what cannot.
+    pub allow_read: Vec<SandboxPath>,
+    /// Whether files are not confined.
+    pub files_unconfined: Option<SourcedValue<bool>>,
+    /// Hosts that can be reached.
+    pub allowed_domains: Vec<SourcedValue<String>>,
+    /// Hosts that cannot be reached.
+    pub denied_domains: Vec<SourcedValue<String>>,
+    /// Whether other hosts are refused without a question.
+    pub strict_domains: Option<SourcedValue<bool>>,
+    /// Who lets only managed lists of hosts allow something. Other grants for hosts do not count then either.
+    pub managed_domains_only: Option<SettingOrigin>,
+    /// Files that are hidden from commands.
+    pub hidden_files: Vec<SandboxPath>,
+    /// Names of variables that are hidden from commands.
+    pub hidden_variables: Vec<SourcedValue<String>>,
+    /// The program that makes the sandbox.
+    pub bwrap: Option<SourcedValue<PathBuf>>,
+}
+
+/// A path as it was written and as it is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxPath {
+    /// As it was written.
+    pub text: String,
+    /// As it is meant: absolute, unless there is no home for a `~`. It may hold patterns and need not exist.
+    pub path: PathBuf,
+    /// Where it stands.
+    pub origin: SettingOrigin,
+}
+
+fn sandbox(values: &Values<'_>) -> SandboxSettings {
+    SandboxSettings {
+        enabled: values.single("sandbox.enabled"),
+        fail_if_unavailable: values.single("sandbox.failIfUnavailable"),
+        hooks: values.single("sandbox.hooks"),
+        auto_allow_bash: values.single("sandbox.autoAllowBashIfSandboxed"),
+        allow_unsandboxed: values.single("sandbox.allowUnsandboxedCommands"),
+        excluded_commands: values.texts("sandbox.excludedCommands"),
+        allow_write: values.sandbox_paths("allowWrite"),
+        deny_write: values.sandbox_paths("denyWrite"),
+        deny_read: values.sandbox_paths("denyRead"),
+        allow_read: values.sandbox_paths("allowRead"),
+        files_unconfined: values.single("sandbox.filesystem.disabled"),
+        allowed_domains: values.texts("sandbox.network.allowedDomains"),
+        denied_domains: values.texts("sandbox.network.deniedDomains"),
+        strict_domains: values.single("sandbox.network.strictAllowlist"),
+        managed_domains_only: values.who_turned_on("sandbox.network.allowManagedDomainsOnly"),
+        hidden_files: values.hidden_files(),
+        hidden_variables: values.hidden_variables(),
+        bwrap: values.single("sandbox.bwrapPath"),
+    }
+}
+
+impl Values<'_> {
+    fn sandbox_paths(&self, name: &str) -> Vec<SandboxPath> {
+        let items = self.items(&format!("sandbox.filesystem.{name}"));
+        items.iter().filter_map(|leaf| Some(self.sandbox_path(leaf.value.as_str()?, leaf))).collect()
+    }
+
+    fn hidden_files(&self) -> Vec<SandboxPath> {
+        let items = self.items("sandbox.credentials.files");
+        items.iter().filter_map(|leaf| Some(self.sandbox_path(leaf.value["path"].as_str()?, leaf))).collect()
+    }
+
+    fn hidden_variables(&self) -> Vec<SourcedValue<String>> {
+        let variable = |leaf: &Leaf| leaf.read(|value| value["name"].as_str().map(str::to_owned));
+        self.items("sandbox.credentials.envVars").iter().filter_map(variable).collect()
+    }
+
+    fn sandbox_path(&self, text: &str, leaf: &Leaf) -> SandboxPath {
+        let path = self.path(text, &leaf.origin.anchor);
+        SandboxPath { text: text.to_owned(), path, origin: leaf.origin.clone() }
     }
 }

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::keys::{KEYS, Key, KeyScope};
 use super::origin::{SettingOrigin, SettingsLevel};
-use super::problem::{SettingsProblem, Severity};
+use super::problem::{SettingsProblem, Severity, short};
 use super::tree::SettingsTree;
-use super::visible_text::short;
 use crate::variables::{VARIABLES, VariableArea};
 
 /// Modes that no file in a repository can choose.
@@ -123,37 +122,14 @@ impl Limits<'_> {
 /// Variables that files in a repository cannot set. They move requests, keys or our own files, loosen what protects, or load code
 /// into every program. For the names that only this program and its kin read, the harmless ones are known; all others count.
 fn is_ours(name: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "OTEL_",
-        "WINDLASS_",
-        "LD_",
-        "DYLD_",
-        "AWS_",
-        "GOOGLE_",
-        "CLOUDSDK_",
-        "GCLOUD_",
-        "AZURE_",
-        "VERTEX_",
-        "XDG_",
-    ];
-    const ENDS: &[&str] = &["_PROXY", "_CA_CERTS", "_CA_BUNDLE", "_API_KEY", "_AUTH_TOKEN", "_BASE_URL"];
-    const NAMES: &[&str] = &[
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NODE_TLS_REJECT_UNAUTHORIZED",
-        "NODE_OPTIONS",
-        "PYTHONHTTPSVERIFY",
-        "GIT_SSL_NO_VERIFY",
-        "GIT_SSL_CAINFO",
-        "BASH_ENV",
-        "ENV",
-        "HOME",
-        "IS_SANDBOX",
-    ];
+    const PREFIXES: &str = "OTEL_ WINDLASS_ LD_ DYLD_ AWS_ GOOGLE_ CLOUDSDK_ GCLOUD_ AZURE_ VERTEX_ XDG_";
+    const ENDS: &str = "_PROXY _CA_CERTS _CA_BUNDLE _API_KEY _AUTH_TOKEN _BASE_URL";
+    const NAMES: &str = "SSL_CERT_FILE SSL_CERT_DIR NODE_TLS_REJECT_UNAUTHORIZED NODE_OPTIONS PYTHONHTTPSVERIFY \
+        GIT_SSL_NO_VERIFY GIT_SSL_CAINFO BASH_ENV ENV HOME IS_SANDBOX";
     let upper = name.to_ascii_uppercase();
-    if NAMES.contains(&&*upper)
-        || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
-        || ENDS.iter().any(|end| upper.ends_with(end))
+    if NAMES.split(' ').any(|known| known == upper)
+        || PREFIXES.split(' ').any(|prefix| upper.starts_with(prefix))
+        || ENDS.split(' ').any(|end| upper.ends_with(end))
     {
         return true;
     }

@@ -11,9 +11,9 @@ use super::SettingsFiles;
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
 use super::named_files::named;
+use super::problem::visible;
 use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
-use super::visible_text::visible;
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::effective::EffectiveSettings;
 use super::origin::{SettingOrigin, SettingsLevel};
 use super::tree::SettingsTree;
-use crate::secrets::is_telling;
+use crate::settings::is_telling;
 use crate::variables::VARIABLES;
 
 /// Stands for a value that must not be seen.

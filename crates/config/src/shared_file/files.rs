@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::SharedFileError;
-use super::text::SharedText;
+use super::{SharedFileError, SharedText};
 
 /// So many links are followed, as the system does.
 const LINKS_MAX: usize = 40;
@@ -28,7 +27,7 @@ pub(super) struct FileLocation {
 
 /// A place that nobody else changes.
 pub(super) struct LockedFile {
-    place: FileLocation,
+    pub(super) place: FileLocation,
     /// Closing it gives the lock back, and so does the end of the process.
     lock: OwnedFd,
 }
@@ -126,10 +125,6 @@ impl FileLocation {
 }
 
 impl LockedFile {
-    pub(super) fn read(&self) -> Result<SharedText, SharedFileError> {
-        self.place.read()
-    }
-
     /// Puts a new file in the place of the old one.
     pub(super) fn replace(&self, text: &SharedText) -> Result<(), SharedFileError> {
         let place = &self.place;

@@ -13,7 +13,10 @@ fn denied(effective: &EffectiveSettings) -> Vec<String> {
 }
 
 fn listed(rules: &[SourcedValue<String>]) -> Vec<String> {
-    rules.iter().map(|rule| format!("{} {}:{}", rule.value, rule.origin.level, rule.origin.line)).collect()
+    rules
+        .iter()
+        .map(|rule| format!("{} {}:{}", rule.value, rule.origin.level.name(), rule.origin.line))
+        .collect()
 }
 
 /// Every file there can be, the weakest first.

@@ -396,7 +396,7 @@ fn shown_values_have_their_origin_and_hide_secrets() {
         .into_iter()
         .map(|value| {
             let file = machine.relative(&value.file.unwrap());
-            format!("{} = {} ({}, {file}:{})", value.key, value.value_json, value.level, value.line)
+            format!("{} = {} ({}, {file}:{})", value.key, value.value_json, value.level.name(), value.line)
         })
         .collect();
     let user = "(user, home/.claude/settings.json";

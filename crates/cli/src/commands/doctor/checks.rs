@@ -103,7 +103,7 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
         .files
         .list()
         .filter_map(|(level, file)| Some((level, file?)))
-        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({level})", file.display())))
+        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({})", file.display(), level.name())))
         .collect();
     // Whoever cannot read a file knows nothing of what is in it.
     let has_fatal = reading.effective.fatal().is_some();
