@@ -98,7 +98,7 @@ fn read_exit(
     }
 }
 
-fn first_line(text: &str, otherwise: &str) -> String {
+pub(crate) fn first_line(text: &str, otherwise: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     line.unwrap_or(otherwise).chars().take(300).collect()
 }

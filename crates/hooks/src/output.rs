@@ -60,7 +60,10 @@ impl Reader<'_> {
         match top.text("decision")?.as_deref() {
             None => (),
             Some("block") => self.object(reason.clone()),
-            Some("approve") => self.approve(),
+            Some("approve") if self.event == HookEvent::PreToolUse => {
+                self.parsed.answer.permission = Some(HookPermission::Allow);
+            }
+            Some("approve") => (),
             Some(other) => return Err(format!("decision is {other:?}; it can be \"block\" or \"approve\"")),
         }
         self.parsed.reason = reason;
@@ -153,12 +156,6 @@ impl Reader<'_> {
             }
             event if events::takes_objections(event) => self.parsed.answer.blocks.push(reason),
             _ => self.has_no_effect("decision"),
-        }
-    }
-
-    fn approve(&mut self) {
-        if self.event == HookEvent::PreToolUse {
-            self.parsed.answer.permission = Some(HookPermission::Allow);
         }
     }
 

@@ -86,7 +86,9 @@ impl OpenBlock {
     pub(crate) fn push_thinking(&mut self, piece: StringPiece<'_>) -> Result<String, String> {
         self.expect(OpenBlockKind::Thinking, "thinking_delta")?;
         let text = piece.join(&mut self.half);
-        if self.thinking.is_none() && !text.is_empty() && self.started_with("thinking", &text)? {
+        let start = object(self.skeleton.get())?;
+        let is_told = text_of(&start, "thinking").is_some_and(|start| start == text);
+        if self.thinking.is_none() && !text.is_empty() && is_told {
             self.thinking = Some(String::new());
             return Ok(String::new());
         }
@@ -158,11 +160,6 @@ impl OpenBlock {
             (None, None) => &mut self.input,
         };
         text.push(char::REPLACEMENT_CHARACTER);
-    }
-
-    /// Whether the start of the block already held exactly this text.
-    fn started_with(&self, name: &str, text: &str) -> Result<bool, String> {
-        Ok(text_of(&object(self.skeleton.get())?, name).is_some_and(|start| start == text))
     }
 
     fn expect(&self, kind: OpenBlockKind, delta: &str) -> Result<(), String> {
@@ -290,7 +287,7 @@ fn join_halves(mut bytes: &[u8], half: &mut Option<SurrogateHalf>) -> String {
         if let Some(character) = pair {
             text.push(character);
             bytes = &rest[3..];
-        } else if rest.is_empty() && is_first_half(first) {
+        } else if rest.is_empty() && surrogate(first).is_some_and(|number| number < 0xdc00) {
             *half = Some(first);
         } else {
             text.push(char::REPLACEMENT_CHARACTER);
@@ -301,10 +298,6 @@ fn join_halves(mut bytes: &[u8], half: &mut Option<SurrogateHalf>) -> String {
 
 fn pair(first: SurrogateHalf, second: SurrogateHalf) -> Option<char> {
     char::decode_utf16([surrogate(first)?, surrogate(second)?]).next()?.ok()
-}
-
-fn is_first_half(half: SurrogateHalf) -> bool {
-    surrogate(half).is_some_and(|number| number < 0xdc00)
 }
 
 /// The number of a surrogate, if the bytes stand for one.

@@ -12,7 +12,7 @@ use windlass_protocol::{Delivery, Secret};
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 
 /// Served by the provider and by every gateway; newer versions are not.
-const DEFAULT_API_VERSION: &str = "2023-06-01";
+const API_VERSION: &str = "2023-06-01";
 
 const BETA: &str = "anthropic-beta";
 
@@ -45,8 +45,6 @@ pub struct AnthropicSettings {
     pub auth_token: Option<Secret>,
     /// Further headers, name and value. They replace headers of the client itself.
     pub custom_headers: Vec<(String, Secret)>,
-    /// The value of `anthropic-version`.
-    pub api_version: String,
     /// The values of `anthropic-beta`.
     pub betas: Vec<String>,
     /// When a silent stream counts as stalled.
@@ -84,7 +82,6 @@ impl Default for AnthropicSettings {
             api_key: None,
             auth_token: None,
             custom_headers: Vec::new(),
-            api_version: DEFAULT_API_VERSION.to_owned(),
             betas: Vec::new(),
             watchdog: WatchdogLimits::default(),
             whole_wait: Some(Duration::from_mins(10)),
@@ -159,7 +156,7 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers.insert(USER_AGENT, plain_value("user-agent", &settings.user_agent)?);
-    headers.insert("anthropic-version", plain_value("anthropic-version", &settings.api_version)?);
+    headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
     if !settings.betas.is_empty() {
         let betas = settings.betas.join(",");
         headers.insert(BETA, plain_value(BETA, &betas)?);

@@ -1,10 +1,10 @@
 //! What goes wrong with a response of a script. A failure is given by its class: the error answer by which the real API tells each.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use windlass_text::time::now_ms;
 
 use super::expand::StatusError;
 
@@ -189,8 +189,8 @@ impl FailureSpec {
         if let Some(verdict) = self.should_retry {
             add("x-should-retry", verdict.to_string());
         }
-        if let Some(moment) = self.resets_at.or_else(|| Some(seconds_now().saturating_add(self.resets_in_s?)))
-        {
+        let after = |seconds: u64| (now_ms() / 1000).saturating_add(seconds);
+        if let Some(moment) = self.resets_at.or(self.resets_in_s.map(after)) {
             add("anthropic-ratelimit-unified-status", "rejected".to_owned());
             add("anthropic-ratelimit-unified-reset", moment.to_string());
         }
@@ -226,8 +226,4 @@ impl FailureSpec {
             ScriptClass::NotFound => known(404, "not_found_error", "model: not found"),
         }
     }
-}
-
-fn seconds_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
