@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 pub use change::{ChangeError, SavedChange, update_settings};
 pub use effective::EffectiveSettings;
-pub use file_settings::{FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings};
+pub use file_settings::{FileSettings, HookGroup, PermissionSettings, SandboxSettings};
 pub use locations::SettingsPlaces;
 pub use origin::{SettingOrigin, SettingsLevel, SourcedValue};
 pub use parts::{PartContent, ProjectPart, ProjectParts};

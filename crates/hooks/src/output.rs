@@ -58,12 +58,11 @@ impl Reader<'_> {
         self.unheard(top);
         let reason = top.text("reason")?;
         match top.text("decision")?.as_deref() {
-            None => (),
             Some("block") => self.object(reason.clone()),
             Some("approve") if self.event == HookEvent::PreToolUse => {
                 self.parsed.answer.permission = Some(HookPermission::Allow);
             }
-            Some("approve") => (),
+            Some("approve") | None => (),
             Some(other) => return Err(format!("decision is {other:?}; it can be \"block\" or \"approve\"")),
         }
         self.parsed.reason = reason;

@@ -10,14 +10,13 @@ use windlass_protocol::Secret;
 
 use super::SettingSources;
 use super::environment::stand_ins;
+use super::keys;
 use super::origin::{SettingOrigin, SourcedValue};
 use super::tree::{Leaf, SettingsList, SettingsTree};
 
 /// What the settings files say together.
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
-    /// The model, unless a flag or the environment names one.
-    pub model: Option<SourcedValue<String>>,
     /// The only models that may be chosen, if there is such a list.
     pub available_models: Option<Vec<SourcedValue<String>>>,
     /// The models that take over when the model is overloaded, in order.
@@ -80,7 +79,6 @@ pub struct HookGroup {
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
     FileSettings {
-        model: values.single("model"),
         available_models: values.stated_texts("availableModels"),
         fallback_models: values.texts("fallbackModel"),
         stand_ins: stand_ins(tree),
@@ -89,7 +87,7 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         hooks: values.hooks(),
         hook_urls: values.stated_texts("allowedHttpHookUrls"),
         hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
-        sandbox: sandbox(&values),
+        sandbox: SandboxSettings { tree: tree.group("sandbox"), home: home.map(Path::to_owned) },
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
         auto_mode: Classifier {
@@ -109,7 +107,7 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         ask: values.texts("permissions.ask"),
         deny: values.texts("permissions.deny"),
         directories: directories
-            .filter_map(|named| named.read(|path| Some(values.path(path, values.start))))
+            .filter_map(|named| named.read(|path| Some(meant_path(path, values.start, values.home))))
             .collect(),
         mode: values.single("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
@@ -148,10 +146,6 @@ impl Values<'_> {
         Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
     }
 
-    fn items(&self, path: &str) -> &[Leaf] {
-        self.tree.list(path).map_or(&[], |list| &list.items)
-    }
-
     fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
         let members = self.tree.object("env").into_iter().flatten();
         let variable = |(name, tree): (&String, &SettingsTree)| {
@@ -173,110 +167,63 @@ impl Values<'_> {
         }
         groups
     }
-
-    /// What a path means: `~/x` below the home, others below a directory.
-    fn path(&self, text: &str, below: &Path) -> PathBuf {
-        match (text.strip_prefix('~'), self.home) {
-            (Some(""), Some(home)) => home.to_owned(),
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => below.join(text),
-        }
-    }
 }
 
-/// What commands can reach. A switch that is not stated has its default.
+/// What commands can reach: the settings of the group `sandbox`, by their full names.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxSettings {
-    /// Whether commands run in a sandbox.
-    pub enabled: Option<SourcedValue<bool>>,
-    /// Whether nothing starts where there is no sandbox.
-    pub fail_if_unavailable: Option<SourcedValue<bool>>,
-    /// Whether hooks that are programs run in the sandbox too.
-    pub hooks: Option<SourcedValue<bool>>,
-    /// Whether commands in the sandbox run unasked.
-    pub auto_allow_bash: Option<SourcedValue<bool>>,
-    /// Whether the model may ask to leave the sandbox.
-    pub allow_unsandboxed: Option<SourcedValue<bool>>,
-    /// Commands that run outside of the sandbox.
-    pub excluded_commands: Vec<SourcedValue<String>>,
-    /// Can be written.
-    pub allow_write: Vec<SandboxPath>,
-    /// Cannot be written.
-    pub deny_write: Vec<SandboxPath>,
-    /// Cannot be read.
-    pub deny_read: Vec<SandboxPath>,
-    /// Can be read inside of what cannot.
-    pub allow_read: Vec<SandboxPath>,
-    /// Whether files are not confined.
-    pub files_unconfined: Option<SourcedValue<bool>>,
-    /// Hosts that can be reached.
-    pub allowed_domains: Vec<SourcedValue<String>>,
-    /// Hosts that cannot be reached.
-    pub denied_domains: Vec<SourcedValue<String>>,
-    /// Whether other hosts are refused without a question.
-    pub strict_domains: Option<SourcedValue<bool>>,
-    /// Who lets only managed lists of hosts allow something. Other grants for hosts do not count then either.
-    pub managed_domains_only: Option<SettingOrigin>,
-    /// Files that are hidden from commands.
-    pub hidden_files: Vec<SandboxPath>,
-    /// Names of variables that are hidden from commands.
-    pub hidden_variables: Vec<SourcedValue<String>>,
-    /// The program that makes the sandbox.
-    pub bwrap: Option<SourcedValue<PathBuf>>,
+    tree: SettingsTree,
+    home: Option<PathBuf>,
 }
 
-/// A path as it was written and as it is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SandboxPath {
-    /// As it was written.
-    pub text: String,
-    /// As it is meant: absolute, unless there is no home for a `~`. It may hold patterns and need not exist.
-    pub path: PathBuf,
-    /// Where it stands.
-    pub origin: SettingOrigin,
-}
+impl SandboxSettings {
+    /// A switch, if it is stated.
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        self.get(name)?.to_value().as_bool()
+    }
 
-fn sandbox(values: &Values<'_>) -> SandboxSettings {
-    SandboxSettings {
-        enabled: values.single("sandbox.enabled"),
-        fail_if_unavailable: values.single("sandbox.failIfUnavailable"),
-        hooks: values.single("sandbox.hooks"),
-        auto_allow_bash: values.single("sandbox.autoAllowBashIfSandboxed"),
-        allow_unsandboxed: values.single("sandbox.allowUnsandboxedCommands"),
-        excluded_commands: values.texts("sandbox.excludedCommands"),
-        allow_write: values.sandbox_paths("allowWrite"),
-        deny_write: values.sandbox_paths("denyWrite"),
-        deny_read: values.sandbox_paths("denyRead"),
-        allow_read: values.sandbox_paths("allowRead"),
-        files_unconfined: values.single("sandbox.filesystem.disabled"),
-        allowed_domains: values.texts("sandbox.network.allowedDomains"),
-        denied_domains: values.texts("sandbox.network.deniedDomains"),
-        strict_domains: values.single("sandbox.network.strictAllowlist"),
-        managed_domains_only: values.who_turned_on("sandbox.network.allowManagedDomainsOnly"),
-        hidden_files: values.hidden_files(),
-        hidden_variables: values.hidden_variables(),
-        bwrap: values.single("sandbox.bwrapPath"),
+    /// A text, if it is stated.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.to_value().as_str().map(str::to_owned)
+    }
+
+    /// Where a setting stands, if it is stated.
+    pub fn origin(&self, name: &str) -> Option<&SettingOrigin> {
+        self.get(name)?.origin()
+    }
+
+    /// The texts of a list.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.items(name).map(|(text, _)| text.to_owned()).collect()
+    }
+
+    /// The paths of a list as they are meant: absolute, unless there is no home for a `~`. They may hold patterns and need not exist.
+    pub fn paths(&self, name: &str) -> Vec<PathBuf> {
+        let home = self.home.as_deref();
+        self.items(name).map(|(text, leaf)| meant_path(text, &leaf.origin.anchor, home)).collect()
+    }
+
+    fn get(&self, name: &str) -> Option<&SettingsTree> {
+        debug_assert!(keys::find(name).is_some(), "there is no setting {name}");
+        self.tree.get(name)
+    }
+
+    /// The items of a list; what is hidden has its path or name in an object.
+    fn items(&self, name: &str) -> impl Iterator<Item = (&str, &Leaf)> {
+        let list = self.get(name).and_then(SettingsTree::as_list);
+        list.into_iter().flat_map(|list| &list.items).filter_map(|leaf| {
+            let value = &leaf.value;
+            let text = value.as_str().or_else(|| value["path"].as_str()).or_else(|| value["name"].as_str());
+            Some((text?, leaf))
+        })
     }
 }
 
-impl Values<'_> {
-    fn sandbox_paths(&self, name: &str) -> Vec<SandboxPath> {
-        let items = self.items(&format!("sandbox.filesystem.{name}"));
-        items.iter().filter_map(|leaf| Some(self.sandbox_path(leaf.value.as_str()?, leaf))).collect()
-    }
-
-    fn hidden_files(&self) -> Vec<SandboxPath> {
-        let items = self.items("sandbox.credentials.files");
-        items.iter().filter_map(|leaf| Some(self.sandbox_path(leaf.value["path"].as_str()?, leaf))).collect()
-    }
-
-    fn hidden_variables(&self) -> Vec<SourcedValue<String>> {
-        let variable = |leaf: &Leaf| leaf.read(|value| value["name"].as_str().map(str::to_owned));
-        self.items("sandbox.credentials.envVars").iter().filter_map(variable).collect()
-    }
-
-    fn sandbox_path(&self, text: &str, leaf: &Leaf) -> SandboxPath {
-        let path = self.path(text, &leaf.origin.anchor);
-        SandboxPath { text: text.to_owned(), path, origin: leaf.origin.clone() }
+/// What a path means: `~/x` below the home, others below a directory.
+fn meant_path(text: &str, below: &Path, home: Option<&Path>) -> PathBuf {
+    match (text.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => below.join(text),
     }
 }

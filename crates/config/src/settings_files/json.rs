@@ -142,7 +142,7 @@ impl Reader<'_> {
         let at = self.place;
         if depth > DEPTH_MAX {
             let what = format!("values are nested more than {DEPTH_MAX} levels deep");
-            return Err(JsonError { at, what, advice: "Flatten them." });
+            return Err(broken(at, what, "Flatten them."));
         }
         let content = match self.peek() {
             Some(b'{') => self.object(depth)?,
@@ -224,8 +224,7 @@ impl Reader<'_> {
         }
         self.skip_blanks();
         if self.peek() == Some(close) {
-            let what = "there is a comma after the last value".into();
-            return Err(JsonError { at: comma, what, advice: "Remove the comma." });
+            return Err(broken(comma, "there is a comma after the last value", "Remove the comma."));
         }
         Ok(false)
     }
@@ -239,22 +238,16 @@ impl Reader<'_> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(b'\n') | None => {
-                    let what = "a string has no closing quote".into();
-                    return Err(JsonError {
-                        at,
-                        what,
-                        advice: "Close it with a quote; write a line feed as \\n.",
-                    });
+                    let advice = "Close it with a quote; write a line feed as \\n.";
+                    return Err(broken(at, "a string has no closing quote", advice));
                 }
                 Some(_) => end += 1,
             }
         }
         let quoted = &self.text[self.at..=self.at + end];
-        let text = serde_json::from_str(quoted).map_err(|_| JsonError {
-            at,
-            what: "a string contains an invalid escape or control character".into(),
-            advice: "Write a backslash as \\\\ and a tab as \\t.",
-        })?;
+        let invalid = "a string contains an invalid escape or control character";
+        let advice = "Write a backslash as \\\\ and a tab as \\t.";
+        let text = serde_json::from_str(quoted).map_err(|_| broken(at, invalid, advice))?;
         self.pass(end + 1);
         Ok(text)
     }
@@ -263,28 +256,27 @@ impl Reader<'_> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let length = rest.iter().take_while(is_part).count();
-        let number: Number =
-            serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| JsonError {
-                at: self.place,
-                what: "a number is invalid in JSON or too large".into(),
-                advice: "Write it like 12, -0.5 or 1e6.",
-            })?;
+        let invalid = "a number is invalid in JSON or too large";
+        let number: Number = serde_json::from_str(&self.text[self.at..self.at + length])
+            .map_err(|_| broken(self.place, invalid, "Write it like 12, -0.5 or 1e6."))?;
         self.pass(length);
         Ok(JsonContent::Scalar(number.into()))
     }
 
     fn unexpected(&self, wanted: &str) -> JsonError {
         let rest = &self.text[self.at..];
-        let broken = |what, advice| JsonError { at: self.place, what, advice };
-        match rest.chars().next() {
-            None => broken(format!("the file ends; expected {wanted}"), "Close all brackets."),
-            Some('/') => broken("comments are not allowed in JSON".into(), "Remove the comment."),
-            Some('\'') => broken("strings need double quotes".into(), "Replace ' with \"."),
-            Some(found) => {
-                broken(format!("expected {wanted}, found {}", found.escape_debug()), "Correct it.")
-            }
-        }
+        let (what, advice) = match rest.chars().next() {
+            None => (format!("the file ends; expected {wanted}"), "Close all brackets."),
+            Some('/') => ("comments are not allowed in JSON".into(), "Remove the comment."),
+            Some('\'') => ("strings need double quotes".into(), "Replace ' with \"."),
+            Some(found) => (format!("expected {wanted}, found {}", found.escape_debug()), "Correct it."),
+        };
+        broken(self.place, what, advice)
     }
+}
+
+fn broken(at: TextPosition, what: impl Into<String>, advice: &'static str) -> JsonError {
+    JsonError { at, what: what.into(), advice }
 }
 
 #[cfg(test)]

@@ -132,11 +132,6 @@ impl Key {
         Self { forbids: true, ..self }
     }
 
-    /// Whether somebody has to agree to it when it comes with the project. Nobody is asked about what does nothing yet.
-    pub(crate) fn needs_trust(&self) -> bool {
-        self.waits && self.acts
-    }
-
     /// Its name without the groups.
     pub(crate) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)

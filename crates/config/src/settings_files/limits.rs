@@ -51,8 +51,7 @@ impl Limits<'_> {
         if !refused {
             return;
         }
-        let Some(found) = tree.take(key.path) else { return };
-        let Some(origin) = found.origin().cloned() else { return };
+        let Some(origin) = tree.take(key.path) else { return };
         let advice = match key.allowed {
             KeyScope::Managed => "Only the administrator can set it.",
             KeyScope::ForeignOnly(true) => "A project can turn this on, and never off.",
@@ -66,9 +65,9 @@ impl Limits<'_> {
         const PATH: &str = "permissions.defaultMode";
         let chosen = |mode: &&&str| tree.leaf(PATH).is_some_and(|leaf| leaf.value == **mode);
         let Some(mode) = MODES.iter().find(chosen) else { return };
-        if let Some(SettingsTree::Leaf(leaf)) = tree.take(PATH) {
+        if let Some(origin) = tree.take(PATH) {
             let advice = "Use --permission-mode or your user settings if you want it.";
-            self.ignore(&leaf.origin, &format!("`{PATH}`: \"{mode}\""), advice);
+            self.ignore(&origin, &format!("`{PATH}`: \"{mode}\""), advice);
         }
     }
 

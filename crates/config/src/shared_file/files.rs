@@ -57,7 +57,9 @@ impl FileLocation {
     pub(super) fn lock(path: &Path) -> Result<LockedFile, SharedFileError> {
         loop {
             let place = Self::find(path)?;
-            let lock = place.open_lock()?;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let lock = rustix::fs::openat(&place.directory, place.sibling("lock"), flags, PRIVATE_FILE)
+                .map_err(failed(&place.path, "lock"))?;
             loop {
                 match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
                     Err(Errno::INTR) => {}
@@ -68,12 +70,6 @@ impl FileLocation {
                 return Ok(LockedFile { place, lock });
             }
         }
-    }
-
-    fn open_lock(&self) -> Result<OwnedFd, SharedFileError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat(&self.directory, self.sibling("lock"), flags, PRIVATE_FILE)
-            .map_err(failed(&self.path, "lock"))
     }
 
     /// Whether this is still the lock that others would take: somebody may have removed its file.

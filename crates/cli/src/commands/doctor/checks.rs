@@ -229,7 +229,7 @@ fn without_secrets(url: &str) -> String {
 
 fn of_sandbox(config: &RunConfig) -> Vec<Check> {
     let is_on = sandbox::is_wanted(config);
-    let off = match config.files.sandbox.enabled {
+    let off = match config.files.sandbox.switch("sandbox.enabled") {
         Some(_) => "Off in the settings (`sandbox.enabled`)",
         None => "Off by default (to turn it on, set `sandbox.enabled` to true in your settings.json)",
     };
