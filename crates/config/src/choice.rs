@@ -1,7 +1,7 @@
 //! Which models a run asks: what flags, variables and settings name, as far as it may be chosen.
 
-use crate::variables::MODEL;
-use crate::{ConfigError, FileSettings, Flags, ModelChoice, Settings, parse};
+use crate::variables::{self, MODEL};
+use crate::{ConfigError, FileSettings, Flags, ModelChoice, Settings};
 
 /// The model where nothing names one.
 const DEFAULT_MODEL: &str = "claude-opus-5-5";
@@ -12,7 +12,7 @@ pub(crate) fn model(
     files: &FileSettings,
 ) -> Result<ModelChoice, ConfigError> {
     if flags.model.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Err(ConfigError::flag("--model", "", format!("give {MODEL}")));
+        return Err(ConfigError::flag("--model", "", &format!("give {MODEL}")));
     }
     let named = |name: &Option<String>| {
         name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
@@ -43,10 +43,11 @@ fn check(name: String, files: &FileSettings) -> Result<String, ConfigError> {
     }
     let available = files.available_models.iter().flatten();
     let list: Vec<&str> = available.map(|entry| entry.value.as_str()).collect();
-    Err(ConfigError::Model {
-        name,
-        choice: if list.is_empty() { "none may be".into() } else { format!("choose {}", list.join(", ")) },
-    })
+    let choice = if list.is_empty() { "none may be".into() } else { format!("choose {}", list.join(", ")) };
+    Err(ConfigError::Refused(format!(
+        "the model {name} may not be chosen here: {choice}. The setting `availableModels` says so; `windlass config show` \
+         tells where it stands."
+    )))
 }
 
 /// The models that take over. One that a settings file names and that may not be chosen is left out.
@@ -64,7 +65,7 @@ pub(crate) fn fallbacks(
         }));
         return Ok(allowed.into_iter().map(|model| model.value.clone()).collect());
     };
-    let names = parse::list(text);
+    let names = variables::list(text);
     if names.is_empty() {
         let accepts = "give one or more models, separated by commas";
         return Err(ConfigError::flag("--fallback-model", "", accepts));

@@ -10,9 +10,9 @@ use windlass_permission::{Permissions, RuleError};
 use windlass_protocol::{HookAnswer, HookEvent, RawValue};
 use windlass_text::shorten::shorten;
 
-use crate::flags::{Flags, PromptText};
+use crate::flags::{self, Flags, PromptText};
 use crate::permissions::permissions;
-use crate::{ConfigError, FileSettings, Home, Settings, choice, hooks, memory, numbers, thinking};
+use crate::{ConfigError, FileSettings, Home, Settings, choice, hooks, memory};
 
 /// So much of a bad value is shown, in an error of one line.
 const VALUE_CHARS_MAX: usize = 60;
@@ -93,7 +93,7 @@ impl RunConfig {
     ) -> Result<Self, ConfigError> {
         let mut granted = permissions(&settings, flags, &files, place)?;
         let model = choice::model(&settings, flags, &files)?;
-        let fallbacks = choice::fallbacks(flags, &files, &mut granted.notes.warnings)?;
+        let fallbacks = choice::fallbacks(flags, &files, &mut granted.warnings)?;
         check_client_certificate(&settings)?;
         let named = flags.add_directories.iter().map(|path| directory(path, place));
         let mut added_directories = named.collect::<Result<Vec<_>, _>>()?;
@@ -104,13 +104,13 @@ impl RunConfig {
         };
         let home = Home::new(&settings.home, place);
         let memory = memory::load(&settings.memory, place, &home.user_directories);
-        settings.run.thinking = thinking::wish(&settings, flags)?;
-        settings.run.effort = thinking::effort(&settings, flags)?;
+        settings.run.thinking = flags::thinking_wish(&settings, flags)?;
+        settings.run.effort = flags::effort(&settings, flags)?;
         settings.run.turns_max = flags.turns_max;
-        settings.run.budget_usd = numbers::budget_usd(flags)?;
-        settings.run.task_budget = numbers::task_budget(flags)?;
+        settings.run.budget_usd = flags::budget_usd(flags)?;
+        settings.run.task_budget = flags::task_budget(flags)?;
         if let Some(text) = &flags.autocompact {
-            settings.run.context.window_tokens = numbers::window(text)?;
+            settings.run.context.window_tokens = flags::window(text)?;
         }
         settings.run.memory = memory.notes.into();
         Ok(Self {
@@ -118,9 +118,9 @@ impl RunConfig {
             fallbacks,
             json_schema: json_schema(flags)?,
             scripted_hooks,
-            warnings: memory.warnings.into_iter().chain(granted.notes.warnings).collect(),
-            lost_rules: granted.notes.lost_rules,
-            run_warnings: granted.notes.run_warnings,
+            warnings: memory.warnings.into_iter().chain(granted.warnings).collect(),
+            lost_rules: granted.lost_rules,
+            run_warnings: granted.run_warnings,
             permissions: granted.permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
             append_system_prompt: prompt(
@@ -146,12 +146,12 @@ impl RunConfig {
 
 /// A certificate is of no use without its key, nor the other way round.
 fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
-    let missing = match (&settings.api.client_certificate, &settings.api.client_key) {
+    let (name, needs) = match (&settings.api.client_certificate, &settings.api.client_key) {
         (Some(_), None) => ("CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY"),
         (None, Some(_)) => ("CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_CERT"),
         _ => return Ok(()),
     };
-    Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
+    Err(ConfigError::Variable(format!("{name} is set but {needs} is not. Set both or none.")))
 }
 
 /// The schema as it was written: the model reads it in this form. Whether it is one is for whoever checks answers.
@@ -160,7 +160,7 @@ fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
     let Some(text) = &flags.json_schema else { return Ok(None) };
     let wrong = |problem: String, advice: &str| {
         let accepts = format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}");
-        ConfigError::flag("--json-schema", &shorten(text, VALUE_CHARS_MAX, "..."), accepts)
+        ConfigError::flag("--json-schema", &shorten(text, VALUE_CHARS_MAX, "..."), &accepts)
     };
     let raw: Box<RawValue> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("it is not JSON ({error})"), FROM_A_FILE))?;
@@ -181,16 +181,17 @@ fn directory(path: &Path, place: &ProcessContext) -> Result<PathBuf, ConfigError
 }
 
 fn prompt(
-    flag: &'static str,
+    flag: &str,
     text: Option<&PromptText>,
     place: &ProcessContext,
 ) -> Result<Option<String>, ConfigError> {
     match text {
         None => Ok(None),
         Some(PromptText::Text(text)) => Ok(Some(text.clone())),
-        Some(PromptText::File(path)) => read_text(&place.cwd.join(path))
-            .map(Some)
-            .map_err(|problem| ConfigError::PromptFile { flag, path: path.clone(), problem }),
+        Some(PromptText::File(path)) => read_text(&place.cwd.join(path)).map(Some).map_err(|problem| {
+            let path = path.display();
+            ConfigError::Flag(format!("{flag} {path}: {problem}. Give the path of a readable text file."))
+        }),
     }
 }
 

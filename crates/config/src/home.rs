@@ -22,7 +22,8 @@ impl Home {
     pub fn new(settings: &HomeSettings, place: &ProcessContext) -> Self {
         let absolute = |path: &PathBuf| place.cwd.join(path);
         let of_user = |name: &str| place.home.as_ref().map(|home| home.join(name));
-        let started_by_sdk = settings.started_by_sdk();
+        let entrypoint = settings.entrypoint.as_deref().unwrap_or_default();
+        let started_by_sdk = settings.sdk_version.is_some() || entrypoint.starts_with("sdk-");
         let shared = settings.shared.as_ref().map(absolute);
         let reference = shared.clone().or_else(|| of_user(".claude"));
         let directory = if started_by_sdk {
@@ -43,12 +44,5 @@ impl Home {
     /// The directory, for whoever has to write there.
     pub fn required(&self) -> Result<&Path, ConfigError> {
         self.directory().ok_or(ConfigError::NoHome)
-    }
-}
-
-impl HomeSettings {
-    fn started_by_sdk(&self) -> bool {
-        let by_name = |entrypoint: &String| entrypoint.starts_with("sdk-");
-        self.sdk_version.is_some() || self.entrypoint.as_ref().is_some_and(by_name)
     }
 }

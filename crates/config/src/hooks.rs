@@ -2,80 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use serde::Deserialize;
-use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawValue};
+use windlass_protocol::{HookAnswer, HookEvent};
 
 use crate::ConfigError;
 use crate::config::read_text;
 
-/// One answer as the file says it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Answer {
-    stop: Option<String>,
-    #[serde(default)]
-    blocks: Vec<String>,
-    permission: Option<Permission>,
-    input: Option<Box<RawValue>>,
-    output: Option<Box<RawValue>>,
-    first_prompt: Option<String>,
-    #[serde(default)]
-    context: Vec<String>,
-    #[serde(default)]
-    notices: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Permission {
-    Allow,
-    Deny(String),
-    Ask(String),
-    Defer,
-}
-
 /// The answers of each event, in the order in which they are given. After the last there is nothing more to say.
 pub(crate) fn read(path: &Path, cwd: &Path) -> Result<BTreeMap<HookEvent, Vec<HookAnswer>>, ConfigError> {
     let parsed = read_text(&cwd.join(path)).and_then(|text| parse(&text));
-    parsed.map_err(|problem| ConfigError::ScriptedHooks { path: path.to_owned(), problem })
+    parsed.map_err(|problem| {
+        let path = path.display();
+        let advice = "`docs/environment.md` shows the format.";
+        ConfigError::Variable(format!("WINDLASS_SCRIPTED_HOOKS={path}: {problem}. {advice}"))
+    })
 }
 
 fn parse(text: &str) -> Result<BTreeMap<HookEvent, Vec<HookAnswer>>, String> {
-    let lists: BTreeMap<String, Vec<Answer>> =
+    let lists: BTreeMap<String, Vec<HookAnswer>> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let list = |(name, answers): (String, Vec<Answer>)| {
-        let event = HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
+    let list = |(name, answers): (String, Vec<HookAnswer>)| {
+        let event = HookEvent::from_name(&name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name).join(", ");
             format!("there is no event {name}; the events are {known}")
         })?;
-        Ok((event, answers.into_iter().map(HookAnswer::from).collect()))
+        Ok((event, answers))
     };
     lists.into_iter().map(list).collect()
-}
-
-impl From<Answer> for HookAnswer {
-    fn from(answer: Answer) -> Self {
-        Self {
-            stop: answer.stop,
-            blocks: answer.blocks,
-            permission: answer.permission.map(|permission| match permission {
-                Permission::Allow => HookPermission::Allow,
-                Permission::Deny(why) => HookPermission::Deny(why),
-                Permission::Ask(why) => HookPermission::Ask(why),
-                Permission::Defer => HookPermission::Defer,
-            }),
-            input: answer.input.map(Arc::from),
-            updates: Vec::new(),
-            output: answer.output.map(Arc::from),
-            first_prompt: answer.first_prompt,
-            context: answer.context,
-            notices: answer.notices,
-            failures: Vec::new(),
-            runs: Vec::new(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,24 +8,18 @@
 
 mod choice;
 mod config;
-mod document;
 mod error;
 mod flags;
 mod home;
 mod hooks;
 mod memory;
-mod numbers;
-mod parse;
 mod permissions;
-mod secrets;
 mod settings;
 mod settings_files;
 mod shared_file;
-mod thinking;
 mod variables;
 
 pub use config::{ModelChoice, ProcessContext, RunConfig};
-pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
@@ -35,9 +29,9 @@ pub use settings::{
 };
 pub use settings_files::{
     ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent, PermissionSettings,
-    ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxPath, SandboxSettings, SavedChange,
-    SettingOrigin, SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity,
-    ShownValue, SourcedValue, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore, TrustedProject,
+    ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxSettings, SavedChange, SettingOrigin,
+    SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity, ShownValue,
+    SourcedValue, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore, TrustedProject,
     setting_names, settings_list, settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};

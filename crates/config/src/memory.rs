@@ -35,13 +35,6 @@ pub(crate) struct MemoryFiles {
     excluded: GlobSet,
 }
 
-/// Whose files are being read: a project must not make us read what lies outside of it.
-#[derive(Clone, Copy)]
-enum Trust<'a> {
-    Everything,
-    Inside(&'a Path),
-}
-
 /// Reads every memory file. What cannot be read is left out with a warning.
 pub(crate) fn load(
     memory: &MemorySettings,
@@ -49,29 +42,29 @@ pub(crate) fn load(
     user_directories: &[PathBuf],
 ) -> MemoryFiles {
     let mut found = MemoryFiles::default();
-    if !memory.files {
+    if memory.no_files {
         return found;
     }
     let home = place.home.as_deref();
-    found.read(&place.managed.join("CLAUDE.md"), Trust::Everything, home);
+    found.read(&place.managed.join("CLAUDE.md"), None, home);
     found.exclude(&memory.excludes);
     if memory.sources.user {
         for directory in user_directories {
-            found.read(&directory.join("CLAUDE.md"), Trust::Everything, home);
+            found.read(&directory.join("CLAUDE.md"), None, home);
         }
     }
     let cwd = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
     let mut directories: Vec<&Path> = cwd.ancestors().collect();
     directories.reverse();
     let users = user_directories.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
-    let readable = ReadableFiles { sources: memory.sources, users: users.collect() };
+    let users: Vec<PathBuf> = users.collect();
     let before = found.seen.len();
     for name in ["CLAUDE", "AGENTS"] {
         // Files for agents in general stand in where there are none for this kind.
         if found.seen.len() == before {
             for directory in &directories {
-                for path in readable.in_directory(directory, name) {
-                    found.read(&path, Trust::Inside(&cwd), home);
+                for path in in_directory(directory, name, memory.sources, &users) {
+                    found.read(&path, Some(&cwd), home);
                 }
             }
         }
@@ -79,27 +72,19 @@ pub(crate) fn load(
     found
 }
 
-/// The files of a directory that the setting sources let us read.
-struct ReadableFiles {
-    sources: SettingSources,
-    /// The user's directories: a project below the home of its user finds them among its own on the way down.
-    users: Vec<PathBuf>,
-}
-
-impl ReadableFiles {
-    fn in_directory(&self, directory: &Path, name: &str) -> Vec<PathBuf> {
-        let mut paths = Vec::new();
-        for folder in [directory.to_owned(), directory.join(".claude")] {
-            let is_users = self.users.contains(&folder);
-            if if is_users { self.sources.user } else { self.sources.project } {
-                paths.push(folder.join(format!("{name}.md")));
-            }
+/// The files of a directory that the setting sources let us read. A project below the home of its user finds the user's directories
+/// among its own on the way down.
+fn in_directory(directory: &Path, name: &str, sources: SettingSources, users: &[PathBuf]) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for folder in [directory.to_owned(), directory.join(".claude")] {
+        if if users.contains(&folder) { sources.user } else { sources.project } {
+            paths.push(folder.join(format!("{name}.md")));
         }
-        if self.sources.local && name == "CLAUDE" {
-            paths.push(directory.join("CLAUDE.local.md"));
-        }
-        paths
     }
+    if sources.local && name == "CLAUDE" {
+        paths.push(directory.join("CLAUDE.local.md"));
+    }
+    paths
 }
 
 impl MemoryFiles {
@@ -123,15 +108,15 @@ impl MemoryFiles {
         }
     }
 
-    /// Reads a file and what it names, if it is there.
-    fn read(&mut self, path: &Path, trust: Trust<'_>, home: Option<&Path>) {
+    /// Reads a file and what it names, if it is there. A file of a project must not make us read what lies outside of it.
+    fn read(&mut self, path: &Path, project: Option<&Path>, home: Option<&Path>) {
         let mut open = vec![(path.to_owned(), 0)];
         while let Some((path, depth)) = open.pop() {
             let Some((path, content)) = self.take(&path) else { continue };
             if depth < IMPORT_DEPTH_MAX {
                 let imports = text::imports(&content).into_iter().filter_map(|name| {
                     let named = resolve(name, &path, home)?;
-                    self.may_import(&path, &named, trust).then_some((named, depth + 1))
+                    self.may_import(&path, &named, project).then_some((named, depth + 1))
                 });
                 // The first one named is the next to be read.
                 let mut imports: Vec<_> = imports.collect();
@@ -179,8 +164,8 @@ impl MemoryFiles {
         }
     }
 
-    fn may_import(&mut self, from: &Path, named: &Path, trust: Trust<'_>) -> bool {
-        let Trust::Inside(project) = trust else { return true };
+    fn may_import(&mut self, from: &Path, named: &Path, project: Option<&Path>) -> bool {
+        let Some(project) = project else { return true };
         let Ok(resolved) = named.canonicalize() else { return false };
         let inside = resolved.starts_with(project);
         if !inside && resolved.is_file() {

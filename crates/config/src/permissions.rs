@@ -11,15 +11,10 @@ use crate::{
 };
 
 /// The permissions, the working directories that files add, and what the user should know about both.
+#[derive(Default)]
 pub(crate) struct PermissionSetup {
     pub(crate) permissions: Permissions,
     pub(crate) directories: Vec<PathBuf>,
-    pub(crate) notes: PermissionNotes,
-}
-
-/// What the user should know.
-#[derive(Default)]
-pub(crate) struct PermissionNotes {
     /// About files.
     pub(crate) warnings: Vec<String>,
     /// Rules in files that allow and are invalid.
@@ -38,18 +33,19 @@ pub(crate) fn permissions(
 ) -> Result<PermissionSetup, ConfigError> {
     let (mode, named_by) = mode(flags, files)?;
     check_mode(mode, &named_by, settings, files, place)?;
-    let mut notes = PermissionNotes::default();
-    let directories = directories(files, &mut notes.warnings);
+    let mut setup = PermissionSetup::default();
+    setup.add_directories(files);
     let start = place.cwd.clone();
-    let added = flags.add_directories.iter().map(|path| start.join(path)).chain(directories.iter().cloned());
+    let added = flags.add_directories.iter().map(|path| start.join(path));
+    let added = added.chain(setup.directories.iter().cloned());
     let anchors = Anchors {
         settings: start.clone(),
         roots: std::iter::once(start.clone()).chain(added).collect(),
         start,
         home: place.home.clone(),
     };
-    let rules = rules(flags, files, &anchors, &mut notes)?;
-    let permissions = Permissions {
+    let rules = setup.rules(flags, files, &anchors)?;
+    setup.permissions = Permissions {
         mode,
         rules,
         asking: Answerer::Nobody,
@@ -61,56 +57,70 @@ pub(crate) fn permissions(
         managed_only: files.permissions.managed_only.is_some(),
         sandbox: None,
     };
-    Ok(PermissionSetup { permissions, directories, notes })
+    Ok(setup)
 }
 
-fn rules(
-    flags: &Flags,
-    files: &FileSettings,
-    anchors: &Anchors,
-    notes: &mut PermissionNotes,
-) -> Result<Rules, ConfigError> {
-    let mut rules = Rules::default();
-    let lists = [
-        (Behaviour::Deny, &files.permissions.deny),
-        (Behaviour::Ask, &files.permissions.ask),
-        (Behaviour::Allow, &files.permissions.allow),
-    ];
-    for (behaviour, list) in lists {
-        for rule in list {
-            let anchors = Anchors { settings: rule.origin.anchor.to_path_buf(), ..anchors.clone() };
-            match rules.add(behaviour, &rule.value, source(&rule.origin), &anchors) {
-                Err(error) if behaviour == Behaviour::Allow => notes.lost_rules.push(error),
-                added => added?,
+impl PermissionSetup {
+    /// Directories that are there; the others are told, since a file is not read again to see whether they came.
+    fn add_directories(&mut self, files: &FileSettings) {
+        for SourcedValue { value, origin } in &files.permissions.directories {
+            if value.is_dir() {
+                self.directories.push(value.clone());
+            } else {
+                self.warnings
+                    .push(format!("{origin}: the directory {} does not exist; ignored.", value.display()));
             }
         }
     }
-    let managed_only = files.permissions.managed_only.is_some();
-    let lists = [
-        (Behaviour::Deny, "--disallowedTools", &flags.disallowed_tools),
-        (Behaviour::Allow, "--allowedTools", &flags.allowed_tools),
-    ];
-    for (behaviour, flag, tokens) in lists {
-        if behaviour == Behaviour::Allow && managed_only {
-            if !tokens.is_empty() {
-                notes.run_warnings.push(format!(
-                    "{flag} has no effect: the administrator lets only managed rules allow something."
-                ));
+
+    fn rules(
+        &mut self,
+        flags: &Flags,
+        files: &FileSettings,
+        anchors: &Anchors,
+    ) -> Result<Rules, ConfigError> {
+        let mut rules = Rules::default();
+        let lists = [
+            (Behaviour::Deny, &files.permissions.deny),
+            (Behaviour::Ask, &files.permissions.ask),
+            (Behaviour::Allow, &files.permissions.allow),
+        ];
+        for (behaviour, list) in lists {
+            for rule in list {
+                let anchors = Anchors { settings: rule.origin.anchor.to_path_buf(), ..anchors.clone() };
+                match rules.add(behaviour, &rule.value, source(&rule.origin), &anchors) {
+                    Err(error) if behaviour == Behaviour::Allow => self.lost_rules.push(error),
+                    added => added?,
+                }
             }
-            continue;
         }
-        for rule in split_rules(tokens) {
-            rules.add(behaviour, rule, RuleSource::named(flag), anchors)?;
+        let managed_only = files.permissions.managed_only.is_some();
+        let lists = [
+            (Behaviour::Deny, "--disallowedTools", &flags.disallowed_tools),
+            (Behaviour::Allow, "--allowedTools", &flags.allowed_tools),
+        ];
+        for (behaviour, flag, tokens) in lists {
+            if behaviour == Behaviour::Allow && managed_only {
+                if !tokens.is_empty() {
+                    self.run_warnings.push(format!(
+                        "{flag} has no effect: the administrator lets only managed rules allow something."
+                    ));
+                }
+                continue;
+            }
+            for rule in split_rules(tokens) {
+                rules.add(behaviour, rule, RuleSource::named(flag), anchors)?;
+            }
         }
+        for rule in rules.list(Behaviour::Allow) {
+            if let Some(why) = rule.idleness() {
+                let is_flag = rule.source.file.is_none();
+                let told = if is_flag { &mut self.run_warnings } else { &mut self.warnings };
+                told.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
+            }
+        }
+        Ok(rules)
     }
-    for rule in rules.list(Behaviour::Allow) {
-        if let Some(why) = rule.idleness() {
-            let is_flag = rule.source.file.is_none();
-            let told = if is_flag { &mut notes.run_warnings } else { &mut notes.warnings };
-            told.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
-        }
-    }
-    Ok(rules)
 }
 
 fn source(origin: &SettingOrigin) -> RuleSource {
@@ -120,19 +130,6 @@ fn source(origin: &SettingOrigin) -> RuleSource {
         file: origin.file.as_deref().map(Into::into),
         line: (origin.line > 0).then_some(origin.line),
     }
-}
-
-/// Directories that are there; the others are told, since a file is not read again to see whether they came.
-fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for SourcedValue { value, origin } in &files.permissions.directories {
-        if value.is_dir() {
-            found.push(value.clone());
-        } else {
-            warnings.push(format!("{origin}: the directory {} does not exist; ignored.", value.display()));
-        }
-    }
-    found
 }
 
 /// The mode, and what chose it.
@@ -154,7 +151,9 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
         return Err(ConfigError::flag("--permission-mode", given, accepts));
     };
     if flags.skip_permissions && mode != PermissionMode::BypassPermissions {
-        return Err(ConfigError::Contradiction { mode: given.clone() });
+        return Err(ConfigError::Flag(format!(
+            "--dangerously-skip-permissions contradicts --permission-mode {given}. Give only one of the two."
+        )));
     }
     let by = if flags.skip_permissions {
         "--dangerously-skip-permissions"
@@ -178,10 +177,16 @@ fn check_mode(
         _ => None,
     };
     if let Some(origin) = disabled {
-        return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
+        let mode = mode.name();
+        return Err(ConfigError::Refused(format!(
+            "the permission mode {mode} is switched off in {origin}. Use another --permission-mode."
+        )));
     }
     if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
-        return Err(ConfigError::BypassAsRoot { flag: named_by.to_owned() });
+        return Err(ConfigError::Refused(format!(
+            "{named_by} is refused for the root user: every command would run unasked with full rights. \
+             Use another user, another --permission-mode, or set IS_SANDBOX=1 inside a sandbox."
+        )));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the environment says, by topic.
+//! What the environment says, by topic, and what of it must not be seen anywhere.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub struct Settings {
 }
 
 /// How the model's provider is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ApiSettings {
     /// The key, sent as `x-api-key`.
     pub key: Option<Secret>,
@@ -55,25 +55,8 @@ pub struct ApiSettings {
     pub extra_authorities: Option<PathBuf>,
     /// How long a stream may be silent: both watchdogs. `None` keeps their defaults, 0 turns them off.
     pub silence_ms: Option<u64>,
-    /// Whether cache breakpoints are sent.
-    pub prompt_caching: bool,
-}
-
-impl Default for ApiSettings {
-    fn default() -> Self {
-        Self {
-            key: None,
-            token: None,
-            base_url: None,
-            headers: Vec::new(),
-            betas: Vec::new(),
-            client_certificate: None,
-            client_key: None,
-            extra_authorities: None,
-            silence_ms: None,
-            prompt_caching: true,
-        }
-    }
+    /// Whether no cache breakpoints are sent.
+    pub no_prompt_caching: bool,
 }
 
 /// Which model is asked.
@@ -119,20 +102,14 @@ impl Default for ModelSettings {
 }
 
 /// What is remembered for every prompt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct MemorySettings {
-    /// Whether memory files are read.
-    pub files: bool,
+    /// Whether memory files are not read.
+    pub no_files: bool,
     /// Whose files are read; the administrator's always are.
     pub sources: SettingSources,
     /// Patterns of files that are not read; the administrator's are read all the same.
     pub excludes: Vec<String>,
-}
-
-impl Default for MemorySettings {
-    fn default() -> Self {
-        Self { files: true, sources: SettingSources::default(), excludes: Vec::new() }
-    }
 }
 
 /// Where sessions are kept, and who started us.
@@ -221,7 +198,14 @@ impl Settings {
     pub fn from_environment(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
-        let environment: BTreeMap<OsString, OsString> = variables.into_iter().collect();
+        Self::read(&variables.into_iter().collect(), |_| None)
+    }
+
+    /// The same; `origin` says where a variable stands that a settings file has set.
+    pub(crate) fn read(
+        environment: &BTreeMap<OsString, OsString>,
+        origin: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
         for variable in VARIABLES {
             let value = match environment.get(std::ffi::OsStr::new(variable.name)) {
@@ -232,9 +216,78 @@ impl Settings {
             if understood.is_none() {
                 let value =
                     if variable.secret { "(hidden)".into() } else { value.to_string_lossy().into_owned() };
-                return Err(ConfigError::Variable { name: variable.name, value, accepts: variable.accepts });
+                let (place, cure) = match origin(variable.name) {
+                    Some(origin) => (format!("{origin}: "), "remove it there"),
+                    None => (String::new(), "unset the variable"),
+                };
+                return Err(ConfigError::Variable(format!(
+                    "{place}{}={value} is not understood: it must be {}. Correct or {cure}.",
+                    variable.name, variable.accepts
+                )));
             }
         }
         Ok(settings)
+    }
+}
+
+/// Headers whose names hold one of these carry a secret. Others may say a team's name, which is in every second file.
+const TELLING: &[&str] = &["authorization", "key", "token", "secret", "password", "cookie", "credential"];
+
+impl ApiSettings {
+    /// The secrets that are sent to the provider: whatever prints or keeps text hides these first.
+    pub fn secrets(&self) -> Vec<&str> {
+        let keys = [&self.key, &self.token].into_iter().flatten().map(Secret::reveal);
+        let headers = self.headers.iter().filter(|(name, _)| is_telling(name));
+        let headers = headers.map(|(_, value)| without_scheme(value.reveal()));
+        let password = self.base_url.as_ref().and_then(|url| password(url.reveal()));
+        keys.chain(headers).chain(password).collect()
+    }
+}
+
+/// Whether what has this name is a secret.
+pub(crate) fn is_telling(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TELLING.iter().any(|part| name.contains(part))
+}
+
+/// `Bearer x` hides `x`.
+fn without_scheme(value: &str) -> &str {
+    let value = value.trim();
+    match value.split_once(' ') {
+        Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) => rest.trim(),
+        _ => value,
+    }
+}
+
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_protocol::Secret;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sent_to_the_provider_is_secret() {
+        let header = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
+        let api = ApiSettings {
+            key: Some(Secret::new("key")),
+            token: Some(Secret::new("token")),
+            base_url: Some(Secret::new("https://me:in:the@way@host/a@b")),
+            headers: vec![
+                header("Authorization", "Bearer bearer"),
+                header("X-Api-Key", "header-key"),
+                header("Cookie", "a=1; b=2"),
+                header("X-Team", "engineering"),
+            ],
+            ..ApiSettings::default()
+        };
+        assert_eq!(api.secrets(), ["key", "token", "bearer", "header-key", "a=1; b=2", "in:the@way"]);
+        assert_eq!(ApiSettings::default().secrets(), Vec::<&str>::new());
     }
 }

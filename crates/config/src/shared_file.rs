@@ -5,12 +5,13 @@
 //! nobody here knows, their order, the indentation, the mode of the file, a link that leads to it.
 
 mod files;
-mod text;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::ser::PrettyFormatter;
 
 use files::FileLocation;
 
@@ -120,7 +121,7 @@ impl SharedFile {
         locked: &files::LockedFile,
         change: impl FnOnce(&mut Value) -> T,
     ) -> Result<(T, bool), SharedFileError> {
-        let mut found = locked.read()?;
+        let mut found = locked.place.read()?;
         let before = found.value.clone();
         let result = change(&mut found.value);
         let is_new = found.value != before;
@@ -129,4 +130,49 @@ impl SharedFile {
         }
         Ok((result, is_new))
     }
+}
+
+/// What a file says, and how.
+struct SharedText {
+    value: Value,
+    /// What stands in front of the line of each field; nothing if everything is in one line.
+    indent: Option<Vec<u8>>,
+}
+
+impl SharedText {
+    /// Reads JSON; an error says in which line and why.
+    fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
+        if bytes.trim_ascii().is_empty() {
+            let value = Value::Object(serde_json::Map::default());
+            return Ok(Self { value, indent: Some(b"  ".to_vec()) });
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| (error.line(), problem(&error)))?;
+        Ok(Self { value, indent: indent(bytes.trim_ascii()) })
+    }
+
+    fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match &self.indent {
+            None => self.value.serialize(&mut serde_json::Serializer::new(&mut bytes))?,
+            Some(indent) => {
+                let format = PrettyFormatter::with_indent(indent);
+                self.value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, format))?;
+            }
+        }
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+fn indent(bytes: &[u8]) -> Option<Vec<u8>> {
+    let newline = bytes.iter().position(|byte| *byte == b'\n')?;
+    let behind = &bytes[newline + 1..];
+    let blanks = behind.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    Some(if blanks == 0 { b"  ".to_vec() } else { behind[..blanks].to_vec() })
+}
+
+/// The parser's words without the place, which is told in another way.
+fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
 }

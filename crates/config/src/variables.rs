@@ -1,13 +1,11 @@
 //! The environment variables, one row each: name, meaning and how it is read stand together, and the page
-//! in the documentation is made from the rows.
-
-use std::fmt;
+//! in the documentation is made from the rows. What cannot be read is `None`; the row says what could.
 
 use windlass_core::{CompactionPolicy, EarlyStart};
-use windlass_protocol::Effort;
+use windlass_protocol::{Effort, Secret};
 
 use crate::Settings;
-use crate::parse::{headers, list, number, secret, switch, sync};
+use crate::settings::LogSync;
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +46,7 @@ impl VariableArea {
 }
 
 /// One environment variable.
+#[derive(Debug)]
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
@@ -63,12 +62,6 @@ pub struct Variable {
     pub secret: bool,
     /// Puts a value in its place; `None` if it is not understood.
     pub(crate) set: fn(&mut Settings, &str) -> Option<()>,
-}
-
-impl fmt::Debug for Variable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 const TEXT: &str = "text";
@@ -140,7 +133,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.api.silence_ms = Some(number(text, 0, MILLISECONDS_MAX)?)),
     row!(Provider "DISABLE_PROMPT_CACHING", ON_OFF, "off",
         "Sends requests without cache breakpoints.",
-        |settings, text| settings.api.prompt_caching = !switch(text)?),
+        |settings, text| settings.api.no_prompt_caching = switch(text)?),
     row!(Model "ANTHROPIC_MODEL", MODEL, "none",
         "The model, unless `--model` names one.",
         |settings, text| settings.models.model = Some(text.trim().into())),
@@ -354,7 +347,7 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.run.context.refill_turns = number(text, 0, u32::MAX)?),
     row!(Memory "CLAUDE_CODE_DISABLE_CLAUDE_MDS", ON_OFF, "off",
         "Reads no memory files.",
-        |settings, text| settings.memory.files = !switch(text)?),
+        |settings, text| settings.memory.no_files = switch(text)?),
     row!(Sessions "WINDLASS_HOME", DIRECTORY, "`CLAUDE_CONFIG_DIR`, else `~/.windlass`",
         "The directory for sessions, unless an Agent SDK started the process. A `CLAUDE.md` there is a \
          memory file for every project.",
@@ -419,5 +412,91 @@ fn early_start(text: &str) -> Option<EarlyStart> {
         "read-only" => Some(EarlyStart::ReadOnly),
         "off" => Some(EarlyStart::Off),
         _ => None,
+    }
+}
+
+/// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
+fn switch(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// When the log waits for the disk.
+fn sync(value: &str) -> Option<LogSync> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "always" => Some(LogSync::Always),
+        "turn" => Some(LogSync::Turn),
+        "never" => Some(LogSync::Never),
+        _ => None,
+    }
+}
+
+/// A whole number in a range.
+pub(crate) fn number<N: std::str::FromStr + PartialOrd + Copy>(value: &str, least: N, most: N) -> Option<N> {
+    value.trim().parse().ok().filter(|number| *number >= least && *number <= most)
+}
+
+/// Names separated by commas.
+pub(crate) fn list(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Headers, one `Name: value` per line.
+fn headers(value: &str) -> Option<Vec<(String, Secret)>> {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let (name, value) = (name.trim(), value.trim());
+            let is_name = !name.is_empty() && name.bytes().all(is_name_byte);
+            let is_value = value.bytes().all(|byte| byte >= b' ' && byte != 0x7f);
+            (is_name && is_value).then(|| (name.to_owned(), Secret::new(value.to_owned())))
+        })
+        .collect()
+}
+
+/// A key or token as it can stand in a header.
+fn secret(value: &str) -> Option<Secret> {
+    let value = value.trim();
+    let sendable = !value.is_empty() && value.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+    sendable.then(|| Secret::new(value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_lines_of_name_and_value() {
+        let check = |value, expected: Option<&str>| {
+            let seen = headers(value).map(|list| {
+                let list: Vec<_> =
+                    list.iter().map(|(name, value)| format!("{name}={}", value.reveal())).collect();
+                list.join("|")
+            });
+            assert_eq!(seen.as_deref(), expected, "{value:?}");
+        };
+        check("X-A: 1\nX-B:two: parts\n\n", Some("X-A=1|X-B=two: parts"));
+        check("X-A:", Some("X-A="));
+        check("no colon", None);
+        check("bad name: x", None);
+        check(": x", None);
+        check("X-A: \u{1}", None);
+    }
+
+    #[test]
+    fn switches_and_numbers() {
+        assert_eq!(
+            ["1", "TRUE", "off", "No", "2", ""].map(switch),
+            [Some(true), Some(true), Some(false), Some(false), None, None]
+        );
+        assert_eq!(
+            ["0", "7", "15", "16", "-1", "1e3"].map(|text| number(text, 1_u32, 15)),
+            [None, Some(7), Some(15), None, None, None]
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! From an environment and flags to a configuration, or to one clear error.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use windlass_config::{
-    ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES, environment_page,
+    ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES, VariableArea,
 };
 
 fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
@@ -43,7 +44,7 @@ fn every_variable_reaches_its_setting() {
     check("CLAUDE_CODE_CLIENT_KEY", "/k.pem", r#"client_key: Some("/k.pem")"#);
     check("NODE_EXTRA_CA_CERTS", "/ca.pem", r#"extra_authorities: Some("/ca.pem")"#);
     check("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "0", "silence_ms: Some(0)");
-    check("DISABLE_PROMPT_CACHING", "1", "prompt_caching: false");
+    check("DISABLE_PROMPT_CACHING", "1", "no_prompt_caching: true");
     check("ANTHROPIC_MODEL", "m", r#"model: Some("m")"#);
     check("ANTHROPIC_DEFAULT_MODEL", "m", r#"default: Some("m")"#);
     check("ANTHROPIC_DEFAULT_OPUS_MODEL", "m", r#"families: {"opus": "m"}"#);
@@ -133,7 +134,7 @@ fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
     check("WINDLASS_SUMMARY_SHRINKS", "0", "summary_shrinks_max: 0,");
     check("WINDLASS_NO_PROGRESS", "1", "no_progress_max: 1,");
     check("WINDLASS_REFILL_TURNS", "0", "refill_turns: 0 ");
-    check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "files: false");
+    check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "no_files: true");
     check("WINDLASS_HOME", "/w", r#"own: Some("/w")"#);
     check("CLAUDE_CONFIG_DIR", "/c", r#"shared: Some("/c")"#);
     check("CLAUDE_CODE_ENTRYPOINT", "sdk-py", r#"entrypoint: Some("sdk-py")"#);
@@ -383,6 +384,55 @@ fn added_directories_must_exist() {
     check("none", "--add-dir none: it does not exist. Give the path of an existing directory.");
     check("file", "--add-dir file: it is not a directory. Give the path of an existing directory.");
 }
+
+/// The page of the variables as Markdown.
+fn environment_page() -> String {
+    let mut page = String::from(
+        "# Environment variables\n\n\
+         Windlass reads them once, at the start. An empty variable counts as unset; an invalid value is an error.\n\
+         This page is made from the table in `crates/config/src/variables.rs`; a test compares the two.\n",
+    );
+    for (area, heading) in VariableArea::HEADINGS {
+        let _ =
+            write!(page, "\n## {heading}\n\n| Variable | Value | Default | Meaning |\n|---|---|---|---|\n");
+        for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {} | {} |",
+                variable.name, variable.accepts, variable.default, variable.meaning
+            );
+        }
+    }
+    page.push_str(
+        "\nThe HTTP client also respects the usual `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, and\n\
+         `SSL_CERT_FILE` and `SSL_CERT_DIR` for the authorities it trusts.\n",
+    );
+    page.push_str(SCRIPTED_HOOKS);
+    page
+}
+
+const SCRIPTED_HOOKS: &str = r#"
+## Answers that stand in for hooks
+
+`WINDLASS_SCRIPTED_HOOKS` names a JSON file with a list of answers for each event (`PreToolUse`, `PostToolUse`,
+`PostToolUseFailure`, `Stop`, `StopFailure`, `PreCompact`). Each time hooks of an event would run, the next answer of its
+list is used; after the last, hooks say nothing. Every field of an answer is optional:
+
+```json
+{
+  "PreToolUse": [
+    {"permission": "allow", "input": {"file_path": "b.txt"}, "context": ["Told to the model."]},
+    {"permission": {"deny": "Why not, for the model."}},
+    {"permission": {"ask": "Why, for the person."}},
+    {"permission": "defer"}
+  ],
+  "Stop": [
+    {"blocks": ["Run the tests before you end."]},
+    {"stop": "Enough for today.", "notices": ["Told to the user."]}
+  ]
+}
+```
+"#;
 
 /// The page in the documentation is made from the table; `WINDLASS_WRITE_DOCS=1 cargo test` writes it.
 #[test]

@@ -7,9 +7,9 @@ use windlass_protocol::HookPrinted;
 
 use crate::answers::{self, HandlerFailure};
 use crate::command::OBJECTION;
+use crate::command::{HookProgram, ProgramExit, run_program};
 use crate::handler::Handler;
-use crate::observer::{ObservedEnd, RunObserver};
-use crate::program::{HookProgram, ProgramExit, run_program};
+use crate::report::{ObservedEnd, RunObserver};
 
 /// Wakes a session that is idle, with something the model is to know.
 pub(crate) type WakeSession = Arc<dyn Fn(String) + Send + Sync>;

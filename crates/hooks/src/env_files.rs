@@ -14,8 +14,8 @@ use windlass_sandbox::VariableChanges;
 use windlass_text::folders::create_temporary;
 
 use crate::answers::HandlerFailure;
-use crate::observer::RunObserver;
-use crate::program::{HookProgram, ProgramExit, ProgramSurroundings, run_program};
+use crate::command::{HookProgram, ProgramExit, ProgramSurroundings, first_line, run_program};
+use crate::report::RunObserver;
 
 /// The variable that names the script.
 pub(crate) const VARIABLE: &str = "CLAUDE_ENV_FILE";
@@ -93,9 +93,9 @@ impl EnvFiles {
 }
 
 fn notice(said: &str) -> Option<String> {
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let line: String = line.chars().take(300).collect();
-    Some(format!("What hooks wrote into {VARIABLE} for later commands is invalid: {line}"))
+    let line = first_line(said, "");
+    let invalid = format!("What hooks wrote into {VARIABLE} for later commands is invalid: {line}");
+    (!line.is_empty()).then_some(invalid)
 }
 
 /// What differs between an environment and one that was printed with a zero byte behind each variable.

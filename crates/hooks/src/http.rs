@@ -1,8 +1,6 @@
 //! Handlers that are web addresses: the question is posted, and the answer read like the output of a program.
 
-use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, redirect, retry};
@@ -10,48 +8,35 @@ use windlass_protocol::HookAnswer;
 use windlass_sandbox::child_environment;
 
 use crate::answers::{self, HandlerFailure};
+use crate::command::KEPT_BYTES;
 use crate::handler::{Handler, HttpHandler};
-use crate::observer::ObservedEnd;
-use crate::program::KEPT_BYTES;
 use crate::runner::HookHost;
 
-/// What may be reached, and what may be told there.
-#[derive(Debug)]
-pub(crate) struct HttpHookPolicy {
-    /// The addresses hooks may post to, with `*` for anything; all if there is no list.
-    urls: Option<Vec<String>>,
-    /// The variables that headers may name; those of each handler if there is no list.
-    variables: Option<Vec<String>>,
-    /// The environment that the variables are looked up in.
-    environment: Vec<(OsString, OsString)>,
-    /// One client for all hooks. It is made when the first one needs it.
-    client: OnceLock<Result<Client, String>>,
-}
+/// One client for all hooks. It is made when the first one needs it.
+pub(crate) type HttpClient = OnceLock<Result<Client, String>>;
 
-/// Posts the question and hears the answer.
-pub(crate) async fn ask(
-    handler: &Handler,
-    http: &HttpHandler,
-    input: &str,
-    policy: &HttpHookPolicy,
-    time: Duration,
-) -> (HookAnswer, ObservedEnd) {
-    let read = |body: &str| match body.trim() {
+/// What the text of a good answer means.
+pub(crate) fn read(handler: &Handler, body: &str) -> Result<HookAnswer, HandlerFailure> {
+    match body.trim() {
         "" => Ok(HookAnswer::default()),
         text => answers::from_object(handler, text, "it is not a JSON object"),
-    };
-    answers::hear(handler, time, post(http, input, policy), read).await
+    }
 }
 
-/// The text of a good answer.
-async fn post(http: &HttpHandler, input: &str, policy: &HttpHookPolicy) -> Result<String, HandlerFailure> {
-    if !policy.allows(&http.url) {
+/// Posts the question; gives the text of a good answer.
+pub(crate) async fn post(
+    http: &HttpHandler,
+    input: &str,
+    host: &HookHost,
+    http_client: &HttpClient,
+) -> Result<String, HandlerFailure> {
+    if !host.allows(&http.url) {
         let why = format!("allowedHttpHookUrls does not list {}", http.url);
         return Err(HandlerFailure::NotStarted(why));
     }
-    let headers = policy.headers(http).map_err(HandlerFailure::NotStarted)?;
+    let headers = host.headers(http).map_err(HandlerFailure::NotStarted)?;
     let client =
-        policy.client.get_or_init(client).as_ref().map_err(|why| HandlerFailure::NotStarted(why.clone()))?;
+        http_client.get_or_init(client).as_ref().map_err(|why| HandlerFailure::NotStarted(why.clone()))?;
     let request = client.post(&http.url).headers(headers).body(input.to_owned());
     let unreachable = |error: reqwest::Error| HandlerFailure::NotStarted(cause(&error));
     let mut response = request.send().await.map_err(unreachable)?;
@@ -74,18 +59,9 @@ async fn post(http: &HttpHandler, input: &str, policy: &HttpHookPolicy) -> Resul
     String::from_utf8(body).map_err(|_| HandlerFailure::Misspoke("it is not text".into()))
 }
 
-impl HttpHookPolicy {
-    pub(crate) fn new(host: &HookHost) -> Self {
-        Self {
-            urls: host.http_urls.clone(),
-            variables: host.http_variables.clone(),
-            environment: host.environment.clone(),
-            client: OnceLock::new(),
-        }
-    }
-
+impl HookHost {
     fn allows(&self, url: &str) -> bool {
-        self.urls.as_ref().is_none_or(|urls| urls.iter().any(|pattern| fits(pattern, url)))
+        self.http_urls.as_ref().is_none_or(|urls| urls.iter().any(|pattern| fits(pattern, url)))
     }
 
     fn headers(&self, http: &HttpHandler) -> Result<HeaderMap, String> {
@@ -104,7 +80,8 @@ impl HttpHookPolicy {
     /// A value with its variables filled in. What is not listed is empty, and our own credentials are never told.
     fn filled(&self, value: &str, http: &HttpHandler) -> String {
         let may = |name: &str| {
-            let global = self.variables.as_ref().is_none_or(|list| list.iter().any(|known| known == name));
+            let global =
+                self.http_variables.as_ref().is_none_or(|list| list.iter().any(|known| known == name));
             global && http.variables.iter().any(|known| known == name)
         };
         let environment = child_environment(self.environment.iter().cloned(), &http.variables, "/".as_ref());
@@ -204,13 +181,12 @@ mod tests {
     fn headers_are_told_listed_variables_and_never_our_own_keys() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let environment = [("TEAM_TOKEN", "t"), ("USER_NAME", "u"), ("ANTHROPIC_API_KEY", "k")];
-        let policy = |variables: Option<&[&str]>| HttpHookPolicy {
-            urls: None,
-            variables: variables.map(names),
+        let policy = |variables: Option<&[&str]>| HookHost {
+            http_variables: variables.map(names),
             environment: environment.map(|(name, value)| (name.into(), value.into())).to_vec(),
-            client: OnceLock::new(),
+            ..HookHost::new("/".into())
         };
-        let check = |policy: HttpHookPolicy, listed: &[&str], value: &str, expected: &str| {
+        let check = |policy: HookHost, listed: &[&str], value: &str, expected: &str| {
             let http = HttpHandler { url: String::new(), headers: Vec::new(), variables: names(listed) };
             assert_eq!(policy.filled(value, &http), expected, "{value}");
         };

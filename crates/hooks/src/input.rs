@@ -129,7 +129,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
 }
 
 fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
-    let Some((tool, tool_use)) = crate::condition::tool_use(call) else { return };
+    let Some((tool, tool_use)) = crate::matcher::tool_use(call) else { return };
     fields.put("tool_name", tool);
     fields.put_json("tool_input", &absolute(&tool_use.input.json(), &scene.cwd));
     match call {

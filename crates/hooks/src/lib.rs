@@ -24,33 +24,26 @@
 
 mod answers;
 mod background;
-mod callback;
 mod command;
-mod condition;
 mod env_files;
 mod events;
 mod handler;
 mod http;
 mod input;
 mod matcher;
-mod merge;
 mod misspelt_fields;
-mod observer;
 mod output;
 mod overflow_file;
-mod problem;
-mod program;
 mod prompt;
 mod read;
 mod report;
 mod runner;
 mod set;
 
-pub use callback::{CallbackHook, CallbackInput, HookCallback};
-pub use condition::RuleMatch;
+pub use command::Confinement;
 pub use events::known_event_names;
-pub use problem::HookProblem;
-pub use program::Confinement;
+pub use handler::{CallbackHook, CallbackInput, HookCallback};
+pub use matcher::RuleMatch;
 pub use prompt::{AskModel, AskModelError};
 pub use runner::{HookHost, SettingsHooks, ShowStatus};
-pub use set::{HookSet, HookSource, RuleCheck, SourceKind};
+pub use set::{HookProblem, HookSet, HookSource, RuleCheck, SourceKind};

@@ -6,46 +6,17 @@ use std::fmt;
 use windlass_protocol::RawObject;
 use windlass_text::nearest::nearest;
 
-pub(crate) const TOP: [&str; 9] = [
-    "continue",
-    "stopReason",
-    "systemMessage",
-    "suppressOutput",
-    "decision",
-    "reason",
-    "hookSpecificOutput",
-    "async",
-    "asyncTimeout",
-];
+/// The fields of an answer, between blanks; as below.
+pub(crate) const TOP: &str = "continue stopReason systemMessage suppressOutput decision reason \
+    hookSpecificOutput async asyncTimeout";
 /// The fields of `hookSpecificOutput`, whatever the event.
-pub(crate) const OWN: [&str; 13] = [
-    "hookEventName",
-    "additionalContext",
-    "permissionDecision",
-    "permissionDecisionReason",
-    "updatedInput",
-    "decision",
-    "retry",
-    "updatedToolOutput",
-    "updatedMCPToolOutput",
-    "initialUserMessage",
-    "action",
-    "content",
-    "worktreePath",
-];
+pub(crate) const OWN: &str = "hookEventName additionalContext permissionDecision permissionDecisionReason \
+    updatedInput decision retry updatedToolOutput updatedMCPToolOutput initialUserMessage action content worktreePath";
 /// The fields that an answer may have anywhere, and nothing here acts on.
-pub(crate) const WITHOUT_EFFECT: [&str; 7] = [
-    "terminalSequence",
-    "sessionTitle",
-    "watchPaths",
-    "reloadSkills",
-    "classifierContext",
-    "suppressOriginalPrompt",
-    "displayContent",
-];
+pub(crate) const WITHOUT_EFFECT: &str = "terminalSequence sessionTitle watchPaths reloadSkills \
+    classifierContext suppressOriginalPrompt displayContent";
 /// The fields of the decision in a person's place.
-pub(crate) const PERSON: [&str; 5] =
-    ["behavior", "message", "interrupt", "updatedInput", "updatedPermissions"];
+pub(crate) const PERSON: &str = "behavior message interrupt updatedInput updatedPermissions";
 
 /// Where a decision stands. One that is written elsewhere is as lost as a misspelt one.
 const DECIDING: [(&str, &str); 5] = [
@@ -73,11 +44,12 @@ impl fmt::Display for MisspeltField {
 
 /// The misspelt fields of an object; `path` stands in front of their names, and `own` are those it has besides the ones without effect.
 /// What is `null` counts as not there.
-pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &[&'static str]) -> Vec<MisspeltField> {
-    let known = [own, &WITHOUT_EFFECT].concat();
-    let unknown = object.iter().filter(|(name, value)| value.get() != "null" && !known.contains(name));
+pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &'static str) -> Vec<MisspeltField> {
+    let known = || own.split(' ').chain(WITHOUT_EFFECT.split(' '));
+    let unknown =
+        object.iter().filter(|(name, value)| value.get() != "null" && known().all(|known| known != *name));
     let told = unknown.filter_map(|(name, _)| {
-        let near = nearest(name, known.iter().copied());
+        let near = nearest(name, known());
         let deciding = |meant: &str| DECIDING.iter().find(|(name, _)| *name == meant);
         let elsewhere = || nearest(name, DECIDING.map(|(name, _)| name)).and_then(deciding);
         let (meant, decides) = match near {
@@ -94,7 +66,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(json: &str, path: &str, known: &[&'static str], expected: &[(&str, &str, bool)]) {
+    fn check(json: &str, path: &str, known: &'static str, expected: &[(&str, &str, bool)]) {
         let object = RawObject::parse(json).unwrap();
         let seen = misspelt(&object, path, known);
         let seen: Vec<_> = seen.iter().map(|one| (&*one.field, &*one.meant, one.decides)).collect();
@@ -103,20 +75,20 @@ mod tests {
 
     #[test]
     fn what_is_near_to_a_field_or_decides_elsewhere_is_a_mistake() {
-        check(r#"{"decison": "block"}"#, "", &TOP, &[("decison", "decision", true)]);
-        check(r#"{"Continue": false}"#, "", &TOP, &[("Continue", "continue", true)]);
-        check(r#"{"systemMesage": "x"}"#, "", &TOP, &[("systemMesage", "systemMessage", false)]);
+        check(r#"{"decison": "block"}"#, "", TOP, &[("decison", "decision", true)]);
+        check(r#"{"Continue": false}"#, "", TOP, &[("Continue", "continue", true)]);
+        check(r#"{"systemMesage": "x"}"#, "", TOP, &[("systemMesage", "systemMessage", false)]);
         check(
             r#"{"permissionDecision": "deny"}"#,
             "",
-            &TOP,
+            TOP,
             &[("permissionDecision", "hookSpecificOutput.permissionDecision", true)],
         );
         let own = "hookSpecificOutput.";
         check(
             r#"{"permisionDecision": "deny", "permissionDecisionReasons": "x"}"#,
             own,
-            &OWN,
+            OWN,
             &[
                 ("hookSpecificOutput.permisionDecision", "hookSpecificOutput.permissionDecision", true),
                 (
@@ -126,22 +98,22 @@ mod tests {
                 ),
             ],
         );
-        check(r#"{"continue": false}"#, own, &OWN, &[("hookSpecificOutput.continue", "continue", true)]);
+        check(r#"{"continue": false}"#, own, OWN, &[("hookSpecificOutput.continue", "continue", true)]);
         let person = "hookSpecificOutput.decision.";
         let meant = "hookSpecificOutput.decision.behavior";
         check(
             r#"{"behaviour": "deny"}"#,
             person,
-            &PERSON,
+            PERSON,
             &[("hookSpecificOutput.decision.behaviour", meant, true)],
         );
     }
 
     #[test]
     fn answers_may_say_more_than_is_known() {
-        check(r#"{"version": 2, "x": 1, "decison": null, "metrics": {"decison": 1}}"#, "", &TOP, &[]);
-        check(r#"{"ticket": "A-1", "reason": "r"}"#, "hookSpecificOutput.", &OWN, &[]);
-        let known: Vec<String> = TOP.iter().map(|name| format!("{name:?}: 1")).collect();
-        check(&format!("{{{}}}", known.join(",")), "", &TOP, &[]);
+        check(r#"{"version": 2, "x": 1, "decison": null, "metrics": {"decison": 1}}"#, "", TOP, &[]);
+        check(r#"{"ticket": "A-1", "reason": "r"}"#, "hookSpecificOutput.", OWN, &[]);
+        let known: Vec<String> = TOP.split(' ').map(|name| format!("{name:?}: 1")).collect();
+        check(&format!("{{{}}}", known.join(",")), "", TOP, &[]);
     }
 }

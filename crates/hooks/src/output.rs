@@ -26,12 +26,12 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedA
     let top = AnswerObject::parse(json, "")?;
     let mut reader = Reader { event, origin, parsed: ParsedAnswer::default() };
     reader.common(&top)?;
-    reader.look_for_misspelt(&top, &known_fields::TOP);
+    reader.look_for_misspelt(&top, known_fields::TOP);
     if let Some(raw) = top.raw("hookSpecificOutput") {
         let own = AnswerObject::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
-        reader.look_for_misspelt(&own, &known_fields::OWN);
+        reader.look_for_misspelt(&own, known_fields::OWN);
         reader.own(&own)?;
     }
     Ok(reader.parsed)
@@ -58,9 +58,11 @@ impl Reader<'_> {
         self.unheard(top);
         let reason = top.text("reason")?;
         match top.text("decision")?.as_deref() {
-            None => (),
             Some("block") => self.object(reason.clone()),
-            Some("approve") => self.approve(),
+            Some("approve") if self.event == HookEvent::PreToolUse => {
+                self.parsed.answer.permission = Some(HookPermission::Allow);
+            }
+            Some("approve") | None => (),
             Some(other) => return Err(format!("decision is {other:?}; it can be \"block\" or \"approve\"")),
         }
         self.parsed.reason = reason;
@@ -123,7 +125,7 @@ impl Reader<'_> {
     fn in_place_of_a_person(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
         let decision = AnswerObject::parse(decision.get(), "hookSpecificOutput.decision.")?;
-        self.look_for_misspelt(&decision, &known_fields::PERSON);
+        self.look_for_misspelt(&decision, known_fields::PERSON);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
@@ -156,18 +158,12 @@ impl Reader<'_> {
         }
     }
 
-    fn approve(&mut self) {
-        if self.event == HookEvent::PreToolUse {
-            self.parsed.answer.permission = Some(HookPermission::Allow);
-        }
-    }
-
-    fn look_for_misspelt(&mut self, object: &AnswerObject<'_>, known: &[&'static str]) {
+    fn look_for_misspelt(&mut self, object: &AnswerObject<'_>, known: &'static str) {
         self.parsed.misspelt.extend(misspelt(&object.fields, object.path, known));
     }
 
     fn unheard(&mut self, object: &AnswerObject<'_>) {
-        for name in WITHOUT_EFFECT {
+        for name in WITHOUT_EFFECT.split(' ') {
             if object.raw(name).is_some() {
                 self.has_no_effect(name);
             }

@@ -8,8 +8,8 @@ use windlass_protocol::{HookAnswer, HookEvent, HookPermission};
 
 use crate::answers::{self, HandlerFailure};
 use crate::handler::{Handler, PromptHandler};
-use crate::observer::ObservedEnd;
 use crate::output::NO_REASON;
+use crate::report::ObservedEnd;
 
 /// Asks a model one question, without tools. Whoever runs hooks gives one.
 pub trait AskModel: Send + Sync + 'static {

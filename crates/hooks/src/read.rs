@@ -8,14 +8,12 @@ use serde_json::{Map, Value};
 use windlass_protocol::{HookEvent, KNOWN_TOOLS, blocks_on_failure, is_failure_policy};
 use windlass_text::nearest::nearest;
 
-use crate::condition::Condition;
 use crate::events::{self, EventRow, MatcherSubject};
 use crate::handler::{
     CommandForm, CommandHandler, Handler, HandlerAction, HandlerPace, HttpHandler, PromptHandler,
 };
-use crate::matcher::Matcher;
-use crate::problem::HookProblem;
-use crate::set::{HookSource, RuleCheck, SourceKind};
+use crate::matcher::{Condition, Matcher};
+use crate::set::{HookProblem, HookSource, RuleCheck, SourceKind};
 
 /// The types of handlers, with the fields of each. Those without fields are not supported yet.
 const TYPES: [(&str, &[&str]); 5] = [

@@ -1,12 +1,16 @@
-//! What became of one handler where a run ends: the part of the report that is about it.
+//! What is told of one handler: to a host as it runs, if it wants to hear, and to people where a run ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_protocol::{HookAnswer, HookEnding, HookRun};
+use windlass_protocol::{
+    HookAnswer, HookCall, HookEnding, HookEvent, HookMoment, HookNews, HookPrinted, HookRun,
+};
 use windlass_text::shorten::shorten;
 
+use crate::answers::HandlerFailure;
+use crate::events;
 use crate::handler::{CommandForm, Handler, HandlerAction};
-use crate::observer::ObservedEnd;
 
 /// As much of a command line, an address or a question is shown.
 const NAME_CHARS: usize = 200;
@@ -15,14 +19,14 @@ const SAID_CHARS: usize = 2_000;
 
 pub(crate) fn report(handler: &Handler, took: Duration, answer: &HookAnswer, seen: &ObservedEnd) -> HookRun {
     HookRun {
-        hook: shorten(&name(handler), NAME_CHARS, "…").into_owned(),
+        hook: shorten(&action_name(handler), NAME_CHARS, "…").into_owned(),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         ending: if seen.failed { HookEnding::Failed } else { HookEnding::Worked },
         said: shorten(&said(answer, seen), SAID_CHARS, "…").into_owned(),
     }
 }
 
-fn name(handler: &Handler) -> String {
+fn action_name(handler: &Handler) -> String {
     match &handler.action {
         HandlerAction::Command(command) => match &command.form {
             CommandForm::Shell { line, .. } => line.clone(),
@@ -53,4 +57,87 @@ fn said(answer: &HookAnswer, seen: &ObservedEnd) -> String {
     } else {
         [output, seen.printed.errors.trim()].map(str::to_owned).join("\n").trim().to_owned()
     }
+}
+
+pub(crate) type Tell = Arc<dyn Fn(HookNews) + Send + Sync>;
+
+/// Sees one run of a handler. Should nobody wait for its end, that is told when this goes.
+pub(crate) struct RunObserver {
+    tell: Option<Tell>,
+    run: u64,
+    event: HookEvent,
+    name: Arc<str>,
+}
+
+/// What is told of the end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct ObservedEnd {
+    pub(crate) printed: HookPrinted,
+    pub(crate) code: Option<i32>,
+    pub(crate) failed: bool,
+}
+
+impl ObservedEnd {
+    /// It had its say in these words.
+    pub(crate) fn said(output: &str) -> Self {
+        let printed = HookPrinted { output: output.to_owned(), errors: String::new() };
+        Self { printed, ..Self::default() }
+    }
+
+    /// It failed, and said this before.
+    pub(crate) fn failed(output: &str, why: &HandlerFailure) -> Self {
+        let printed = HookPrinted { output: output.to_owned(), errors: why.words() };
+        Self { printed, code: None, failed: true }
+    }
+}
+
+/// The name of a handler for hosts: the event, and what its matcher was compared with.
+pub(crate) fn host_name(call: &HookCall) -> Arc<str> {
+    let event = call.event().name();
+    events::word(call).map_or_else(|| event.into(), |word| format!("{event}:{word}").into())
+}
+
+impl RunObserver {
+    pub(crate) fn begins(tell: Option<Tell>, run: u64, event: HookEvent, name: Arc<str>) -> Self {
+        let observer = Self { tell, run, event, name };
+        observer.tell(HookMoment::Began);
+        observer
+    }
+
+    /// Sees a program that is no handler, and tells nobody.
+    pub(crate) fn blind() -> Self {
+        Self { tell: None, run: 0, event: HookEvent::SessionStart, name: "".into() }
+    }
+
+    /// It goes on and has printed this so far.
+    pub(crate) fn printed(&self, output: &[u8], errors: &[u8]) {
+        if self.tell.is_some() {
+            self.tell(HookMoment::Printed(printed(output, errors)));
+        }
+    }
+
+    pub(crate) fn ends(mut self, seen: ObservedEnd) {
+        let ObservedEnd { printed, code, failed } = seen;
+        let ending = if failed { HookEnding::Failed } else { HookEnding::Worked };
+        self.tell(HookMoment::Ended { printed, code, ending });
+        self.tell = None;
+    }
+
+    fn tell(&self, moment: HookMoment) {
+        if let Some(tell) = &self.tell {
+            tell(HookNews { run: self.run, event: self.event, name: self.name.clone(), moment });
+        }
+    }
+}
+
+impl Drop for RunObserver {
+    fn drop(&mut self) {
+        let (printed, ending) = (HookPrinted::default(), HookEnding::Cancelled);
+        self.tell(HookMoment::Ended { printed, code: None, ending });
+    }
+}
+
+pub(crate) fn printed(output: &[u8], errors: &[u8]) -> HookPrinted {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    HookPrinted { output: text(output), errors: text(errors) }
 }

@@ -12,21 +12,17 @@ use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookNews, HookScene, SessionKey};
 use windlass_sandbox::{Launcher, VariableChanges, child_environment};
 
-use crate::answers::{self, HandlerFailure};
+use crate::answers::{self, HandlerFailure, merge};
 use crate::background::BackgroundHooks;
-use crate::callback::{CallbackInput, HookCallback};
-use crate::command;
-use crate::condition::{self, RuleMatch};
+use crate::command::{self, Confinement, ProgramSurroundings};
 use crate::env_files::{self, EnvFiles};
-use crate::handler::{Handler, HandlerAction, HandlerPace};
-use crate::http::{self, HttpHookPolicy};
+use crate::handler::{CallbackInput, Handler, HandlerAction, HandlerPace, HookCallback};
+use crate::http::{self, HttpClient};
 use crate::input::{self, SessionIdentity};
-use crate::merge::merge;
-use crate::observer::{self, ObservedEnd, RunObserver, Tell};
+use crate::matcher::{self, RuleMatch};
 use crate::overflow_file::OverflowFiles;
-use crate::program::{Confinement, ProgramSurroundings};
 use crate::prompt::{self, AskModel};
-use crate::report;
+use crate::report::{self, ObservedEnd, RunObserver, Tell};
 use crate::set::{HookSet, SourceKind};
 
 /// All hooks at the end of a session together have as long as this, unless one is configured to take longer.
@@ -105,7 +101,7 @@ pub struct SettingsHooks {
 struct Inner {
     set: HookSet,
     host: HookHost,
-    http: HttpHookPolicy,
+    http_client: HttpClient,
     identity: Mutex<SessionIdentity>,
     background: BackgroundHooks,
     overflow_files: OverflowFiles,
@@ -123,7 +119,7 @@ impl SettingsHooks {
         let identity = SessionIdentity { home: host.home.clone(), ..SessionIdentity::default() };
         let inner = Inner {
             set,
-            http: HttpHookPolicy::new(&host),
+            http_client: HttpClient::new(),
             identity: Mutex::new(identity),
             background: BackgroundHooks::new(host.wake.clone()),
             overflow_files: OverflowFiles::new(host.outputs.clone()),
@@ -199,7 +195,7 @@ impl Inner {
         let handlers = self.set.matching(call);
         let rules = self.host.rules.as_ref();
         let handlers: Vec<_> =
-            handlers.into_iter().filter(|handler| condition::holds(handler, call, scene, rules)).collect();
+            handlers.into_iter().filter(|handler| matcher::holds(handler, call, scene, rules)).collect();
         let mut answer = HookAnswer::default();
         if !handlers.is_empty() {
             let env_files = self.env_files.as_ref().filter(|_| env_files::is_writer(event));
@@ -209,8 +205,8 @@ impl Inner {
             let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let questions = input::questions(call, scene, &identity).into_iter().map(|input| HandlerCall {
                 event,
-                name: observer::name(call),
-                tool_use_id: condition::tool_use(call).map(|(_, tool_use)| tool_use.id.clone()),
+                name: report::host_name(call),
+                tool_use_id: matcher::tool_use(call).map(|(_, tool_use)| tool_use.id.clone()),
                 input: input.into(),
                 scene,
                 cancel,
@@ -254,13 +250,16 @@ impl Inner {
                     }
                 }
             }
-            HandlerAction::Http(http) => http::ask(&handler, http, &asked.input, &self.http, time).await,
+            HandlerAction::Http(http) => {
+                let text = http::post(http, &asked.input, &self.host, &self.http_client);
+                answers::hear(&handler, time, text, |body| http::read(&handler, body)).await
+            }
             HandlerAction::Prompt(prompt) => {
                 prompt::ask(&handler, prompt, &asked.input, self.host.model.as_deref(), time).await
             }
             HandlerAction::Callback(callback) => call_back(&handler, &**callback, asked, time).await,
         };
-        let mut answer = condition::counted(&handler, answer);
+        let mut answer = matcher::counted(&handler, answer);
         if event.is_stop() {
             answer.runs = vec![report::report(&handler, began.elapsed(), &answer, &seen)];
         }

@@ -7,7 +7,6 @@ mod body;
 mod extras;
 mod refusals;
 mod settings;
-mod tls;
 mod transport;
 mod watchdog;
 pub(crate) mod whole_answer;
@@ -124,7 +123,10 @@ enum ExchangeStage {
 impl HttpExchange {
     fn new(shared: Arc<ClientState>, request: Arc<ModelRequest>) -> Self {
         Self {
-            watchdog: Watchdog::new(limits(&shared.settings, request.delivery)),
+            watchdog: Watchdog::new(match request.delivery {
+                Delivery::Streamed => shared.settings.watchdog,
+                Delivery::Whole => WatchdogLimits { bytes: shared.settings.whole_wait, events: None },
+            }),
             delivery: request.delivery,
             shared,
             decoder: SseDecoder::default(),
@@ -320,9 +322,12 @@ impl HttpExchange {
     async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Box<Failure>> {
         let event = or_failure(event)?;
         if matches!(event, ModelEvent::Ended { .. })
-            && let ExchangeStage::Streaming(answer) = std::mem::replace(&mut self.stage, ExchangeStage::Over)
+            && let ExchangeStage::Streaming(mut answer) =
+                std::mem::replace(&mut self.stage, ExchangeStage::Over)
         {
-            keep_connection(answer).await;
+            // Reading the end of the answer is what gives the connection back for the next request.
+            let rest = async { while let Ok(Some(_)) = answer.chunk().await {} };
+            let _ = timeout(ANSWER_END_WAIT, rest).await;
         }
         Ok(event)
     }
@@ -363,14 +368,6 @@ fn stalled(stall: Stall, place: &str) -> Failure {
         Stall::Events(limit) => format!("{place} sent no event for {} s.", limit.as_secs_f32()),
     };
     Failure::new(FailureClass::Stalled, message)
-}
-
-/// How long an answer may be silent.
-fn limits(settings: &AnthropicSettings, delivery: Delivery) -> WatchdogLimits {
-    match delivery {
-        Delivery::Streamed => settings.watchdog,
-        Delivery::Whole => WatchdogLimits { bytes: settings.whole_wait, events: None },
-    }
 }
 
 /// The event, unless it tells a failure: that is finished as every other failure is.
@@ -420,12 +417,6 @@ async fn read_error_body(mut response: Response) -> BytesMut {
     };
     let _ = timeout(ERROR_BODY_WAIT, reading).await;
     body
-}
-
-/// Reads the end of the answer, which is what gives the connection back for the next request.
-async fn keep_connection(mut answer: Response) {
-    let rest = async { while let Ok(Some(_)) = answer.chunk().await {} };
-    let _ = timeout(ANSWER_END_WAIT, rest).await;
 }
 
 #[cfg(test)]

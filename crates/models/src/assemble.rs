@@ -4,8 +4,6 @@
 //! wait for an earlier one follows by [`ResponseAssembler::take_held`]. After [`ModelEvent::Ended`] or
 //! [`ModelEvent::Failed`] it answers nothing more.
 
-mod notes;
-
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,9 +15,8 @@ use windlass_protocol::{
 };
 use windlass_text::shorten::shorten;
 
-use crate::block::OpenBlock;
+use crate::block::{OpenBlock, StringPiece, TypedJson};
 use crate::classify::{ErrorBody, stream_failure};
-use crate::piece::StringPiece;
 use crate::usage;
 
 /// More than any model's output; only a broken or hostile server sends more in one response.
@@ -101,13 +98,6 @@ const DELTAS: [&str; 6] = [
     "compaction_delta",
 ];
 
-/// A delta of a type that may be unknown.
-#[derive(Deserialize)]
-struct AnyDelta<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-}
-
 /// Any delta of a block: the union of the fields the engine reads.
 #[derive(Default, Deserialize)]
 struct BlockDelta<'a> {
@@ -122,7 +112,6 @@ struct BlockDelta<'a> {
 
 impl ResponseAssembler {
     /// Waits for the response to a request to this model.
-    #[must_use]
     pub fn for_model(model: Arc<str>) -> Self {
         Self { model, ..Self::default() }
     }
@@ -176,14 +165,12 @@ impl ResponseAssembler {
     }
 
     /// Whether the last item has been given.
-    #[must_use]
     pub fn is_ended(&self) -> bool {
         self.ended
     }
 
     /// Whether the event just taken says something about the response, unlike a `ping`. What the watchdog on
     /// events asks.
-    #[must_use]
     pub(crate) fn has_news(&self) -> bool {
         self.news
     }
@@ -229,7 +216,7 @@ impl ResponseAssembler {
         }
         let message: MessageStart<'_> = parse(event.message, "message")?;
         usage::overwrite(&mut self.usage, message.usage);
-        self.notes.extend(notes::dropped(message.input_transformations));
+        self.notes.extend(usage::dropped(message.input_transformations));
         self.started = true;
         let named = message.model.filter(|name| !name.trim().is_empty());
         Ok(ModelEvent::Started {
@@ -258,7 +245,7 @@ impl ResponseAssembler {
         let fields: BlockDelta<'_> = match parse(Some(raw), "delta") {
             Ok(fields) => fields,
             Err(problem) => {
-                let AnyDelta { kind } = parse(Some(raw), "delta")?;
+                let TypedJson { kind } = parse(Some(raw), "delta")?;
                 if DELTAS.contains(&&*kind) {
                     return Err(problem);
                 }
@@ -313,13 +300,13 @@ impl ResponseAssembler {
             if let Some(name) = delta.stop_reason {
                 let stop = StopReason::from_name(&name);
                 if stop == StopReason::Refusal {
-                    self.notes.extend(notes::refusal(delta.stop_details));
+                    self.notes.extend(usage::refusal(delta.stop_details));
                 }
                 self.stop = Some(stop);
             }
         }
-        self.notes.extend(notes::dropped(event.input_transformations));
-        self.notes.extend(notes::cleared(event.context_management));
+        self.notes.extend(usage::dropped(event.input_transformations));
+        self.notes.extend(usage::cleared(event.context_management));
         usage::overwrite(&mut self.usage, event.usage);
         Ok(())
     }

@@ -4,7 +4,6 @@
 //! the class, numbers and moments are read from the words, since few servers have fields for them.
 
 mod body;
-mod headers;
 mod moments;
 mod numbers;
 mod rules;
@@ -13,8 +12,7 @@ use std::fmt::Write as _;
 
 use windlass_protocol::{Failure, FailureClass};
 
-pub(crate) use body::ErrorBody;
-pub(crate) use headers::{ErrorHeaders, read_headers};
+pub(crate) use body::{ErrorBody, ErrorHeaders, read_headers};
 
 /// The failure an error answer stands for. `place` names the server, without credentials.
 pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeaders, place: &str) -> Failure {

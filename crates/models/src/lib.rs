@@ -8,7 +8,6 @@ mod anthropic;
 mod assemble;
 mod block;
 mod classify;
-mod piece;
 #[cfg(test)]
 #[path = "tests/random.rs"]
 mod random;

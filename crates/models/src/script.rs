@@ -6,16 +6,13 @@
 //! The format has a page of its own: `docs/script-format.md`.
 
 mod expand;
-mod failure;
 mod fault;
 mod format;
 mod model;
 mod player;
-mod whole_playback;
 
 pub use expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
-pub use failure::{FailureSpec, ScriptClass};
-pub use fault::{CutAfter, ScriptFault};
+pub use fault::{CutAfter, FailureSpec, ScriptClass, ScriptFault};
 pub use format::{
     AfterLast, ClearedSpec, DroppedSpec, NotesSpec, RefusalSpec, RequestCondition, Script, ScriptBlock,
     ScriptContent, ScriptError, ScriptResponse, UsageSpec,

@@ -1,15 +1,8 @@
 //! What is known about models: limits, prices and abilities, as one table of data.
 
-mod abilities;
-
 use std::collections::BTreeMap;
 
-use windlass_protocol::{ModelCard, Price};
-
-use abilities::{
-    Abilities, BUDGETED, FABLE_5, HAIKU_3_5, HAIKU_5_5, OPUS_4_5, OPUS_4_6, OPUS_4_8, OPUS_5, OPUS_5_5,
-    SONNET_5, SONNET_5_5,
-};
+use windlass_protocol::{Effort, ModelCard, Price, ThinkingSupport};
 
 const MILLION: u64 = 1_000_000;
 
@@ -82,7 +75,6 @@ pub const FAMILIES: [(&str, &str); 4] = [
 /// assert_eq!(resolve_family("Sonnet", &stated), "claude-sonnet-5-5");
 /// assert_eq!(resolve_family("llama-4", &stated), "llama-4");
 /// ```
-#[must_use]
 pub fn resolve_family<'a>(name: &'a str, stated: &'a BTreeMap<&'static str, String>) -> &'a str {
     let name = name.trim();
     let Some((family, newest)) = FAMILIES.iter().find(|(family, _)| family.eq_ignore_ascii_case(name)) else {
@@ -92,7 +84,6 @@ pub fn resolve_family<'a>(name: &'a str, stated: &'a BTreeMap<&'static str, Stri
 }
 
 /// What is known about a model, by family or by any of the ids that clouds and gateways give it.
-#[must_use]
 pub fn model_card(name: &str) -> ModelCard {
     let nothing_stated = BTreeMap::new();
     let id = resolve_family(name, &nothing_stated);
@@ -133,6 +124,69 @@ fn plain_id(id: &str) -> String {
     }
     plain.replace('.', "-")
 }
+
+/// What a group of models takes beside text and tools.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Abilities {
+    thinking: ThinkingSupport,
+    efforts: &'static [Effort],
+    binds_thinking: bool,
+    edits_context: bool,
+    takes_task_budget: bool,
+}
+
+const NONE: ThinkingSupport =
+    ThinkingSupport { adaptive: false, budgeted: false, disabled_up_to: None, by_default: false };
+
+/// Off unless the request asks for it, and can be said to be off at any effort.
+const ON_REQUEST: ThinkingSupport = ThinkingSupport { disabled_up_to: Some(Effort::Max), ..NONE };
+
+/// Thinks unless the request switches it off, which it may do at efforts up to this.
+const fn by_default(disabled_up_to: Option<Effort>) -> ThinkingSupport {
+    ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to, by_default: true }
+}
+
+const FABLE_5: Abilities = Abilities {
+    thinking: by_default(None),
+    efforts: &Effort::ALL,
+    binds_thinking: false,
+    edits_context: true,
+    takes_task_budget: true,
+};
+
+/// Also the models of the Fable family that came later.
+const OPUS_5_5: Abilities = Abilities { binds_thinking: true, ..FABLE_5 };
+
+const OPUS_5: Abilities = Abilities { thinking: by_default(Some(Effort::High)), ..FABLE_5 };
+
+const OPUS_4_8: Abilities =
+    Abilities { thinking: ThinkingSupport { adaptive: true, ..ON_REQUEST }, ..FABLE_5 };
+
+const SONNET_5_5: Abilities = Abilities { takes_task_budget: false, ..OPUS_5_5 };
+
+const SONNET_5: Abilities =
+    Abilities { thinking: by_default(Some(Effort::Max)), takes_task_budget: false, ..FABLE_5 };
+
+const HAIKU_5_5: Abilities = Abilities { binds_thinking: true, ..OPUS_5 };
+
+/// What all models of the fourth generation take.
+const BUDGETED: Abilities = Abilities {
+    thinking: ThinkingSupport { budgeted: true, ..ON_REQUEST },
+    efforts: &[],
+    binds_thinking: false,
+    edits_context: true,
+    takes_task_budget: false,
+};
+
+const OPUS_4_6: Abilities = Abilities {
+    thinking: ThinkingSupport { adaptive: true, budgeted: true, ..ON_REQUEST },
+    efforts: &[Effort::Low, Effort::Medium, Effort::High, Effort::Max],
+    ..BUDGETED
+};
+
+const OPUS_4_5: Abilities = Abilities { efforts: &[Effort::Low, Effort::Medium, Effort::High], ..BUDGETED };
+
+const HAIKU_3_5: Abilities = Abilities { thinking: NONE, edits_context: false, ..BUDGETED };
 
 #[cfg(test)]
 mod tests {

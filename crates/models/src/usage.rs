@@ -1,12 +1,13 @@
-//! Reads token usage: counts are cumulative, so later values take the place of earlier ones.
+//! What a provider says beside its answer: token usage, and what it did to the request.
 //!
-//! Usage is worth less than the response it comes with: what is not as it should be says nothing.
+//! It is worth less than the answer it comes with: what is not as it should be says nothing. Counts of usage are cumulative, so later
+//! values take the place of earlier ones.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass_protocol::{RawValueEq, Usage};
+use windlass_protocol::{ModelNote, RawValueEq, Usage};
 
 /// More than any real list of iterations has; they are shown again with every message.
 const ITERATIONS_BYTES_MAX: usize = 64 * 1024;
@@ -65,7 +66,7 @@ pub(crate) fn overwrite(usage: &mut Usage, said: Option<&RawValue>) {
 }
 
 /// The value of a field, if it is there and as it should be.
-pub(crate) fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
+fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(value?.get()).ok()
 }
 
@@ -79,4 +80,71 @@ fn set(target: &mut u64, value: Option<&RawValue>) {
     if let Some(count) = read::<u64>(value).or_else(|| read::<f64>(value).map(|count| count as u64)) {
         *target = count;
     }
+}
+
+#[derive(Deserialize)]
+struct Management {
+    #[serde(default)]
+    applied_edits: Vec<AppliedEdit>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AppliedEdit {
+    #[serde(rename = "cleared_tool_uses")]
+    tool_uses: u32,
+    #[serde(rename = "cleared_thinking_turns")]
+    thinking_turns: u32,
+    #[serde(rename = "cleared_input_tokens")]
+    input_tokens: u64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Transformation {
+    #[serde(rename = "type")]
+    kind: String,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    category: Option<String>,
+    explanation: Option<String>,
+}
+
+/// What the provider cleared from its copy of the transcript.
+pub(crate) fn cleared(management: Option<&RawValue>) -> Option<ModelNote> {
+    let edits = read::<Management>(management)?.applied_edits;
+    let sum = edits.into_iter().reduce(|sum, edit| AppliedEdit {
+        tool_uses: sum.tool_uses.saturating_add(edit.tool_uses),
+        thinking_turns: sum.thinking_turns.saturating_add(edit.thinking_turns),
+        input_tokens: sum.input_tokens.saturating_add(edit.input_tokens),
+    })?;
+    let AppliedEdit { tool_uses: tool_results, thinking_turns, input_tokens: tokens } = sum;
+    let is_nothing = tool_results == 0 && thinking_turns == 0 && tokens == 0;
+    (!is_nothing).then_some(ModelNote::Cleared { tool_results, thinking_turns, tokens })
+}
+
+/// What the provider left out of the request, one note for each reason.
+pub(crate) fn dropped(transformations: Option<&RawValue>) -> Vec<ModelNote> {
+    let list: Vec<Transformation> = read(transformations).unwrap_or_default();
+    let mut reasons: Vec<(String, u32)> = Vec::new();
+    for entry in list.into_iter().filter(|entry| entry.kind == "thinking_dropped") {
+        match reasons.iter_mut().find(|(reason, _)| *reason == entry.reason) {
+            Some((_, blocks)) => *blocks += 1,
+            None => reasons.push((entry.reason, 1)),
+        }
+    }
+    let note = |(reason, blocks): (String, u32)| ModelNote::ThinkingDropped { blocks, reason: reason.into() };
+    reasons.into_iter().map(note).collect()
+}
+
+/// Why the model declined.
+pub(crate) fn refusal(details: Option<&RawValue>) -> Option<ModelNote> {
+    let Details { category, explanation } = read(details)?;
+    if category.is_none() && explanation.is_none() {
+        return None;
+    }
+    Some(ModelNote::Refusal { category: category.map(Into::into), explanation: explanation.map(Into::into) })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::names::named_enum;
@@ -301,7 +302,8 @@ pub struct PromptId {
 }
 
 /// What all hooks of an event said together. Nothing said means: go on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HookAnswer {
     /// Do not go on after this, and why.
     pub stop: Option<String>,
@@ -313,6 +315,7 @@ pub struct HookAnswer {
     /// The input the call is to have instead; before it, and where it is asked about.
     pub input: Option<Arc<RawValue>>,
     /// Changes of the permissions that come with an approval; only where a call is asked about.
+    #[serde(skip)]
     pub updates: Vec<Arc<RawValue>>,
     /// What the tool is to have said instead; only after a call that worked.
     pub output: Option<Arc<RawValue>>,
@@ -323,8 +326,10 @@ pub struct HookAnswer {
     /// What the user is to know.
     pub notices: Vec<String>,
     /// The hooks that had no say. The user is to know of them too.
+    #[serde(skip)]
     pub failures: Vec<HookFailure>,
     /// What became of each handler that was waited for, in the order of the configuration; only where a run ends.
+    #[serde(skip)]
     pub runs: Vec<HookRun>,
 }
 
@@ -399,7 +404,8 @@ pub enum HookFailureKind {
 }
 
 /// What a hook wants to become of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookPermission {
     /// Run it, unless a rule denies it.
     Allow,

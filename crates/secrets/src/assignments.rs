@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::{TOKEN, count_back, is};
-use crate::random::{is_random, is_uuid};
 use crate::span::{SecretKind, Span};
+use crate::words::{TOKEN, count_back, is, is_random, is_uuid};
 
 /// How far apart name and value may be, in blanks.
 const BLANKS_MAX: usize = 8;

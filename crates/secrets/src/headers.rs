@@ -7,10 +7,8 @@ use memchr::memmem;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::bytes::is_varied;
-use crate::random::is_random;
 use crate::span::{SecretKind, Span};
-use crate::words::WORD_BYTES_MIN;
+use crate::words::{WORD_BYTES_MIN, is_random, is_varied};
 
 /// Between the name and what follows: `: "`, `"] = "` and the like.
 const GLUE_BYTES_MAX: usize = 8;
@@ -27,8 +25,9 @@ pub(crate) fn find(text: &[u8], spans: &mut Vec<Span>) {
             let Some((is_basic, Range { start, end })) = value(text, at + name.len()) else { continue };
             done_to = end;
             let value = &text[start..end];
-            let is_secret = if is_basic { is_basic_value(value) } else { is_token(value) };
-            if is_secret {
+            // Behind `Basic` stand user and password in base64.
+            let is_login = || STANDARD.decode(value).is_ok_and(|decoded| decoded.contains(&b':'));
+            if if is_basic { is_login() } else { is_token(value) } {
                 spans.push(Span { start, end, kind: SecretKind::Header });
             }
         }
@@ -69,11 +68,6 @@ fn value_length(rest: &[u8]) -> usize {
         byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
     };
     rest.iter().take(VALUE_BYTES_MAX).take_while(|byte| is_value(byte)).count()
-}
-
-/// User and password in base64.
-fn is_basic_value(value: &[u8]) -> bool {
-    STANDARD.decode(value).is_ok_and(|decoded| decoded.contains(&b':'))
 }
 
 fn is_token(value: &[u8]) -> bool {

@@ -8,15 +8,11 @@
 //! [`urls`], [`headers`], [`assignments`] (a telling name beside a random value) and [`known_values`].
 
 mod assignments;
-mod bytes;
 mod headers;
-mod json;
 mod known_values;
-mod line;
 mod parts;
 mod pem;
 mod prefixes;
-mod random;
 mod redactor;
 mod span;
 mod urls;

@@ -7,9 +7,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem;
 use serde::de::IgnoredAny;
 
-use crate::bytes::{TOKEN, count, count_back, is, is_varied};
 use crate::span::{SecretKind, Span};
-use crate::words::{stands_alone, token_start};
+use crate::words::{TOKEN, count, count_back, is, is_varied, stands_alone, token_start};
 
 /// A longer header is none.
 const JWT_HEADER_BYTES_MAX: usize = 4096;

@@ -3,8 +3,8 @@
 
 use memchr::memmem;
 
-use crate::bytes::{BASE64, count, count_back, is};
 use crate::span::{SecretKind, Span};
+use crate::words::{BASE64, count, count_back, is};
 
 /// A key has at least one piece of base64 that long. Without it somebody only speaks of keys.
 const BODY_BYTES_MIN: usize = 40;

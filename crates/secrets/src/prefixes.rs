@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use crate::bytes::{TOKEN, count, count_back, is, is_varied};
 use crate::span::{SecretKind, Span};
-use crate::words::{WORD_BYTES_MIN, token_start};
+use crate::words::{TOKEN, WORD_BYTES_MIN, count, count_back, is, is_varied, token_start};
 
 /// More parts behind dots has no token.
 const DOTTED_MAX: usize = 3;

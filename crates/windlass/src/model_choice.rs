@@ -149,7 +149,7 @@ fn client_settings(api: &ApiSettings) -> AnthropicSettings {
             .clone()
             .zip(api.client_key.clone())
             .map(|(cert_file, key_file)| ClientIdentity { cert_file, key_file }),
-        prompt_caching: api.prompt_caching,
+        prompt_caching: !api.no_prompt_caching,
         ..defaults
     }
 }

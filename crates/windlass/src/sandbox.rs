@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{RunConfig, SandboxPath, SourcedValue};
+use windlass_config::RunConfig;
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
 use windlass_hooks::Confinement;
@@ -20,17 +20,12 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// Whether the settings ask for a sandbox.
 pub fn is_wanted(config: &RunConfig) -> bool {
-    is_on(config.files.sandbox.enabled.as_ref(), false)
+    config.files.sandbox.switch("sandbox.enabled") == Some(true)
 }
 
 /// Whether nothing starts where the sandbox cannot be had.
 pub fn must_be_there(config: &RunConfig) -> bool {
-    is_on(config.files.sandbox.fail_if_unavailable.as_ref(), true)
-}
-
-/// What a switch says, or what holds where it is not set.
-fn is_on(switch: Option<&SourcedValue<bool>>, standard: bool) -> bool {
-    switch.map_or(standard, |switch| switch.value)
+    config.files.sandbox.switch("sandbox.failIfUnavailable") != Some(false)
 }
 
 /// The sandbox that can be had here, whether the settings ask for it or not.
@@ -66,7 +61,8 @@ pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
 /// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
 pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
     match sandbox {
-        _ if !is_wanted(config) || !is_on(config.files.sandbox.hooks.as_ref(), false) => Confinement::Free,
+        _ if !is_wanted(config) => Confinement::Free,
+        _ if config.files.sandbox.switch("sandbox.hooks") != Some(true) => Confinement::Free,
         Some(sandbox) => Confinement::In(sandbox.clone()),
         None => Confinement::Missing,
     }
@@ -75,23 +71,23 @@ pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
 /// Which commands run in the sandbox and what that spares, if the settings ask for one.
 pub fn sandboxing(config: &RunConfig) -> Option<SandboxPermissions> {
     let wanted = &config.files.sandbox;
-    let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
+    let patterns = wanted.texts("sandbox.excludedCommands");
     // A project may have its commands confined. That they then need no leave is for the user to say.
-    let by_project = wanted.enabled.as_ref().is_some_and(|enabled| enabled.origin.foreign);
+    let by_project = wanted.origin("sandbox.enabled").is_some_and(|origin| origin.foreign);
     is_wanted(config).then(|| SandboxPermissions {
-        auto_allow: is_on(wanted.auto_allow_bash.as_ref(), !by_project),
-        may_leave: is_on(wanted.allow_unsandboxed.as_ref(), true),
-        excluded: patterns.filter_map(CommandPattern::parse).collect(),
+        auto_allow: wanted.switch("sandbox.autoAllowBashIfSandboxed").unwrap_or(!by_project),
+        may_leave: wanted.switch("sandbox.allowUnsandboxedCommands").unwrap_or(true),
+        excluded: patterns.iter().filter_map(|pattern| CommandPattern::parse(pattern)).collect(),
     })
 }
 
 /// What is said about a `sandbox.bwrapPath` that leads nowhere: another way to confine commands may be found without it.
 pub fn lost_bwrap(config: &RunConfig) -> Option<String> {
-    let named = config.files.sandbox.bwrap.as_ref().filter(|named| !named.value.is_file())?;
-    let path = named.value.display();
+    let wanted = &config.files.sandbox;
+    let path = wanted.text("sandbox.bwrapPath").filter(|path| !Path::new(path).is_file())?;
+    let origin = wanted.origin("sandbox.bwrapPath")?;
     Some(format!(
-        "{}: sandbox.bwrapPath is {path}, which is not a file. Correct it, or remove it to use the installed bwrap.",
-        named.origin
+        "{origin}: sandbox.bwrapPath is {path}, which is not a file. Correct it, or remove it to use the installed bwrap."
     ))
 }
 
@@ -101,6 +97,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
     let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
     let roots: Vec<PathBuf> =
         std::iter::once(&config.cwd).chain(&config.added_directories).cloned().collect();
+    let unconfined = wanted.switch("sandbox.filesystem.disabled") == Some(true);
     let mut policy = SandboxPolicy::new(roots.clone(), &home);
     for root in &roots {
         let git = guard_repositories(root);
@@ -108,17 +105,17 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
         policy.protected.extend(git.protected);
         policy.protected.extend(protected(root));
     }
-    policy.writable.extend(paths(&wanted.allow_write));
-    if is_on(wanted.files_unconfined.as_ref(), false) {
+    policy.writable.extend(wanted.paths("sandbox.filesystem.allowWrite"));
+    if unconfined {
         policy.writable.push("/".into());
     }
-    policy.readable.extend(paths(&wanted.deny_write));
+    policy.readable.extend(wanted.paths("sandbox.filesystem.denyWrite"));
     policy.hidden.extend(config.home.directory().map(Path::to_owned));
-    policy.hidden.extend(paths(&wanted.deny_read));
-    policy.hidden.extend(paths(&wanted.hidden_files));
+    policy.hidden.extend(wanted.paths("sandbox.filesystem.denyRead"));
+    policy.hidden.extend(wanted.paths("sandbox.credentials.files"));
     policy.hidden.extend(denied(&config.permissions.rules, &roots));
-    policy.readable.extend(paths(&wanted.allow_read));
-    policy.bwrap = wanted.bwrap.as_ref().map(|path| path.value.clone());
+    policy.readable.extend(wanted.paths("sandbox.filesystem.allowRead"));
+    policy.bwrap = wanted.text("sandbox.bwrapPath").map(PathBuf::from);
     policy.network = Network::Proxied(arbiter(config));
     policy
 }
@@ -149,10 +146,6 @@ fn protected(root: &Path) -> impl Iterator<Item = ProtectedPath> {
     let (root, place) = (root.to_owned(), root.to_owned());
     let there = files.filter(move |name| disturbs_nobody(name) || root.join(name).symlink_metadata().is_ok());
     directories.chain(there).map(move |name| ProtectedPath::new(place.join(name)))
-}
-
-fn paths(list: &[SandboxPath]) -> impl Iterator<Item = PathBuf> {
-    list.iter().map(|path| path.path.clone())
 }
 
 /// What rules deny to read, as far as it is there: a sandbox knows names and no patterns.
@@ -186,20 +179,18 @@ pub fn without_hidden(
     environment: Vec<(OsString, OsString)>,
     config: &RunConfig,
 ) -> Vec<(OsString, OsString)> {
-    let hidden = &config.files.sandbox.hidden_variables;
-    let is_hidden = |name: &OsString| hidden.iter().any(|variable| name.to_str() == Some(&variable.value));
+    let hidden = config.files.sandbox.texts("sandbox.credentials.envVars");
+    let is_hidden = |name: &OsString| hidden.iter().any(|variable| name == variable.as_str());
     environment.into_iter().filter(|(name, _)| !is_hidden(name)).collect()
 }
 
 /// Decides which hosts commands may reach: those of the settings, and those that rules for fetching name.
 fn arbiter(config: &RunConfig) -> Arbiter {
     let wanted = &config.files.sandbox;
-    let texts =
-        |list: &[SourcedValue<String>]| list.iter().map(|host| host.value.clone()).collect::<Vec<_>>();
     let mut hosts = Hosts::default();
-    hosts.allow(&texts(&wanted.allowed_domains));
-    hosts.deny(&texts(&wanted.denied_domains));
-    if wanted.managed_domains_only.is_none() {
+    hosts.allow(&wanted.texts("sandbox.network.allowedDomains"));
+    hosts.deny(&wanted.texts("sandbox.network.deniedDomains"));
+    if wanted.switch("sandbox.network.allowManagedDomainsOnly") != Some(true) {
         hosts.add_rules(&config.permissions.rules);
     }
     Arbiter::new(move |destination: NetworkDestination| {

@@ -93,8 +93,8 @@ pub fn wire_models(
         output => Tasks::new(output.clone()),
     };
     let sandbox = sandbox::prepare(&mut config)?;
-    let hidden = config.files.sandbox.hidden_variables.iter().map(|variable| variable.value.clone().into());
-    let later = VariableChanges::new(hidden);
+    let hidden = config.files.sandbox.texts("sandbox.credentials.envVars");
+    let later = VariableChanges::new(hidden.into_iter().map(Into::into));
     let around_hooks =
         HookSurroundings { confinement: sandbox::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
     let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later));

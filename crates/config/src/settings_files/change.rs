@@ -2,37 +2,18 @@
 //!
 //! Each change is whole, none is lost however many processes make them, and what nobody here knows stays as it is.
 
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Map, Value};
 use windlass_protocol::{PermissionChange, PermissionUpdate, SettingsDestination};
 
-use super::locations::{FOLDERS, SettingsPlaces};
-use super::{excludes, json, read};
+use super::locations::{FOLDERS, SettingsPlaces, is_behind_link};
+use super::{json, read};
 use crate::{SharedFile, SharedFileError};
-
-/// The files that a change goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SettingsTarget {
-    /// The user's settings for this project.
-    Local,
-    /// The project's settings. What acts in them needs a new agreement afterwards, as after every change.
-    Project,
-    /// The user's settings.
-    User,
-}
-
-impl SettingsTarget {
-    /// Nowhere for what ends with the session.
-    fn of(destination: SettingsDestination) -> Option<Self> {
-        match destination {
-            SettingsDestination::Session => None,
-            SettingsDestination::Local => Some(Self::Local),
-            SettingsDestination::Project => Some(Self::Project),
-            SettingsDestination::User => Some(Self::User),
-        }
-    }
-}
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,30 +33,9 @@ pub enum ChangeError {
     /// There is no place for it.
     #[error("no home directory to save settings in. Set WINDLASS_HOME to a directory.")]
     NoHome,
-    /// What is in the file cannot be changed without losing something.
-    #[error("{}: {problem}. Correct the file; nothing was changed.", .file.display())]
-    Shape {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The file is not the user's own.
-    #[error("{} belongs to the project or is behind a symlink. {advice}", .file.display())]
-    Foreign {
-        /// The file.
-        file: PathBuf,
-        /// What to do.
-        advice: &'static str,
-    },
-    /// No file may start a session in this mode.
-    #[error("the mode {mode} cannot be saved in {what}. Use --permission-mode.")]
-    Mode {
-        /// The mode.
-        mode: String,
-        /// Which settings.
-        what: &'static str,
-    },
+    /// The change cannot be made in this file, or not without losing something.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Changes a settings file. `edit` is given what it says now; when it fails, nothing is written.
@@ -83,7 +43,10 @@ pub fn update_settings<T>(
     file: &Path,
     edit: impl FnOnce(&mut Map<String, Value>) -> Result<T, String>,
 ) -> Result<T, ChangeError> {
-    let shape = |problem: String| ChangeError::Shape { file: file.to_owned(), problem };
+    let shape = |problem: String| {
+        let file = file.display();
+        ChangeError::Refused(format!("{file}: {problem}. Correct the file; nothing was changed."))
+    };
     let changed = SharedFile::new(file).leaving_no_lock().update(|json| {
         check_doubles(file)?;
         let before = json.clone();
@@ -110,16 +73,11 @@ fn check_doubles(file: &Path) -> Result<(), String> {
 impl SettingsPlaces {
     /// Keeps a change of the permissions in the files it is to go to; nothing is written for one that ends with the session.
     pub fn keep(&self, update: &PermissionUpdate) -> Result<Option<SavedChange>, ChangeError> {
-        SettingsTarget::of(update.destination)
-            .map(|kept| self.change_permissions(kept, &update.change))
-            .transpose()
-    }
-
-    fn change_permissions(
-        &self,
-        destination: SettingsTarget,
-        change: &PermissionChange,
-    ) -> Result<SavedChange, ChangeError> {
+        let PermissionUpdate { change, destination } = update;
+        let destination = *destination;
+        if destination == SettingsDestination::Session {
+            return Ok(None);
+        }
         if let PermissionChange::SetMode(mode) = change {
             check_mode(mode, destination)?;
         }
@@ -128,26 +86,26 @@ impl SettingsPlaces {
         let is_new = !file.exists();
         let elsewhere = self.change_others(destination, &file, change)?;
         if is_new && only_takes_away(change) {
-            return Ok(SavedChange { file, notice: elsewhere });
+            return Ok(Some(SavedChange { file, notice: elsewhere }));
         }
         update_settings(&file, |settings| apply(change, settings))?;
-        let in_repository = destination == SettingsTarget::Local && self.repository.is_some();
+        let in_repository = destination == SettingsDestination::Local && self.repository.is_some();
         let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
-        Ok(SavedChange { file, notice: elsewhere.or(notice) })
+        Ok(Some(SavedChange { file, notice: elsewhere.or(notice) }))
     }
 
     /// Takes away what stands in other files of the destination. The user's settings for other agents are only read, so what stands there
     /// is told.
     fn change_others(
         &self,
-        destination: SettingsTarget,
+        destination: SettingsDestination,
         file: &Path,
         change: &PermissionChange,
     ) -> Result<Option<String>, ChangeError> {
         let Some(rest) = elsewhere(change) else { return Ok(None) };
         let mut notice = None;
         for other in self.all_files(destination).into_iter().filter(|other| other != file && other.exists()) {
-            if destination != SettingsTarget::User {
+            if destination != SettingsDestination::User {
                 self.check_own(destination, &other)?;
                 update_settings(&other, |settings| apply(&rest, settings))?;
                 continue;
@@ -164,27 +122,28 @@ impl SettingsPlaces {
     }
 
     /// The file that new entries go to: in our own folder, unless there is only the other.
-    fn file_for(&self, destination: SettingsTarget) -> Result<PathBuf, ChangeError> {
-        let (directory, name) = match destination {
-            SettingsTarget::User => {
-                let own = self.user.last().ok_or(ChangeError::NoHome)?;
-                return Ok(own.join("settings.json"));
+    fn file_for(&self, destination: SettingsDestination) -> Result<PathBuf, ChangeError> {
+        let has_folder = |file: &Path| file.parent().is_some_and(Path::exists);
+        match &*self.all_files(destination) {
+            [theirs, ours, ..] if destination != SettingsDestination::User => {
+                let is_only = has_folder(theirs) && !has_folder(ours);
+                Ok(if is_only { theirs.clone() } else { ours.clone() })
             }
-            SettingsTarget::Project => (&*self.start, "settings.json"),
-            SettingsTarget::Local => (self.local(), "settings.local.json"),
-        };
-        let [theirs, ours] = FOLDERS.map(|folder| directory.join(folder));
-        let folder = if theirs.exists() && !ours.exists() { theirs } else { ours };
-        Ok(folder.join(name))
+            [.., own] => Ok(own.clone()),
+            [] => Err(ChangeError::NoHome),
+        }
     }
 
     /// Every file that a destination is read from.
-    fn all_files(&self, destination: SettingsTarget) -> Vec<PathBuf> {
+    fn all_files(&self, destination: SettingsDestination) -> Vec<PathBuf> {
         let below = |directory: &Path, name: &str| FOLDERS.map(|folder| directory.join(folder).join(name));
         match destination {
-            SettingsTarget::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
-            SettingsTarget::Project => below(&self.start, "settings.json").into(),
-            SettingsTarget::Local => {
+            SettingsDestination::Session => Vec::new(),
+            SettingsDestination::User => {
+                self.user.iter().map(|folder| folder.join("settings.json")).collect()
+            }
+            SettingsDestination::Project => below(&self.start, "settings.json").into(),
+            SettingsDestination::Local => {
                 let name = "settings.local.json";
                 [below(self.local(), name), below(&self.start, name)].concat()
             }
@@ -192,17 +151,20 @@ impl SettingsPlaces {
     }
 
     /// A file behind a link of the project may be anywhere, and rules in a file that came with it wait for trust.
-    fn check_own(&self, destination: SettingsTarget, file: &Path) -> Result<(), ChangeError> {
-        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
-        let behind_link = is_link(file) || file.parent().is_some_and(is_link);
+    fn check_own(&self, destination: SettingsDestination, file: &Path) -> Result<(), ChangeError> {
+        let behind_link = is_behind_link(file);
         let refused = match destination {
-            SettingsTarget::User => None,
-            SettingsTarget::Project => behind_link.then_some("Replace the symlink with a file."),
-            SettingsTarget::Local => (behind_link || (file.exists() && self.is_anothers(file)))
+            SettingsDestination::Session | SettingsDestination::User => None,
+            SettingsDestination::Project => behind_link.then_some("Replace the symlink with a file."),
+            SettingsDestination::Local => (behind_link || (file.exists() && self.is_anothers(file)))
                 .then_some("Remove it from git, or replace the symlink with a file."),
         };
         match refused {
-            Some(advice) => Err(ChangeError::Foreign { file: file.to_owned(), advice }),
+            Some(advice) => {
+                let file = file.display();
+                let what = format!("{file} belongs to the project or is behind a symlink. {advice}");
+                Err(ChangeError::Refused(what))
+            }
             None => Ok(()),
         }
     }
@@ -212,7 +174,7 @@ impl SettingsPlaces {
     fn keep_out_of_git(&self) -> Option<String> {
         let file = self.git_ignore.as_deref()?;
         let names = FOLDERS.map(|folder| format!("**/{folder}/settings.local.json"));
-        match excludes::add(file, &names) {
+        match exclude(file, &names) {
             Ok(false) => None,
             Ok(true) => Some(format!(
                 "Added {} to {}, so that git ignores local settings.",
@@ -227,13 +189,16 @@ impl SettingsPlaces {
     }
 }
 
-fn check_mode(mode: &str, destination: SettingsTarget) -> Result<(), ChangeError> {
+fn check_mode(mode: &str, destination: SettingsDestination) -> Result<(), ChangeError> {
     let refused = match (mode, destination) {
         ("bypassPermissions", _) => Some("settings"),
-        ("auto", SettingsTarget::Local | SettingsTarget::Project) => Some("files of a repository"),
+        ("auto", SettingsDestination::Local | SettingsDestination::Project) => Some("files of a repository"),
         _ => None,
     };
-    refused.map_or(Ok(()), |what| Err(ChangeError::Mode { mode: mode.to_owned(), what }))
+    refused.map_or(Ok(()), |what| {
+        let what = format!("the mode {mode} cannot be saved in {what}. Use --permission-mode.");
+        Err(ChangeError::Refused(what))
+    })
 }
 
 /// What has to happen in the other files that are read with the one that is meant.
@@ -328,4 +293,39 @@ fn permissions(
     }
     let group = settings.entry("permissions").or_insert_with(|| Value::Object(Map::new()));
     group.as_object_mut().map(Some).ok_or_else(|| "`permissions` must be an object".to_owned())
+}
+
+/// A longer list of files that git ignores everywhere is not one.
+const EXCLUDES_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Adds lines that are not there to the user's list of files that git ignores; says whether there were any. Several processes may do so at once.
+fn exclude(file: &Path, lines: &[String]) -> io::Result<bool> {
+    if let Some(folder) = file.parent() {
+        DirBuilder::new().recursive(true).create(folder)?;
+    }
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mut file = File::from(rustix::fs::open(file, flags, Mode::from_raw_mode(0o644))?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    // Closing the file gives the lock back.
+    while let Err(error) = rustix::fs::flock(&file, FlockOperation::LockExclusive) {
+        if error != Errno::INTR {
+            return Err(error.into());
+        }
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(EXCLUDES_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > EXCLUDES_BYTES_MAX {
+        return Err(io::Error::other("it is too large"));
+    }
+    let is_there =
+        |line: &str| bytes.split(|byte| *byte == b'\n').any(|there| there.trim_ascii() == line.as_bytes());
+    let missing: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !is_there(line)).collect();
+    if missing.is_empty() {
+        return Ok(false);
+    }
+    let joint = if bytes.is_empty() || bytes.ends_with(b"\n") { "" } else { "\n" };
+    file.write_all(format!("{joint}{}\n", missing.join("\n")).as_bytes())?;
+    Ok(true)
 }

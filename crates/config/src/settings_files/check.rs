@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use windlass_protocol::blocks_on_failure;
 
 use super::json::{JsonContent, JsonNode, Member, TextPosition};
-use super::keys::{self, KEYS, ValueType};
-use super::nearest::{may_protect, meant};
+use super::keys::{self, KEYS, ValueType, may_protect, meant};
 use super::origin::SettingOrigin;
-use super::problem::{SettingsProblem, Severity};
+use super::problem::{SettingsProblem, Severity, short};
 use super::tree::{Leaf, SettingsList, SettingsTree};
-use super::visible_text::short;
 
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
@@ -170,23 +169,23 @@ impl Checker<'_> {
     }
 
     fn leaf(&mut self, node: &JsonNode, wanted: Expectation<'_>) -> Option<Leaf> {
+        if let (ValueType::Fields(_), JsonContent::Object(members)) = (wanted.kind, &node.content) {
+            return self.fields(node, members, wanted);
+        }
         let value = node.to_value();
-        let fits = match (wanted.kind, &node.content) {
-            (ValueType::Text, JsonContent::Text(_))
-            | (ValueType::Switch, JsonContent::Switch(_))
-            | (ValueType::Object, JsonContent::Object(_))
-            | (ValueType::Any, _) => true,
-            (ValueType::Whole(least, most), JsonContent::Number(number)) => {
-                number.as_u64().is_some_and(|number| (least..=most).contains(&&number))
+        let fits = match wanted.kind {
+            ValueType::Text => value.is_string(),
+            ValueType::Switch => value.is_boolean(),
+            ValueType::Object => value.is_object(),
+            ValueType::Any => true,
+            ValueType::Whole(least, most) => {
+                value.as_u64().is_some_and(|number| (least..=most).contains(&&number))
             }
-            (ValueType::Share(least, most), JsonContent::Number(number)) => {
-                number.as_f64().is_some_and(|number| (least..=most).contains(&&number))
+            ValueType::Share(least, most) => {
+                value.as_f64().is_some_and(|number| (least..=most).contains(&&number))
             }
-            (ValueType::Choice(words), JsonContent::Text(text)) => words.contains(&&**text),
-            (ValueType::Fields(_), JsonContent::Object(members)) => {
-                return self.fields(node, members, wanted);
-            }
-            _ => false,
+            ValueType::Choice(words) => value.as_str().is_some_and(|text| words.contains(&text)),
+            ValueType::List(_) | ValueType::Map(_) | ValueType::Group | ValueType::Fields(_) => false,
         };
         if fits {
             for (name, at) in node.doubled() {
@@ -227,10 +226,10 @@ impl Checker<'_> {
     fn wrong(&mut self, node: &JsonNode, wanted: Expectation<'_>) {
         let accepts = wanted.kind.accepts();
         let found = match &node.content {
-            JsonContent::Text(text) if matches!(wanted.kind, ValueType::Choice(_)) => {
+            JsonContent::Scalar(Value::String(text)) if matches!(wanted.kind, ValueType::Choice(_)) => {
                 format!("\"{}\"", short(text))
             }
-            JsonContent::Number(number)
+            JsonContent::Scalar(Value::Number(number))
                 if matches!(wanted.kind, ValueType::Whole(..) | ValueType::Share(..)) =>
             {
                 number.to_string()
@@ -264,6 +263,6 @@ impl Checker<'_> {
 
 /// Whether the system takes it as a variable.
 fn is_variable(member: &Member) -> bool {
-    let value_fits = !matches!(&member.value.content, JsonContent::Text(text) if text.contains('\0'));
-    value_fits && !member.name.is_empty() && !member.name.contains(['=', '\0'])
+    let is_broken = member.value.to_value().as_str().is_some_and(|text| text.contains('\0'));
+    !is_broken && !member.name.is_empty() && !member.name.contains(['=', '\0'])
 }

@@ -70,7 +70,10 @@ impl SettingsFiles {
                 unsupported.push(key);
             }
         }
-        problems.extend(unsupported.iter().map(no_effect));
+        problems.extend(unsupported.iter().map(|key| {
+            let what = format!("`{}`: Not supported yet; ignored", key.value);
+            SettingsProblem::at(&key.origin, Severity::Ignored, what, "")
+        }));
         problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
@@ -119,10 +122,8 @@ impl SettingsFiles {
 fn hold_back(file: &mut SettingsTree, trusted: bool) -> Vec<SourcedValue<String>> {
     let mut idle = Vec::new();
     for key in KEYS.iter().filter(|key| key.waits && !(trusted && key.acts)) {
-        let origin = file.take(key.path).and_then(|taken| taken.origin().cloned());
-        idle.extend(
-            origin.filter(|_| !key.acts).map(|origin| SourcedValue { value: key.path.to_owned(), origin }),
-        );
+        let origin = file.take(key.path).filter(|_| !key.acts);
+        idle.extend(origin.map(|origin| SourcedValue { value: key.path.to_owned(), origin }));
     }
     idle
 }
@@ -155,7 +156,7 @@ fn apply_locks(
     problems: &mut Vec<SettingsProblem>,
 ) {
     for (lock, path) in locks {
-        let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
+        let Some(origin) = file.take(path) else { continue };
         let what = format!("`{path}` is ignored in {}", source.what());
         let advice = format!("The administrator set `{lock}`.");
         problems.push(SettingsProblem::at(&origin, Severity::Notice, what, &advice));
@@ -197,9 +198,4 @@ fn masks(tree: &SettingsTree) -> Vec<SettingsProblem> {
         SettingsProblem::at(&item.origin, Severity::Notice, what, "Placeholders are not supported yet.")
     });
     told.collect()
-}
-
-fn no_effect(key: &SourcedValue<String>) -> SettingsProblem {
-    let what = format!("`{}`: Not supported yet; ignored", key.value);
-    SettingsProblem::at(&key.origin, Severity::Ignored, what, "")
 }

@@ -70,8 +70,8 @@ impl FileSettings {
 
     /// What the environment and the files say together. A setting that a variable has too counts where the variable is not set.
     pub fn settings(&self, environment: &Environment) -> Result<Settings, ConfigError> {
-        let mut settings =
-            Settings::from_environment(self.filled(environment)).map_err(|error| self.with_origin(error))?;
+        let origin = |name: &str| Some(self.env.get(name)?.origin.to_string());
+        let mut settings = Settings::read(&self.filled(environment), origin)?;
         settings.memory.sources = self.memory_sources;
         settings.memory.excludes.clone_from(&self.memory_excludes);
         Ok(settings)
@@ -111,18 +111,5 @@ impl FileSettings {
             entry.eq_ignore_ascii_case(name) || (is_family(entry) && of_family())
         };
         available.iter().any(|entry| fits(entry.value.trim()))
-    }
-
-    /// An error about a variable that stands in a file says so.
-    fn with_origin(&self, error: ConfigError) -> ConfigError {
-        match error {
-            ConfigError::Variable { name, value, accepts } => match self.env.get(name) {
-                Some(ours) => {
-                    ConfigError::FileVariable { origin: ours.origin.to_string(), name, value, accepts }
-                }
-                None => ConfigError::Variable { name, value, accepts },
-            },
-            other => other,
-        }
     }
 }

@@ -1,25 +1,22 @@
 //! The settings that have an effect, as types. Each value knows where it stands.
 
-mod sandbox;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windlass_permission::Classifier;
 use windlass_protocol::Secret;
 
 use super::SettingSources;
 use super::environment::stand_ins;
+use super::keys;
 use super::origin::{SettingOrigin, SourcedValue};
 use super::tree::{Leaf, SettingsList, SettingsTree};
-pub use sandbox::{SandboxPath, SandboxSettings};
 
 /// What the settings files say together.
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
-    /// The model, unless a flag or the environment names one.
-    pub model: Option<SourcedValue<String>>,
     /// The only models that may be chosen, if there is such a list.
     pub available_models: Option<Vec<SourcedValue<String>>>,
     /// The models that take over when the model is overloaded, in order.
@@ -82,7 +79,6 @@ pub struct HookGroup {
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
     let values = Values { tree, start, home };
     FileSettings {
-        model: values.text("model"),
         available_models: values.stated_texts("availableModels"),
         fallback_models: values.texts("fallbackModel"),
         stand_ins: stand_ins(tree),
@@ -91,7 +87,7 @@ pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -
         hooks: values.hooks(),
         hook_urls: values.stated_texts("allowedHttpHookUrls"),
         hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
-        sandbox: sandbox::settings(&values),
+        sandbox: SandboxSettings { tree: tree.group("sandbox"), home: home.map(Path::to_owned) },
         memory_sources: SettingSources::default(),
         memory_excludes: values.plain_texts("claudeMdExcludes"),
         auto_mode: Classifier {
@@ -111,9 +107,9 @@ fn permissions(values: &Values<'_>) -> PermissionSettings {
         ask: values.texts("permissions.ask"),
         deny: values.texts("permissions.deny"),
         directories: directories
-            .filter_map(|named| named.read(|path| Some(values.path(path, values.start))))
+            .filter_map(|named| named.read(|path| Some(meant_path(path, values.start, values.home))))
             .collect(),
-        mode: values.text("permissions.defaultMode"),
+        mode: values.single("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
         auto_disabled: stated("permissions.disableAutoMode").or_else(|| stated("disableAutoMode")),
         managed_only: values.who_turned_on("allowManagedPermissionRulesOnly"),
@@ -128,20 +124,12 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn single<T>(&self, path: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<SourcedValue<T>> {
-        self.tree.leaf(path)?.read(read)
-    }
-
-    fn text(&self, path: &str) -> Option<SourcedValue<String>> {
-        self.single(path, |value| value.as_str().map(str::to_owned))
-    }
-
-    fn switch(&self, path: &str) -> Option<SourcedValue<bool>> {
-        self.single(path, Value::as_bool)
+    fn single<T: DeserializeOwned>(&self, path: &str) -> Option<SourcedValue<T>> {
+        self.tree.leaf(path)?.read(|value| T::deserialize(value).ok())
     }
 
     fn who_turned_on(&self, path: &str) -> Option<SettingOrigin> {
-        self.switch(path).filter(|switch| switch.value).map(|switch| switch.origin)
+        self.single(path).filter(|switch| switch.value).map(|switch| switch.origin)
     }
 
     fn texts(&self, path: &str) -> Vec<SourcedValue<String>> {
@@ -156,10 +144,6 @@ impl Values<'_> {
     fn stated_texts(&self, path: &str) -> Option<Vec<SourcedValue<String>>> {
         let text = |leaf: &Leaf| leaf.read(|value| value.as_str().map(str::to_owned));
         Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
-    }
-
-    fn items(&self, path: &str) -> &[Leaf] {
-        self.tree.list(path).map_or(&[], |list| &list.items)
     }
 
     fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
@@ -183,13 +167,63 @@ impl Values<'_> {
         }
         groups
     }
+}
 
-    /// What a path means: `~/x` below the home, others below a directory.
-    fn path(&self, text: &str, below: &Path) -> PathBuf {
-        match (text.strip_prefix('~'), self.home) {
-            (Some(""), Some(home)) => home.to_owned(),
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => below.join(text),
-        }
+/// What commands can reach: the settings of the group `sandbox`, by their full names.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxSettings {
+    tree: SettingsTree,
+    home: Option<PathBuf>,
+}
+
+impl SandboxSettings {
+    /// A switch, if it is stated.
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        self.get(name)?.to_value().as_bool()
+    }
+
+    /// A text, if it is stated.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.to_value().as_str().map(str::to_owned)
+    }
+
+    /// Where a setting stands, if it is stated.
+    pub fn origin(&self, name: &str) -> Option<&SettingOrigin> {
+        self.get(name)?.origin()
+    }
+
+    /// The texts of a list.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.items(name).map(|(text, _)| text.to_owned()).collect()
+    }
+
+    /// The paths of a list as they are meant: absolute, unless there is no home for a `~`. They may hold patterns and need not exist.
+    pub fn paths(&self, name: &str) -> Vec<PathBuf> {
+        let home = self.home.as_deref();
+        self.items(name).map(|(text, leaf)| meant_path(text, &leaf.origin.anchor, home)).collect()
+    }
+
+    fn get(&self, name: &str) -> Option<&SettingsTree> {
+        debug_assert!(keys::find(name).is_some(), "there is no setting {name}");
+        self.tree.get(name)
+    }
+
+    /// The items of a list; what is hidden has its path or name in an object.
+    fn items(&self, name: &str) -> impl Iterator<Item = (&str, &Leaf)> {
+        let list = self.get(name).and_then(SettingsTree::as_list);
+        list.into_iter().flat_map(|list| &list.items).filter_map(|leaf| {
+            let value = &leaf.value;
+            let text = value.as_str().or_else(|| value["path"].as_str()).or_else(|| value["name"].as_str());
+            Some((text?, leaf))
+        })
+    }
+}
+
+/// What a path means: `~/x` below the home, others below a directory.
+fn meant_path(text: &str, below: &Path, home: Option<&Path>) -> PathBuf {
+    match (text.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => below.join(text),
     }
 }

@@ -24,10 +24,8 @@ pub(crate) struct JsonNode {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum JsonContent {
-    Null,
-    Switch(bool),
-    Number(Number),
-    Text(String),
+    /// What holds nothing else.
+    Scalar(Value),
     List(Vec<JsonNode>),
     Object(Vec<Member>),
 }
@@ -68,10 +66,7 @@ impl JsonNode {
     /// The value without places; of a name that is there twice, the last value.
     pub(crate) fn to_value(&self) -> Value {
         match &self.content {
-            JsonContent::Null => Value::Null,
-            JsonContent::Switch(on) => Value::Bool(*on),
-            JsonContent::Number(number) => Value::Number(number.clone()),
-            JsonContent::Text(text) => Value::String(text.clone()),
+            JsonContent::Scalar(value) => value.clone(),
             JsonContent::List(list) => Value::Array(list.iter().map(Self::to_value).collect()),
             JsonContent::Object(members) => {
                 let pairs = members.iter().map(|member| (member.name.clone(), member.value.to_value()));
@@ -93,7 +88,7 @@ impl JsonNode {
                     found.extend(doubled.map(|member| (&*member.name, member.at)));
                     open.extend(members.iter().map(|member| &member.value));
                 }
-                _ => {}
+                JsonContent::Scalar(_) => {}
             }
         }
         found
@@ -104,10 +99,10 @@ impl JsonContent {
     /// What it is, in a sentence.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "null",
-            Self::Switch(_) => "true or false",
-            Self::Number(_) => "a number",
-            Self::Text(_) => "text",
+            Self::Scalar(Value::Null) => "null",
+            Self::Scalar(Value::Bool(_)) => "true or false",
+            Self::Scalar(Value::Number(_)) => "a number",
+            Self::Scalar(_) => "text",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
         }
@@ -147,12 +142,12 @@ impl Reader<'_> {
         let at = self.place;
         if depth > DEPTH_MAX {
             let what = format!("values are nested more than {DEPTH_MAX} levels deep");
-            return Err(JsonError { at, what, advice: "Flatten them." });
+            return Err(broken(at, what, "Flatten them."));
         }
         let content = match self.peek() {
             Some(b'{') => self.object(depth)?,
             Some(b'[') => self.list(depth)?,
-            Some(b'"') => JsonContent::Text(self.string()?),
+            Some(b'"') => JsonContent::Scalar(self.string()?.into()),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
         };
@@ -160,14 +155,10 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Result<JsonContent, JsonError> {
-        for (word, content) in [
-            ("true", JsonContent::Switch(true)),
-            ("false", JsonContent::Switch(false)),
-            ("null", JsonContent::Null),
-        ] {
+        for (word, value) in [("true", true.into()), ("false", false.into()), ("null", Value::Null)] {
             if self.text[self.at..].starts_with(word) {
                 self.pass(word.len());
-                return Ok(content);
+                return Ok(JsonContent::Scalar(value));
             }
         }
         Err(self.unexpected("a value"))
@@ -233,8 +224,7 @@ impl Reader<'_> {
         }
         self.skip_blanks();
         if self.peek() == Some(close) {
-            let what = "there is a comma after the last value".into();
-            return Err(JsonError { at: comma, what, advice: "Remove the comma." });
+            return Err(broken(comma, "there is a comma after the last value", "Remove the comma."));
         }
         Ok(false)
     }
@@ -248,22 +238,16 @@ impl Reader<'_> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(b'\n') | None => {
-                    let what = "a string has no closing quote".into();
-                    return Err(JsonError {
-                        at,
-                        what,
-                        advice: "Close it with a quote; write a line feed as \\n.",
-                    });
+                    let advice = "Close it with a quote; write a line feed as \\n.";
+                    return Err(broken(at, "a string has no closing quote", advice));
                 }
                 Some(_) => end += 1,
             }
         }
         let quoted = &self.text[self.at..=self.at + end];
-        let text = serde_json::from_str(quoted).map_err(|_| JsonError {
-            at,
-            what: "a string contains an invalid escape or control character".into(),
-            advice: "Write a backslash as \\\\ and a tab as \\t.",
-        })?;
+        let invalid = "a string contains an invalid escape or control character";
+        let advice = "Write a backslash as \\\\ and a tab as \\t.";
+        let text = serde_json::from_str(quoted).map_err(|_| broken(at, invalid, advice))?;
         self.pass(end + 1);
         Ok(text)
     }
@@ -272,27 +256,27 @@ impl Reader<'_> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
         let length = rest.iter().take_while(is_part).count();
-        let number = serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| JsonError {
-            at: self.place,
-            what: "a number is invalid in JSON or too large".into(),
-            advice: "Write it like 12, -0.5 or 1e6.",
-        })?;
+        let invalid = "a number is invalid in JSON or too large";
+        let number: Number = serde_json::from_str(&self.text[self.at..self.at + length])
+            .map_err(|_| broken(self.place, invalid, "Write it like 12, -0.5 or 1e6."))?;
         self.pass(length);
-        Ok(JsonContent::Number(number))
+        Ok(JsonContent::Scalar(number.into()))
     }
 
     fn unexpected(&self, wanted: &str) -> JsonError {
         let rest = &self.text[self.at..];
-        let broken = |what, advice| JsonError { at: self.place, what, advice };
-        match rest.chars().next() {
-            None => broken(format!("the file ends; expected {wanted}"), "Close all brackets."),
-            Some('/') => broken("comments are not allowed in JSON".into(), "Remove the comment."),
-            Some('\'') => broken("strings need double quotes".into(), "Replace ' with \"."),
-            Some(found) => {
-                broken(format!("expected {wanted}, found {}", found.escape_debug()), "Correct it.")
-            }
-        }
+        let (what, advice) = match rest.chars().next() {
+            None => (format!("the file ends; expected {wanted}"), "Close all brackets."),
+            Some('/') => ("comments are not allowed in JSON".into(), "Remove the comment."),
+            Some('\'') => ("strings need double quotes".into(), "Replace ' with \"."),
+            Some(found) => (format!("expected {wanted}, found {}", found.escape_debug()), "Correct it."),
+        };
+        broken(self.place, what, advice)
     }
+}
+
+fn broken(at: TextPosition, what: impl Into<String>, advice: &'static str) -> JsonError {
+    JsonError { at, what: what.into(), advice }
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::keys::{KEYS, Key, KeyScope};
 use super::origin::{SettingOrigin, SettingsLevel};
-use super::problem::{SettingsProblem, Severity};
+use super::problem::{SettingsProblem, Severity, short};
 use super::tree::SettingsTree;
-use super::visible_text::short;
 use crate::variables::{VARIABLES, VariableArea};
 
 /// Modes that no file in a repository can choose.
@@ -52,8 +51,7 @@ impl Limits<'_> {
         if !refused {
             return;
         }
-        let Some(found) = tree.take(key.path) else { return };
-        let Some(origin) = found.origin().cloned() else { return };
+        let Some(origin) = tree.take(key.path) else { return };
         let advice = match key.allowed {
             KeyScope::Managed => "Only the administrator can set it.",
             KeyScope::ForeignOnly(true) => "A project can turn this on, and never off.",
@@ -67,9 +65,9 @@ impl Limits<'_> {
         const PATH: &str = "permissions.defaultMode";
         let chosen = |mode: &&&str| tree.leaf(PATH).is_some_and(|leaf| leaf.value == **mode);
         let Some(mode) = MODES.iter().find(chosen) else { return };
-        if let Some(SettingsTree::Leaf(leaf)) = tree.take(PATH) {
+        if let Some(origin) = tree.take(PATH) {
             let advice = "Use --permission-mode or your user settings if you want it.";
-            self.ignore(&leaf.origin, &format!("`{PATH}`: \"{mode}\""), advice);
+            self.ignore(&origin, &format!("`{PATH}`: \"{mode}\""), advice);
         }
     }
 
@@ -123,37 +121,14 @@ impl Limits<'_> {
 /// Variables that files in a repository cannot set. They move requests, keys or our own files, loosen what protects, or load code
 /// into every program. For the names that only this program and its kin read, the harmless ones are known; all others count.
 fn is_ours(name: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "OTEL_",
-        "WINDLASS_",
-        "LD_",
-        "DYLD_",
-        "AWS_",
-        "GOOGLE_",
-        "CLOUDSDK_",
-        "GCLOUD_",
-        "AZURE_",
-        "VERTEX_",
-        "XDG_",
-    ];
-    const ENDS: &[&str] = &["_PROXY", "_CA_CERTS", "_CA_BUNDLE", "_API_KEY", "_AUTH_TOKEN", "_BASE_URL"];
-    const NAMES: &[&str] = &[
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NODE_TLS_REJECT_UNAUTHORIZED",
-        "NODE_OPTIONS",
-        "PYTHONHTTPSVERIFY",
-        "GIT_SSL_NO_VERIFY",
-        "GIT_SSL_CAINFO",
-        "BASH_ENV",
-        "ENV",
-        "HOME",
-        "IS_SANDBOX",
-    ];
+    const PREFIXES: &str = "OTEL_ WINDLASS_ LD_ DYLD_ AWS_ GOOGLE_ CLOUDSDK_ GCLOUD_ AZURE_ VERTEX_ XDG_";
+    const ENDS: &str = "_PROXY _CA_CERTS _CA_BUNDLE _API_KEY _AUTH_TOKEN _BASE_URL";
+    const NAMES: &str = "SSL_CERT_FILE SSL_CERT_DIR NODE_TLS_REJECT_UNAUTHORIZED NODE_OPTIONS PYTHONHTTPSVERIFY \
+        GIT_SSL_NO_VERIFY GIT_SSL_CAINFO BASH_ENV ENV HOME IS_SANDBOX";
     let upper = name.to_ascii_uppercase();
-    if NAMES.contains(&&*upper)
-        || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
-        || ENDS.iter().any(|end| upper.ends_with(end))
+    if NAMES.split(' ').any(|known| known == upper)
+        || PREFIXES.split(' ').any(|prefix| upper.starts_with(prefix))
+        || ENDS.split(' ').any(|end| upper.ends_with(end))
     {
         return true;
     }

@@ -107,11 +107,17 @@ impl SettingsPlaces {
     /// Whether a local settings file is certainly not for the user's own settings: it came with the repository, it is behind a link that
     /// may have, or it belongs to another user.
     pub(crate) fn is_anothers(&self, file: &Path) -> bool {
-        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
-        let behind_link = is_link(file) || file.parent().is_some_and(is_link);
         let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
-        behind_link || !is_own || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
+        is_behind_link(file)
+            || !is_own
+            || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
     }
+}
+
+/// Whether a file or its folder is a link.
+pub(crate) fn is_behind_link(file: &Path) -> bool {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+    is_link(file) || file.parent().is_some_and(is_link)
 }
 
 /// What tells an object from every other, however it is named; nothing if it is not there.

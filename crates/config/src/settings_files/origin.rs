@@ -25,9 +25,6 @@ pub enum SettingsLevel {
 }
 
 impl SettingsLevel {
-    /// Every level, the weakest first.
-    pub const ALL: [Self; 5] = [Self::User, Self::Project, Self::Local, Self::Flags, Self::Managed];
-
     /// Its name in listings.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,12 +34,6 @@ impl SettingsLevel {
             Self::Flags => "flags",
             Self::Managed => "managed",
         }
-    }
-}
-
-impl fmt::Display for SettingsLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -11,9 +11,9 @@ use super::SettingsFiles;
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
 use super::named_files::named;
+use super::problem::visible;
 use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
-use super::visible_text::visible;
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,7 +178,8 @@ fn each_once(mut parts: Vec<ProjectPart>) -> Vec<ProjectPart> {
 impl SettingsFiles {
     /// What came with the project and would act. With it, what it forbids.
     pub fn parts(&self) -> ProjectParts {
-        ProjectParts::new(self.under(Key::needs_trust), self.under(restricts))
+        // Nobody is asked about what does nothing yet.
+        ProjectParts::new(self.under(|key| key.waits && key.acts), self.under(restricts))
     }
 
     /// What the project's files say under some keys.

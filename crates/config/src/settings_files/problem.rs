@@ -1,10 +1,13 @@
-//! What is wrong with a settings file.
+//! What is wrong with a settings file, and how its text is shown: so that nothing in it can pretend to be something else.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use windlass_text::invisible::{self, Invisible};
+use windlass_text::shorten::shorten;
+
 use super::origin::SettingOrigin;
-use super::visible_text::visible;
 
 /// What becomes of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,4 +65,15 @@ impl fmt::Display for SettingsProblem {
         write!(f, ": {}.", visible(&self.what))?;
         if self.advice.is_empty() { Ok(()) } else { write!(f, " {}", visible(&self.advice)) }
     }
+}
+
+/// The text with everything that cannot be seen written out, as `<U+202E>`.
+pub(crate) fn visible(text: &str) -> String {
+    invisible::visible(text, Invisible::Blank)
+}
+
+/// The beginning of a text, for one line.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
+    const CHARS_MAX: usize = 60;
+    shorten(text, CHARS_MAX, "...")
 }

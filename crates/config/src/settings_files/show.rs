@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::effective::EffectiveSettings;
 use super::origin::{SettingOrigin, SettingsLevel};
 use super::tree::SettingsTree;
-use crate::secrets::is_telling;
+use crate::settings::is_telling;
 use crate::variables::VARIABLES;
 
 /// Stands for a value that must not be seen.
@@ -31,7 +31,9 @@ pub struct ShownValue {
 impl ShownValue {
     pub(super) fn new(key: String, value: &Value, origin: &SettingOrigin) -> Self {
         let secret = match key.split_once('.') {
-            Some(("env", name)) => is_secret(name),
+            Some(("env", name)) => {
+                is_telling(name) || VARIABLES.iter().any(|known| known.secret && known.name == name)
+            }
             Some(("pluginConfigs", _)) => true,
             _ => false,
         };
@@ -71,11 +73,6 @@ fn add(tree: &SettingsTree, key: String, shown: &mut Vec<ShownValue>) {
         }
         SettingsTree::Leaf(leaf) => shown.push(ShownValue::new(key, &leaf.value, &leaf.origin)),
     }
-}
-
-fn is_secret(variable: &str) -> bool {
-    let is_known = |known: &&crate::Variable| known.secret && known.name == variable;
-    is_telling(variable) || VARIABLES.iter().any(|known| is_known(&known))
 }
 
 /// A value whose headers and variables are hidden, however deep they lie. The depth of a file is bounded.

@@ -58,14 +58,19 @@ impl SettingsTree {
         })
     }
 
-    /// Takes out what stands under a key.
-    pub(crate) fn take(&mut self, path: &str) -> Option<Self> {
+    /// A tree with one of the outermost groups alone.
+    pub(crate) fn group(&self, name: &str) -> Self {
+        Self::Object(self.get(name).map(|group| (name.to_owned(), group.clone())).into_iter().collect())
+    }
+
+    /// Takes out what stands under a key; gives where it stood.
+    pub(crate) fn take(&mut self, path: &str) -> Option<SettingOrigin> {
         let (group, name) = match path.rsplit_once('.') {
             Some((group, name)) => (self.get_mut(group)?, name),
             None => (self, path),
         };
         match group {
-            Self::Object(members) => members.remove(name),
+            Self::Object(members) => members.remove(name)?.origin().cloned(),
             _ => None,
         }
     }
@@ -80,10 +85,11 @@ impl SettingsTree {
 
     /// A list, if it was stated.
     pub(crate) fn list(&self, path: &str) -> Option<&SettingsList> {
-        match self.get(path)? {
-            Self::List(list) => Some(list),
-            _ => None,
-        }
+        self.get(path)?.as_list()
+    }
+
+    pub(crate) fn as_list(&self) -> Option<&SettingsList> {
+        if let Self::List(list) = self { Some(list) } else { None }
     }
 
     /// An object with any names.

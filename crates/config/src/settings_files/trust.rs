@@ -14,7 +14,7 @@ use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
 use super::parts::{PartContent, ProjectPart, ProjectParts};
-use super::visible_text::visible;
+use super::problem::visible;
 use crate::{SharedFile, SharedFileError};
 
 /// What is known about a project.

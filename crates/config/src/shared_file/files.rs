@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::SharedFileError;
-use super::text::SharedText;
+use super::{SharedFileError, SharedText};
 
 /// So many links are followed, as the system does.
 const LINKS_MAX: usize = 40;
@@ -28,7 +27,7 @@ pub(super) struct FileLocation {
 
 /// A place that nobody else changes.
 pub(super) struct LockedFile {
-    place: FileLocation,
+    pub(super) place: FileLocation,
     /// Closing it gives the lock back, and so does the end of the process.
     lock: OwnedFd,
 }
@@ -58,7 +57,9 @@ impl FileLocation {
     pub(super) fn lock(path: &Path) -> Result<LockedFile, SharedFileError> {
         loop {
             let place = Self::find(path)?;
-            let lock = place.open_lock()?;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            let lock = rustix::fs::openat(&place.directory, place.sibling("lock"), flags, PRIVATE_FILE)
+                .map_err(failed(&place.path, "lock"))?;
             loop {
                 match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
                     Err(Errno::INTR) => {}
@@ -69,12 +70,6 @@ impl FileLocation {
                 return Ok(LockedFile { place, lock });
             }
         }
-    }
-
-    fn open_lock(&self) -> Result<OwnedFd, SharedFileError> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat(&self.directory, self.sibling("lock"), flags, PRIVATE_FILE)
-            .map_err(failed(&self.path, "lock"))
     }
 
     /// Whether this is still the lock that others would take: somebody may have removed its file.
@@ -126,10 +121,6 @@ impl FileLocation {
 }
 
 impl LockedFile {
-    pub(super) fn read(&self) -> Result<SharedText, SharedFileError> {
-        self.place.read()
-    }
-
     /// Puts a new file in the place of the old one.
     pub(super) fn replace(&self, text: &SharedText) -> Result<(), SharedFileError> {
         let place = &self.place;

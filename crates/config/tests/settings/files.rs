@@ -13,7 +13,10 @@ fn denied(effective: &EffectiveSettings) -> Vec<String> {
 }
 
 fn listed(rules: &[SourcedValue<String>]) -> Vec<String> {
-    rules.iter().map(|rule| format!("{} {}:{}", rule.value, rule.origin.level, rule.origin.line)).collect()
+    rules
+        .iter()
+        .map(|rule| format!("{} {}:{}", rule.value, rule.origin.level.name(), rule.origin.line))
+        .collect()
 }
 
 /// Every file there can be, the weakest first.
@@ -50,7 +53,7 @@ fn the_stronger_file_wins_and_lists_add_up() {
             effective.problems.iter().filter(|problem| problem.severity == Severity::Fatal).collect();
         assert!(fatal.is_empty(), "{fatal:?}");
         let settings = effective.settings;
-        assert_eq!(settings.model.unwrap().value, *file);
+        assert_eq!(settings.stand_ins["ANTHROPIC_MODEL"], *file);
         assert_eq!(settings.env["SAME"].value.reveal(), *file);
         assert_eq!(settings.env.len(), count + 2);
         for seen in 0..=count {
@@ -112,7 +115,7 @@ fn settings_that_are_given_several_times_all_hold() {
         |rules: &[SourcedValue<String>]| rules.iter().map(|rule| rule.value.clone()).collect::<Vec<_>>();
     assert_eq!(texts(&settings.permissions.deny), ["Bash(a)", "Bash(c)"]);
     assert_eq!(texts(&settings.permissions.ask), ["Bash(b)"]);
-    assert_eq!(settings.model.unwrap().value, "b");
+    assert_eq!(settings.stand_ins["ANTHROPIC_MODEL"], "b");
 }
 
 #[test]
@@ -278,16 +281,16 @@ fn the_administrator_locks_what_others_may_allow() {
     assert_eq!(listed(&permissions.allow), ["Grep managed:4"]);
     assert_eq!(listed(&permissions.ask), ["Read user:2"]);
     assert_eq!(listed(&permissions.deny), ["Write user:2"]);
-    assert!(permissions.managed_only.is_some() && settings.sandbox.managed_domains_only.is_some());
+    assert!(
+        permissions.managed_only.is_some()
+            && settings.sandbox.switch("sandbox.network.allowManagedDomainsOnly") == Some(true)
+    );
     assert_eq!(settings.hooks.len(), 1);
     assert_eq!(settings.hooks[0].origin.level, SettingsLevel::Managed);
-    let domains = |list: &[windlass_config::SourcedValue<String>]| -> Vec<String> {
-        list.iter().map(|domain| domain.value.clone()).collect()
-    };
-    assert_eq!(domains(&settings.sandbox.allowed_domains), ["m"]);
-    assert_eq!(domains(&settings.sandbox.denied_domains), ["b"]);
-    assert!(settings.sandbox.allow_read.is_empty());
-    assert_eq!(settings.sandbox.deny_read.len(), 1);
+    assert_eq!(settings.sandbox.texts("sandbox.network.allowedDomains"), ["m"]);
+    assert_eq!(settings.sandbox.texts("sandbox.network.deniedDomains"), ["b"]);
+    assert!(settings.sandbox.paths("sandbox.filesystem.allowRead").is_empty());
+    assert_eq!(settings.sandbox.paths("sandbox.filesystem.denyRead").len(), 1);
     machine.check_problems(
         &effective.problems,
         &[

@@ -83,11 +83,9 @@ fn files_in_a_repository_cannot_turn_protection_off() {
         assert_eq!(settings.env.keys().collect::<Vec<_>>(), ["FINE"]);
         assert_eq!(settings.permissions.mode, None);
         let sandbox = settings.sandbox;
-        assert_eq!(sandbox.enabled.is_none(), from_project);
-        assert_eq!(
-            (sandbox.deny_read.len(), sandbox.denied_domains.len(), sandbox.hidden_variables.len()),
-            (1, 1, 1)
-        );
+        assert_eq!(sandbox.origin("sandbox.enabled").is_none(), from_project);
+        let lists = ["filesystem.denyRead", "network.deniedDomains", "credentials.envVars"];
+        assert_eq!(lists.map(|name| sandbox.texts(&format!("sandbox.{name}")).len()), [1, 1, 1]);
     }
     check("home/.claude/settings.json", &["allowManagedHooksOnly"]);
     check("etc/claude-code/managed-settings.json", &[]);

@@ -254,7 +254,7 @@ fn a_name_that_is_there_twice_holds_twice() {
         Machine::new(&[("home/.claude/settings.json", content)]).read(None).effective(true).settings;
     let rules: Vec<_> = settings.permissions.deny.iter().map(|rule| &*rule.value).collect();
     assert_eq!(rules, ["A", "B", "C"]);
-    assert_eq!(settings.model.unwrap().value, "y");
+    assert_eq!(settings.stand_ins["ANTHROPIC_MODEL"], "y");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_mask_hides() {
     );
     let machine = Machine::new(&[("home/.claude/settings.json", content)]);
     let sandbox = machine.read(None).effective(true).settings.sandbox;
-    assert_eq!(sandbox.hidden_files[0].path, machine.path("home/k"));
+    assert_eq!(sandbox.paths("sandbox.credentials.files")[0], machine.path("home/k"));
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn shown_values_have_their_origin_and_hide_secrets() {
         .into_iter()
         .map(|value| {
             let file = machine.relative(&value.file.unwrap());
-            format!("{} = {} ({}, {file}:{})", value.key, value.value_json, value.level, value.line)
+            format!("{} = {} ({}, {file}:{})", value.key, value.value_json, value.level.name(), value.line)
         })
         .collect();
     let user = "(user, home/.claude/settings.json";

@@ -52,8 +52,8 @@ fn forbidden(effective: &EffectiveSettings) -> BTreeSet<String> {
     let rules = rules.into_iter().flat_map(|(kind, list)| {
         list.iter().map(move |rule| format!("{kind} {} {}", rule.value, rule.origin.anchor.display()))
     });
-    let paths = effective.settings.sandbox.deny_read.iter().map(|path| path.path.display().to_string());
-    rules.chain(paths).collect()
+    let paths = effective.settings.sandbox.paths("sandbox.filesystem.denyRead").into_iter();
+    rules.chain(paths.map(|path| path.display().to_string())).collect()
 }
 
 proptest! {

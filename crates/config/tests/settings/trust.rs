@@ -69,7 +69,10 @@ fn what_acts_waits_and_what_forbids_does_not() {
     assert!(
         permissions.directories.is_empty() && permissions.mode.is_none() && held.settings.hooks.is_empty()
     );
-    assert!(held.settings.model.is_none(), "what is asked of the model is for the user to say");
+    assert!(
+        !held.settings.stand_ins.contains_key("ANTHROPIC_MODEL"),
+        "what is asked of the model is for the user to say"
+    );
     assert_eq!(
         held.skipped,
         [

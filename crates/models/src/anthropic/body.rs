@@ -5,14 +5,13 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use windlass_protocol::{Delivery, ModelRequest, ToolSpec, Transcript};
 
 use super::extras::Extras;
@@ -27,7 +26,7 @@ const CONTIGUOUS_BYTES_MAX: usize = 64 * 1024;
 const PIECE_BYTES_MIN: usize = 16 * 1024;
 
 /// Goes in front of the brace that closes a block.
-const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+const MARKER: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// Builds bodies, and keeps the part that is the same for all requests of a session.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl BodyBuilder {
         let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + extras.json.len() + 256;
         let mut pieces = BodyPieces::new(total);
         pieces.copy(b"{\"model\":");
-        pieces.copy(json_text(&*request.model).as_bytes());
+        pieces.copy(json_text(&request.model).as_bytes());
         let streamed = request.delivery == Delivery::Streamed;
         let cap = extras.output_tokens_max;
         pieces.copy(format!(r#","max_tokens":{cap},"stream":{streamed}"#).as_bytes());
@@ -95,62 +94,31 @@ impl BodyBuilder {
     }
 }
 
-#[derive(Serialize)]
-struct SystemJson<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-struct ToolJson<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Clone, Copy, Serialize)]
-struct CacheControl {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
-
 fn frozen_json(request: &ModelRequest, prompt_caching: bool) -> String {
-    let marker = prompt_caching.then_some(EPHEMERAL);
+    let marker = if prompt_caching { MARKER } else { "" };
     let mut json = String::new();
     // The API refuses text without a visible character.
     let has_system = !request.system.trim().is_empty();
     if has_system {
-        let block = SystemJson { kind: "text", text: &request.system, cache_control: marker };
-        json.push_str(",\"system\":");
-        json.push_str(&json_text(&[block]));
+        let text = json_text(&request.system);
+        let _ = write!(json, r#","system":[{{"type":"text","text":{text}{marker}}}]"#);
     }
+    let tool_json = |(index, tool): (usize, &ToolSpec)| {
+        let marker = if index + 1 == request.tools.len() && !has_system { marker } else { "" };
+        let (name, description) = (json_text(&tool.name), json_text(&tool.description));
+        let schema = &tool.input_schema;
+        format!(r#"{{"name":{name},"description":{description},"input_schema":{schema}{marker}}}"#)
+    };
     if !request.tools.is_empty() {
-        let last = request.tools.len() - 1;
-        let tools = request.tools.iter().enumerate();
-        let tools: Vec<_> = tools
-            .map(|(index, tool)| ToolJson {
-                name: &tool.name,
-                description: &tool.description,
-                input_schema: &tool.input_schema,
-                cache_control: marker.filter(|_| index == last && !has_system),
-            })
-            .collect();
-        json.push_str(",\"tools\":");
-        json.push_str(&json_text(&tools));
+        let tools: Vec<_> = request.tools.iter().enumerate().map(tool_json).collect();
+        let _ = write!(json, r#","tools":[{}]"#, tools.join(","));
     }
     json
 }
 
-/// Serialises strings and structs of them, which cannot fail.
-fn json_text(value: &(impl Serialize + ?Sized)) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+/// Text always has a JSON form.
+fn json_text(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A place for a marker: segment and offset in its JSON.
@@ -190,7 +158,7 @@ fn push_messages(pieces: &mut BodyPieces, transcript: &Transcript, marks: &[Cach
         let mut sent = usize::from(number == 0);
         for (_, offset) in marks.iter().filter(|(segment, _)| *segment == number) {
             pieces.push(&json.slice(sent..*offset));
-            pieces.copy(MARKER);
+            pieces.copy(MARKER.as_bytes());
             sent = *offset;
         }
         pieces.push(&json.slice(sent.min(json.len())..));

@@ -32,23 +32,16 @@ pub(super) struct ExtraRefusals {
 
 #[derive(Debug, Default)]
 struct LearntExtras {
-    by_endpoint: BTreeSet<Extra>,
-    by_model: BTreeSet<(Arc<str>, Extra)>,
+    /// Each with the model that does not take it; without one, none at this endpoint does.
+    refused: BTreeSet<(Option<Arc<str>>, Extra)>,
     accepted: BTreeSet<Extra>,
-}
-
-/// Who does not take an extra.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    Endpoint,
-    Model,
 }
 
 impl ExtraRefusals {
     /// Whether a request to this model must do without.
     pub(super) fn has(&self, model: &Arc<str>, extra: Extra) -> bool {
         let known = self.lock();
-        known.by_endpoint.contains(&extra) || known.by_model.contains(&(Arc::clone(model), extra))
+        known.refused.contains(&(None, extra)) || known.refused.contains(&(Some(Arc::clone(model)), extra))
     }
 
     /// A request with these extras was taken.
@@ -70,19 +63,17 @@ impl ExtraRefusals {
         if !matches!(failure.class, FailureClass::BadRequest | FailureClass::Server) {
             return failure;
         }
-        let Some((by, mut refused)) = refused(&words.to_ascii_lowercase(), used) else {
+        let Some((is_by_model, mut refused)) = refused(&words.to_ascii_lowercase(), used) else {
             return failure;
         };
         let mut known = self.lock();
-        match by {
-            By::Endpoint => {
-                // A request is tried again once only, so what is not proven goes with what is refused.
-                let unproven = |extra: &&Extra| extra.beta().is_some() && !known.accepted.contains(*extra);
-                refused.extend(used.iter().filter(unproven));
-                known.by_endpoint.extend(refused);
-            }
-            By::Model => known.by_model.extend(refused.into_iter().map(|extra| (Arc::clone(model), extra))),
+        let model = is_by_model.then(|| Arc::clone(model));
+        if model.is_none() {
+            // A request is tried again once only, so what is not proven goes with what is refused.
+            let unproven = |extra: &&Extra| extra.beta().is_some() && !known.accepted.contains(*extra);
+            refused.extend(used.iter().filter(unproven));
         }
+        known.refused.extend(refused.into_iter().map(|extra| (model.clone(), extra)));
         failure.class = FailureClass::BadRequest;
         failure.should_retry = Some(true);
         failure.message.push_str(" Windlass retries without it.");
@@ -94,18 +85,18 @@ impl ExtraRefusals {
     }
 }
 
-/// Which of these extras a message in lower case refuses, and for whom.
-fn refused(message: &str, used: &[Extra]) -> Option<(By, Vec<Extra>)> {
+/// Whether a message in lower case is about this model only, and which of these extras it refuses.
+fn refused(message: &str, used: &[Extra]) -> Option<(bool, Vec<Extra>)> {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let found = if UNKNOWN_BETA.iter().any(|words| words.iter().all(|word| message.contains(word))) {
-        (By::Endpoint, refused_betas(message, used))
+        (false, refused_betas(message, used))
     } else if message.contains("messages.") {
         // About a block of the transcript, whose fields have similar names.
         return None;
     } else if says(UNKNOWN_FIELD) {
-        (By::Endpoint, refused_field(message, used))
+        (false, refused_field(message, used))
     } else if says(NOT_THIS_MODEL) {
-        (By::Model, refused_field(message, used))
+        (true, refused_field(message, used))
     } else {
         return None;
     };

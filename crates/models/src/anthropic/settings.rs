@@ -12,7 +12,7 @@ use windlass_protocol::{Delivery, Secret};
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 
 /// Served by the provider and by every gateway; newer versions are not.
-const DEFAULT_API_VERSION: &str = "2023-06-01";
+const API_VERSION: &str = "2023-06-01";
 
 const BETA: &str = "anthropic-beta";
 
@@ -45,8 +45,6 @@ pub struct AnthropicSettings {
     pub auth_token: Option<Secret>,
     /// Further headers, name and value. They replace headers of the client itself.
     pub custom_headers: Vec<(String, Secret)>,
-    /// The value of `anthropic-version`.
-    pub api_version: String,
     /// The values of `anthropic-beta`.
     pub betas: Vec<String>,
     /// When a silent stream counts as stalled.
@@ -84,7 +82,6 @@ impl Default for AnthropicSettings {
             api_key: None,
             auth_token: None,
             custom_headers: Vec::new(),
-            api_version: DEFAULT_API_VERSION.to_owned(),
             betas: Vec::new(),
             watchdog: WatchdogLimits::default(),
             whole_wait: Some(Duration::from_mins(10)),
@@ -98,25 +95,15 @@ impl Default for AnthropicSettings {
     }
 }
 
-/// Settings that no request can be made with.
+/// The base URL or a header that no request can be made with, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ClientError {
-    /// The base URL cannot be used.
-    #[error("the base URL {url:?} {problem}. Set ANTHROPIC_BASE_URL to a URL such as {DEFAULT_BASE_URL}")]
-    BaseUrl {
-        /// The URL, without credentials.
-        url: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// A header cannot be sent.
-    #[error("the header {name:?} {problem}")]
-    Header {
-        /// Its name.
-        name: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+#[error("{0}")]
+pub struct ClientError(String);
+
+impl ClientError {
+    fn header(name: &str, problem: &str) -> Self {
+        Self(format!("the header {name:?} {problem}"))
+    }
 }
 
 /// An address, and how to name it to people.
@@ -130,7 +117,11 @@ pub(super) struct Endpoint {
 /// Checks the base URL and appends the path of the API.
 pub(super) fn endpoint(base_url: &str) -> Result<Endpoint, ClientError> {
     let base = base_url.trim();
-    let wrong = |problem| ClientError::BaseUrl { url: without_credentials(base), problem };
+    let wrong = |problem: &str| {
+        let url = without_credentials(base);
+        let advice = format!("Set ANTHROPIC_BASE_URL to a URL such as {DEFAULT_BASE_URL}");
+        ClientError(format!("the base URL {url:?} {problem}. {advice}"))
+    };
     if !base.contains("://") {
         return Err(wrong("does not start with http:// or https://"));
     }
@@ -165,7 +156,7 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers.insert(USER_AGENT, plain_value("user-agent", &settings.user_agent)?);
-    headers.insert("anthropic-version", plain_value("anthropic-version", &settings.api_version)?);
+    headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
     if !settings.betas.is_empty() {
         let betas = settings.betas.join(",");
         headers.insert(BETA, plain_value(BETA, &betas)?);
@@ -206,12 +197,11 @@ pub(super) fn request_headers(
 }
 
 fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<(), ClientError> {
-    let wrong = |name: &str, problem| ClientError::Header { name: name.to_owned(), problem };
     for (index, (name, value)) in custom.iter().enumerate() {
         let header = HeaderName::from_bytes(name.trim().as_bytes())
-            .map_err(|_| wrong(name, "is not a valid header name"))?;
+            .map_err(|_| ClientError::header(name, "is not a valid header name"))?;
         if RESERVED_HEADERS.contains(&header.as_str()) {
-            return Err(wrong(name, "is reserved for the HTTP client"));
+            return Err(ClientError::header(name, "is reserved for the HTTP client"));
         }
         let value = secret_value(name, value.reveal())?;
         let seen_before =
@@ -226,10 +216,8 @@ fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<()
 }
 
 fn plain_value(name: &str, text: &str) -> Result<HeaderValue, ClientError> {
-    HeaderValue::from_str(text.trim()).map_err(|_| ClientError::Header {
-        name: name.to_owned(),
-        problem: "has a line break or another invalid character in its value",
-    })
+    let problem = "has a line break or another invalid character in its value";
+    HeaderValue::from_str(text.trim()).map_err(|_| ClientError::header(name, problem))
 }
 
 fn secret_value(name: &str, text: &str) -> Result<HeaderValue, ClientError> {

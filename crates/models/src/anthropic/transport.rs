@@ -1,16 +1,19 @@
-//! The HTTP client, built when the first request needs it, and what its errors mean to people.
+//! The HTTP client, built when the first request needs it, TLS as the environment wants it, and what errors mean to people.
 
 use std::error::Error;
 use std::io;
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, redirect, retry};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 use windlass_protocol::{Failure, FailureClass};
 
 use super::settings::{AnthropicSettings, Endpoint};
-use super::tls;
 
 /// Finds out about a dead connection long before the system would.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
@@ -31,7 +34,7 @@ pub(super) fn build(
         let message = format!("Cannot set up TLS for {}: {problem}.", endpoint.place);
         Box::new(Failure::new(FailureClass::Tls, message))
     };
-    let tls = tls::config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
+    let tls = tls_config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
     let builder = Client::builder()
         .tls_backend_preconfigured(tls)
         .default_headers(headers.clone())
@@ -135,4 +138,56 @@ fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
         };
     }
     causes
+}
+
+/// The TLS configuration. Reading the system's certificates takes milliseconds, so `with_roots` is false where no
+/// TLS is spoken.
+fn tls_config(settings: &AnthropicSettings, with_roots: bool) -> Result<ClientConfig, String> {
+    let roots = if with_roots { roots(settings.extra_ca_file.as_deref())? } else { RootCertStore::empty() };
+    let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots);
+    let mut config = match settings.client_identity.as_ref().filter(|_| with_roots) {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let chain = certificates(&identity.cert_file, "client certificate")?;
+            let key = PrivateKeyDer::from_pem_file(&identity.key_file)
+                .map_err(|error| unreadable("client key", &identity.key_file, &error))?;
+            builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|error| format!("cannot use the client certificate and its key: {error}"))?
+        }
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn roots(extra: Option<&Path>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(system.certs);
+    if let Some(file) = extra {
+        let more = certificates(file, "extra certificate file")?;
+        roots.add_parsable_certificates(more);
+    }
+    if roots.is_empty() {
+        let cause = system.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        return Err(format!("found no root certificates{cause}. Install them, or set SSL_CERT_FILE"));
+    }
+    Ok(roots)
+}
+
+fn certificates(file: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let list: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(file).map_err(|error| unreadable(what, file, &error))?.collect();
+    let list = list.map_err(|error| unreadable(what, file, &error))?;
+    if list.is_empty() {
+        return Err(format!("the {what} {} contains no certificate", file.display()));
+    }
+    Ok(list)
+}
+
+fn unreadable(what: &str, file: &Path, error: &pem::Error) -> String {
+    format!("cannot read the {what} {}: {error}", file.display())
 }

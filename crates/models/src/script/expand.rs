@@ -78,7 +78,6 @@ pub enum PlaybackEnd {
 
 impl TimedEvent {
     /// The event as it stands in a stream.
-    #[must_use]
     pub fn wire(&self) -> String {
         format!("event: {}\ndata: {}\n\n", self.name, self.json)
     }
@@ -94,7 +93,6 @@ impl TimedEvent {
 
 impl StatusError {
     /// An error as the Messages API words it.
-    #[must_use]
     pub fn new(code: u16, kind: &str, message: &str) -> Self {
         let body = json!({
             "type": "error",
@@ -107,7 +105,6 @@ impl StatusError {
 
 impl Script {
     /// The streamed answer to the request number `play` in order, counted from 0; `None` after the end of the script.
-    #[must_use]
     pub fn playback(&self, play: usize) -> Option<Playback> {
         let label = (play + 1).to_string();
         Some(self.expand(self.response(play)?, label, play, Delivery::Streamed))
@@ -121,15 +118,10 @@ impl Script {
         before: usize,
         delivery: Delivery,
     ) -> Playback {
-        let expansion = Expansion { script: self, response, label, before };
-        match delivery {
-            Delivery::Streamed => expansion.playback(),
-            Delivery::Whole => expansion.whole_playback(),
-        }
+        Expansion { script: self, response, label, before }.playback(delivery)
     }
 
     /// The response that answers the request number `play`, counted from 0.
-    #[must_use]
     pub fn response(&self, play: usize) -> Option<&ScriptResponse> {
         let plays = self.plays();
         let mut left = match self.then {
@@ -195,29 +187,37 @@ fn is_tool(block: &ScriptBlock) -> bool {
     }
 }
 
-pub(super) struct Expansion<'a> {
+struct Expansion<'a> {
     script: &'a Script,
-    pub(super) response: &'a ScriptResponse,
+    response: &'a ScriptResponse,
     label: String,
     before: usize,
 }
 
 impl Expansion<'_> {
-    fn playback(&self) -> Playback {
-        let (opening, events, ending) = match &self.response.fault {
-            Some(ScriptFault::Refuse) => (PlaybackStart::Refuse, Vec::new(), PlaybackEnd::End),
-            Some(ScriptFault::Status { .. } | ScriptFault::Failure(_)) => {
+    fn playback(&self, delivery: Delivery) -> Playback {
+        let (mut delay, events) = (Duration::from_millis(self.response.delay_ms), self.events());
+        if delivery == Delivery::Whole {
+            delay += events.iter().map(|event| event.delay).sum::<Duration>();
+        }
+        let (opening, events, ending) = match (&self.response.fault, delivery) {
+            (Some(ScriptFault::Refuse), _) => (PlaybackStart::Refuse, Vec::new(), PlaybackEnd::End),
+            (Some(ScriptFault::Status { .. } | ScriptFault::Failure(_)), _) => {
                 (PlaybackStart::Status(self.status()), Vec::new(), PlaybackEnd::End)
             }
-            _ => {
-                let (events, ending) = self.broken(self.events());
+            (_, Delivery::Streamed) => {
+                let (events, ending) = self.broken(events);
                 (PlaybackStart::Stream, events, ending)
             }
+            (_, Delivery::Whole) => {
+                let (opening, ending) = self.whole();
+                (opening, Vec::new(), ending)
+            }
         };
-        Playback { delay: Duration::from_millis(self.response.delay_ms), opening, events, ending }
+        Playback { delay, opening, events, ending }
     }
 
-    pub(super) fn status(&self) -> StatusError {
+    fn status(&self) -> StatusError {
         if let Some(ScriptFault::Failure(failure)) = &self.response.fault {
             return failure.status();
         }
@@ -235,7 +235,7 @@ impl Expansion<'_> {
     }
 
     /// The events of the response as if nothing went wrong.
-    pub(super) fn events(&self) -> Vec<TimedEvent> {
+    fn events(&self) -> Vec<TimedEvent> {
         let usage = self.usage();
         let mut events =
             vec![TimedEvent::new(0, "message_start", json!({ "message": self.message(&usage) }))];
@@ -251,7 +251,7 @@ impl Expansion<'_> {
         events
     }
 
-    pub(super) fn message(&self, usage: &Value) -> Value {
+    fn message(&self, usage: &Value) -> Value {
         let mut usage = usage.clone();
         usage["output_tokens"] = json!(1);
         let mut message = json!({
@@ -273,7 +273,7 @@ impl Expansion<'_> {
     }
 
     /// Adds why the model declined.
-    pub(super) fn add_stop_details(&self, to: &mut Value) {
+    fn add_stop_details(&self, to: &mut Value) {
         if let Some(RefusalSpec { category, explanation }) = &self.response.notes.refusal {
             to["stop_details"] =
                 json!({ "type": "refusal", "category": category, "explanation": explanation });
@@ -281,7 +281,7 @@ impl Expansion<'_> {
     }
 
     /// Adds what the provider cleared.
-    pub(super) fn add_context_management(&self, to: &mut Value) {
+    fn add_context_management(&self, to: &mut Value) {
         if let Some(cleared) = self.response.notes.cleared {
             let edit = json!({
                 "type": "clear_tool_uses_20250919",
@@ -293,7 +293,7 @@ impl Expansion<'_> {
         }
     }
 
-    pub(super) fn usage(&self) -> Value {
+    fn usage(&self) -> Value {
         let UsageSpec {
             input_tokens,
             output_tokens: output,
@@ -316,7 +316,7 @@ impl Expansion<'_> {
         })
     }
 
-    pub(super) fn stop_reason(&self) -> &str {
+    fn stop_reason(&self) -> &str {
         let usual = match &self.response.notes.refusal {
             Some(_) => "refusal",
             None if self.response.blocks.iter().flatten().any(is_tool) => "tool_use",
@@ -326,7 +326,7 @@ impl Expansion<'_> {
     }
 
     /// The block without what deltas bring.
-    pub(super) fn skeleton(&self, index: usize, block: &ScriptBlock) -> Value {
+    fn skeleton(&self, index: usize, block: &ScriptBlock) -> Value {
         match &block.content {
             ScriptContent::Text(_) => json!({ "type": "text", "text": "" }),
             ScriptContent::Tool { name, id, .. } => {
@@ -402,6 +402,59 @@ impl Expansion<'_> {
             }
         }
     }
+
+    /// The response as one message, and what its fault makes of it.
+    fn whole(&self) -> (PlaybackStart, PlaybackEnd) {
+        let message = self.whole_message().to_string();
+        match &self.response.fault {
+            // There is no stream that an error could come in.
+            Some(ScriptFault::Error { kind, message, .. }) => {
+                let usual = USUAL_KINDS.iter().find(|(_, known)| known == kind);
+                let code = usual.map_or(500, |(code, _)| *code);
+                (PlaybackStart::Status(StatusError::new(code, kind, message)), PlaybackEnd::End)
+            }
+            Some(ScriptFault::Cut(_)) => {
+                let piece = message[..message.floor_char_boundary(message.len() / 2)].to_owned();
+                (PlaybackStart::Whole(message), PlaybackEnd::Cut { piece })
+            }
+            Some(ScriptFault::Stall { .. }) => {
+                (PlaybackStart::Whole(message), PlaybackEnd::Stall { ping: None })
+            }
+            Some(ScriptFault::Malformed { data, .. }) => {
+                let data = data.clone().unwrap_or_else(|| "{\"type\":}".to_owned());
+                (PlaybackStart::Whole(data), PlaybackEnd::End)
+            }
+            _ => (PlaybackStart::Whole(message), PlaybackEnd::End),
+        }
+    }
+
+    fn whole_message(&self) -> Value {
+        let usage = self.usage();
+        let mut message = self.message(&usage);
+        let blocks = self.response.blocks.iter().flatten().enumerate();
+        message["content"] = blocks.map(|(index, block)| self.whole_block(index, block)).collect();
+        message["stop_reason"] = json!(self.stop_reason());
+        message["usage"] = usage;
+        self.add_stop_details(&mut message);
+        self.add_context_management(&mut message);
+        message
+    }
+
+    fn whole_block(&self, index: usize, block: &ScriptBlock) -> Value {
+        let mut whole = self.skeleton(index, block);
+        match &block.content {
+            ScriptContent::Text(text) => whole["text"] = json!(text),
+            ScriptContent::Tool { input, .. } => {
+                whole["input"] = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
+            }
+            ScriptContent::Thinking { thinking, signature } => {
+                whole["thinking"] = json!(thinking);
+                whole["signature"] = json!(signature);
+            }
+            ScriptContent::RedactedThinking(_) | ScriptContent::Raw(_) => {}
+        }
+        whole
+    }
 }
 
 /// Keeps the events that fit into so many bytes, and what fits of the next.
@@ -430,20 +483,27 @@ fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Statuses, and the types of the errors that usually come with them.
+const USUAL_KINDS: [(u16, &str); 9] = [
+    (400, "invalid_request_error"),
+    (401, "authentication_error"),
+    (403, "permission_error"),
+    (404, "not_found_error"),
+    (413, "request_too_large"),
+    (429, "rate_limit_error"),
+    (504, "timeout_error"),
+    (529, "overloaded_error"),
+    (500, "api_error"),
+];
+
 fn usual_kind(code: u16) -> &'static str {
-    match code {
-        401 => "authentication_error",
+    let other = match code {
         402 => "billing_error",
-        403 => "permission_error",
-        404 => "not_found_error",
         409 => "conflict_error",
-        413 => "request_too_large",
-        429 => "rate_limit_error",
-        504 => "timeout_error",
-        529 => "overloaded_error",
         400..=499 => "invalid_request_error",
         _ => "api_error",
-    }
+    };
+    USUAL_KINDS.iter().find(|(known, _)| *known == code).map_or(other, |(_, kind)| *kind)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! What goes wrong with a response of a script.
+//! What goes wrong with a response of a script. A failure is given by its class: the error answer by which the real API tells each.
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use windlass_text::time::now_ms;
 
-use super::failure::FailureSpec;
+use super::expand::StatusError;
 
 /// What goes wrong with a response. Positions count events of the stream from the first, `message_start`.
 #[derive(Clone, Debug, Deserialize)]
@@ -86,6 +88,142 @@ impl TryFrom<CutFields> for CutAfter {
             (Some(events), None) => Ok(Self::Events(events)),
             (None, Some(bytes)) => Ok(Self::Bytes(bytes)),
             _ => Err("expected one of `after_events`, `after_bytes`".to_owned()),
+        }
+    }
+}
+
+/// A failure of a script.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct FailureSpec {
+    /// The kind.
+    pub class: ScriptClass,
+    /// What the server says besides.
+    pub message: Option<String>,
+    /// For an overflow: the tokens of the request.
+    pub needed: Option<u64>,
+    /// For an overflow: the tokens that fit.
+    pub limit: Option<u64>,
+    /// For a quota: when it is there again, in seconds since 1970.
+    pub resets_at: Option<u64>,
+    /// For a quota: how many seconds after the answer it is there again.
+    pub resets_in_s: Option<u64>,
+    /// For media and binding: the message and the block that are refused, counted from 0.
+    pub culprit: Option<(usize, usize)>,
+    /// How long the server asks to wait.
+    pub retry_after_ms: Option<u64>,
+    /// The server's own verdict on retrying.
+    pub should_retry: Option<bool>,
+}
+
+/// The classes that an error answer can have. The others are faults of their own: `cut`, `stall`, `malformed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptClass {
+    /// The prompt does not fit the window.
+    Overflow,
+    /// A picture or document is refused.
+    Media,
+    /// Too many requests.
+    RateLimited,
+    /// A quota is used up.
+    Quota,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The provider failed.
+    Server,
+    /// The key is wrong.
+    Auth,
+    /// Not allowed.
+    Forbidden,
+    /// No such model.
+    NotFound,
+    /// The request is invalid.
+    BadRequest,
+    /// Thinking is bound to another prefix.
+    Binding,
+}
+
+impl<'de> Deserialize<'de> for FailureSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The function that serde makes for the fields as they are written.
+        let failure = Self::deserialize(deserializer)?;
+        failure.check().map_err(D::Error::custom)?;
+        Ok(failure)
+    }
+}
+
+impl FailureSpec {
+    fn check(&self) -> Result<(), String> {
+        if self.needed.is_some() != self.limit.is_some() {
+            return Err("expected `needed` and `limit` together".to_owned());
+        }
+        if self.resets_at.is_some() && self.resets_in_s.is_some() {
+            return Err("expected only one of `resets_at`, `resets_in_s`".to_owned());
+        }
+        let has_place = matches!(self.class, ScriptClass::Media | ScriptClass::Binding);
+        let has_reset = self.resets_at.or(self.resets_in_s).is_some();
+        let companions = [
+            ("needed", self.needed.is_some(), self.class == ScriptClass::Overflow, "overflow"),
+            ("resets_at", has_reset, self.class == ScriptClass::Quota, "quota"),
+            ("culprit", self.culprit.is_some(), has_place, "media and binding"),
+        ];
+        match companions.iter().find(|(_, given, fits, _)| *given && !fits) {
+            Some((field, _, _, owner)) => Err(format!("`{field}` belongs to the class {owner}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The answer.
+    pub(super) fn status(&self) -> StatusError {
+        let (code, kind, words) = self.answer();
+        let message = match &self.message {
+            Some(message) => format!("{words} {message}"),
+            None => words,
+        };
+        let mut error = StatusError::new(code, kind, &message);
+        let mut add = |name: &str, value: String| error.headers.push((name.to_owned(), value));
+        if let Some(wait) = self.retry_after_ms {
+            add("retry-after-ms", wait.to_string());
+        }
+        if let Some(verdict) = self.should_retry {
+            add("x-should-retry", verdict.to_string());
+        }
+        let after = |seconds: u64| (now_ms() / 1000).saturating_add(seconds);
+        if let Some(moment) = self.resets_at.or(self.resets_in_s.map(after)) {
+            add("anthropic-ratelimit-unified-status", "rejected".to_owned());
+            add("anthropic-ratelimit-unified-reset", moment.to_string());
+        }
+        error
+    }
+
+    /// Status, type and the API's own words, by which the class is known.
+    fn answer(&self) -> (u16, &'static str, String) {
+        let (message, block) = self.culprit.unwrap_or_default();
+        let place = format!("messages.{message}.content.{block}");
+        let invalid = |words: String| (400, "invalid_request_error", words);
+        let known = |code, kind, words: &str| (code, kind, words.to_owned());
+        match self.class {
+            ScriptClass::Overflow => invalid(match self.needed.zip(self.limit) {
+                Some((needed, limit)) => format!("prompt is too long: {needed} tokens > {limit} maximum"),
+                None => "prompt is too long".to_owned(),
+            }),
+            ScriptClass::Media => invalid(format!("{place}.image.source.base64: image exceeds 5 MB maximum")),
+            ScriptClass::Binding => invalid(format!(
+                "{place}: Invalid `signature` in `thinking` block. The block belongs to a different conversation."
+            )),
+            ScriptClass::BadRequest => invalid("Scripted failure.".to_owned()),
+            ScriptClass::RateLimited => {
+                known(429, "rate_limit_error", "This request would exceed your organization's rate limit.")
+            }
+            ScriptClass::Quota => known(429, "rate_limit_error", "You've hit your usage limit."),
+            ScriptClass::Overloaded => known(529, "overloaded_error", "Overloaded"),
+            ScriptClass::Server => known(500, "api_error", "Internal server error"),
+            ScriptClass::Auth => known(401, "authentication_error", "invalid x-api-key"),
+            ScriptClass::Forbidden => {
+                known(403, "permission_error", "Your API key has no permission for this.")
+            }
+            ScriptClass::NotFound => known(404, "not_found_error", "model: not found"),
         }
     }
 }

@@ -101,7 +101,7 @@ pub struct UsageSpec {
 
 /// What a request must hold for its response to be played.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "ConditionFields")]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct RequestCondition {
     /// A text that the newest user message contains: in its own words or in a tool result.
     pub contains: Option<String>,
@@ -248,13 +248,11 @@ impl Script {
     }
 
     /// How many requests the script answers before its end, repeats included; responses with a condition do not count.
-    #[must_use]
     pub fn plays(&self) -> usize {
         self.in_order().map(|response| response.repeat as usize).sum()
     }
 
     /// Whether which response comes next depends on the request.
-    #[must_use]
     pub fn looks_at_requests(&self) -> bool {
         self.responses.iter().any(|response| response.expect.is_some() || response.when.is_some())
     }
@@ -277,21 +275,12 @@ fn default_model() -> String {
     "scripted".to_owned()
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ConditionFields {
-    contains: Option<String>,
-    model: Option<String>,
-}
-
-impl TryFrom<ConditionFields> for RequestCondition {
-    type Error = String;
-
-    fn try_from(fields: ConditionFields) -> Result<Self, String> {
-        if fields.contains.is_none() && fields.model.is_none() {
-            return Err("expected `contains`, `model` or both".to_owned());
-        }
-        Ok(Self { contains: fields.contains, model: fields.model })
+impl<'de> Deserialize<'de> for RequestCondition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The function that serde makes for the fields as they are written.
+        let condition = Self::deserialize(deserializer)?;
+        let is_empty = condition.contains.is_none() && condition.model.is_none();
+        if is_empty { Err(D::Error::custom("expected `contains`, `model` or both")) } else { Ok(condition) }
     }
 }
 

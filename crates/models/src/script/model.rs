@@ -12,7 +12,7 @@ use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
 
 use super::expand::{Playback, PlaybackEnd, PlaybackStart, StatusError, TimedEvent};
 use super::format::Script;
-use super::player::{RequestView, ScriptMismatch, ScriptPlayer, newest_user_text};
+use super::player::{RequestView, ScriptPlayer, newest_user_text};
 use crate::anthropic::whole_answer::{self, MessageError};
 use crate::anthropic::{AnthropicSettings, WatchdogLimits};
 use crate::assemble::ResponseAssembler;
@@ -29,13 +29,11 @@ pub struct ScriptModel {
 
 impl ScriptModel {
     /// Plays the script from its beginning.
-    #[must_use]
     pub fn new(script: Script) -> Self {
         Self { player: ScriptPlayer::new(script) }
     }
 
     /// How many requests have been answered.
-    #[must_use]
     pub fn played(&self) -> usize {
         self.player.played()
     }
@@ -107,10 +105,12 @@ impl ScriptedAnswer {
 
     /// Takes the request's turn and waits for the head of its response.
     async fn open(&self) -> Result<AnswerStage, Box<Failure>> {
-        let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
+        let asked = || RequestView { model: self.request.model.to_string(), newest: self.newest_user_text() };
+        let turn = self.player.next(asked).map_err(|mismatch| {
             let message = format!("The request does not match the script: {mismatch}.");
             Box::new(Failure::new(FailureClass::BadRequest, message))
         })?;
+        let Playback { delay, opening, events, ending } = turn.playback(self.request.delivery);
         wait(delay).await;
         match opening {
             PlaybackStart::Stream => {
@@ -146,11 +146,6 @@ impl ScriptedAnswer {
             Failure::new(class, format!("The scripted response is not a message: {told}."))
         })?;
         Ok(AnswerStage::Whole(events))
-    }
-
-    fn take_turn(&self) -> Result<Playback, ScriptMismatch> {
-        let asked = || RequestView { model: self.request.model.to_string(), newest: self.newest_user_text() };
-        Ok(self.player.next(asked)?.playback(self.request.delivery))
     }
 
     /// Neighbouring user messages are one message to a model.

@@ -51,48 +51,13 @@ pub struct ScriptTurn<'a> {
     before: usize,
 }
 
-/// Why a request gets no response of the script.
+/// Why a request gets no response of the script: it is not the expected one, or there is no response left.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScriptMismatch {
-    /// There is none left.
-    #[error(
-        "the script has responses for {plays} requests, and this is request {}. Add a response or \"then\": \
-         \"repeat\"", number + 1
-    )]
-    UsedUp {
-        /// How many requests the script answers.
-        plays: usize,
-        /// The number of the request, counted from 0.
-        number: usize,
-    },
-    /// The newest user message does not hold what the script says.
-    #[error(
-        "request {}: the script expects the last user message to contain {expected:?}, but it is {found:?}",
-        number + 1
-    )]
-    Unexpected {
-        /// What it should contain.
-        expected: String,
-        /// What it is, shortened.
-        found: String,
-        /// The number of the request, counted from 0.
-        number: usize,
-    },
-    /// Another model is asked than the script says.
-    #[error("request {}: the script expects the model {expected:?}, but the request is for {found:?}", number + 1)]
-    UnexpectedModel {
-        /// A part of its name.
-        expected: String,
-        /// The model that is asked.
-        found: String,
-        /// The number of the request, counted from 0.
-        number: usize,
-    },
-}
+#[error("{0}")]
+pub struct ScriptMismatch(String);
 
 impl ScriptPlayer {
     /// Starts at the first response.
-    #[must_use]
     pub fn new(script: Script) -> Self {
         let conditional = vec![0; script.responses.len()];
         let position = Position { in_order: 0, conditional };
@@ -100,20 +65,17 @@ impl ScriptPlayer {
     }
 
     /// The script.
-    #[must_use]
     pub fn script(&self) -> &Script {
         &self.script
     }
 
     /// How many requests have had their turn.
-    #[must_use]
     pub fn played(&self) -> usize {
         let position = self.lock();
         position.in_order + position.conditional.iter().sum::<usize>()
     }
 
     /// Whether every response that comes in order has been asked for.
-    #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.lock().in_order >= self.script.plays()
     }
@@ -127,12 +89,17 @@ impl ScriptPlayer {
         }
         let number = position.in_order;
         position.in_order += 1;
-        let used_up = ScriptMismatch::UsedUp { plays: self.script.plays(), number };
-        let response = self.script.response(number).ok_or(used_up)?;
-        if let Some(expect) = &response.expect {
-            check(expect, &asked, number)?;
-        }
+        let response = self.script.response(number).ok_or_else(|| {
+            ScriptMismatch(format!(
+                "the script has responses for {} requests, and this is request {}. Add a response or \"then\": \"repeat\"",
+                self.script.plays(),
+                number + 1
+            ))
+        })?;
         let label = (number + 1).to_string();
+        if let Some(problem) = response.expect.as_ref().and_then(|expect| mismatch(expect, &asked)) {
+            return Err(ScriptMismatch(format!("request {label}: the script expects {problem}")));
+        }
         Ok(ScriptTurn { script: &self.script, number: Some(number), response, label, before: number })
     }
 
@@ -142,7 +109,7 @@ impl ScriptPlayer {
             let Some(when) = &response.when else { continue };
             let given = position.conditional.get_mut(place)?;
             let left = *given < response.repeat as usize || self.script.then == AfterLast::Repeat;
-            if left && check(when, asked, 0).is_ok() {
+            if left && mismatch(when, asked).is_none() {
                 *given += 1;
                 let label = format!("w{}_{given}", place + 1);
                 let before = position.in_order;
@@ -159,31 +126,24 @@ impl ScriptPlayer {
 
 impl ScriptTurn<'_> {
     /// What is to be played.
-    #[must_use]
     pub fn playback(&self, delivery: Delivery) -> Playback {
         self.playback_of(self.response, delivery)
     }
 
     /// What is to be played if the response were this one.
-    #[must_use]
     pub fn playback_of(&self, response: &ScriptResponse, delivery: Delivery) -> Playback {
         self.script.expand(response, self.label.clone(), self.before, delivery)
     }
 }
 
-/// Checks a request against what the script says about it.
-fn check(expect: &RequestCondition, asked: &RequestView, number: usize) -> Result<(), ScriptMismatch> {
-    if let Some(expected) = expect.model.as_ref().filter(|part| !asked.model.contains(*part)) {
-        let (expected, found) = (expected.clone(), asked.model.clone());
-        return Err(ScriptMismatch::UnexpectedModel { expected, found, number });
+/// What a script expects of a request, and what it is instead, if it is not that.
+fn mismatch(expect: &RequestCondition, asked: &RequestView) -> Option<String> {
+    if let Some(part) = expect.model.as_ref().filter(|part| !asked.model.contains(*part)) {
+        return Some(format!("the model {part:?}, but the request is for {:?}", asked.model));
     }
-    match expect.contains.as_ref().filter(|part| !asked.newest.contains(*part)) {
-        Some(expected) => {
-            let found = shorten(&asked.newest, EXCERPT_CHARS_MAX, "…").into_owned();
-            Err(ScriptMismatch::Unexpected { expected: expected.clone(), found, number })
-        }
-        None => Ok(()),
-    }
+    let part = expect.contains.as_ref().filter(|part| !asked.newest.contains(*part))?;
+    let found = shorten(&asked.newest, EXCERPT_CHARS_MAX, "…");
+    Some(format!("the last user message to contain {part:?}, but it is {found:?}"))
 }
 
 /// The text of a user message, from its blocks: prose and the text of tool results, one per line.

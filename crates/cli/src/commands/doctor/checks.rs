@@ -103,7 +103,7 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
         .files
         .list()
         .filter_map(|(level, file)| Some((level, file?)))
-        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({level})", file.display())))
+        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({})", file.display(), level.name())))
         .collect();
     // Whoever cannot read a file knows nothing of what is in it.
     let has_fatal = reading.effective.fatal().is_some();
@@ -221,7 +221,7 @@ fn without_secrets(url: &str) -> String {
 
 fn of_sandbox(config: &RunConfig) -> Vec<Check> {
     let is_on = sandbox::is_wanted(config);
-    let off = match config.files.sandbox.enabled {
+    let off = match config.files.sandbox.switch("sandbox.enabled") {
         Some(_) => "Off in the settings (`sandbox.enabled`)",
         None => "Off by default (to turn it on, set `sandbox.enabled` to true in your settings.json)",
     };

@@ -6,6 +6,7 @@ use super::ValueType::{Any, Choice, Fields, Group, List, Map, Object, Share, Swi
 use super::{Key, MergeRule, TEXTS};
 
 const MODES: &[&str] = &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
+const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 const DISABLE: &[&str] = &["disable"];
 const CREDENTIAL: &[&str] = &["deny", "mask"];
 const PORT: super::ValueType = Whole(1, 65_535);
@@ -24,15 +25,11 @@ pub(crate) static KEYS: &[Key] = &[
     Key::idle("modelOverrides", Map(&Text), "Provider-specific model ids.").waits(),
     Key::new(
         "effortLevel",
-        Choice(&["low", "medium", "high", "xhigh", "max"]),
+        Choice(EFFORTS),
         "The effort level, unless `--effort` or `CLAUDE_CODE_EFFORT_LEVEL` sets it.",
     )
     .waits(),
-    Key::idle(
-        "maxEffortLevel",
-        Choice(&["low", "medium", "high", "xhigh", "max"]),
-        "The highest effort level allowed.",
-    ),
+    Key::idle("maxEffortLevel", Choice(EFFORTS), "The highest effort level allowed."),
     Key::new(
         "alwaysThinkingEnabled",
         Switch,
