@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::PathFact;
 
 /// Stands in a word for text that is only known when the line runs, which may be several words. No command line can hold
@@ -49,7 +51,8 @@ pub struct PlainCommand {
 }
 
 /// What a command does, as far as its words tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommandEffect {
     /// It only looks, at the paths it reads.
     Looks,
@@ -86,7 +89,8 @@ pub struct NamedPath {
 }
 
 /// How a command names a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PathNaming {
     /// By its name.
     Exact,

@@ -42,8 +42,8 @@ pub use layout::{SessionLayout, SessionPaths, create_private};
 pub use lease::{Lease, LeaseError, SessionBusy};
 pub use outline::{SessionOutline, outline};
 pub use read::{
-    Damage, LoadError, LoadedLog, LocatedLine, LogRecords, LogStory, Scene, TornEnd, Upto, copy_log, lines,
-    load, load_back, records, story,
+    Damage, LoadError, LoadedLog, LocatedLine, LogStory, Scene, TornEnd, Upto, copy_log, lines, load,
+    load_back, story,
 };
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};

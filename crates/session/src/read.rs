@@ -1,7 +1,6 @@
 //! Reading a log. It never fails but for a file that cannot be read at all: what is damaged is skipped and reported.
 
 mod copy;
-mod file;
 mod find;
 mod foreign;
 mod lines;
@@ -16,13 +15,13 @@ use windlass_protocol::{MessageId, Record, SpendEntry};
 
 use crate::format::{Header, Tail};
 
-pub(crate) use file::LineReader;
 pub(crate) use find::read as read_range;
 
 pub use copy::copy_log;
+pub(crate) use lines::LineReader;
 pub use lines::{LocatedLine, lines};
 pub use load::{load, load_back};
-pub use story::{LogRecords, LogStory, Scene, records, story};
+pub use story::{LogStory, Scene, story};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

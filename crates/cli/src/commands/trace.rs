@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use windlass_session::{Header, LocatedLine, LogLine, SessionInfo, SessionMark, lines, records};
+use windlass_session::{Scene, SessionInfo, SessionMark, story};
 use windlass_trace::{SessionProcess, Trace, is_trace};
 
 use crate::arguments::Request;
@@ -101,49 +101,24 @@ fn check_free(path: &Path) -> Result<(), CommandError> {
 /// Everything that the log tells, and how many of its lines tell nothing any more.
 fn read(log: &Path) -> io::Result<(Trace, usize)> {
     let mut trace = Trace::default();
-    let mut besides = lines(log)?.filter_map(|line| Besides::of(line.ok()?)).peekable();
-    let mut records = records(log)?;
-    for told in &mut records {
-        let told = told?;
-        while let Some((_, besides)) = besides.next_if(|(offset, _)| *offset <= told.offset) {
-            besides.tell(&mut trace);
-        }
-        trace.take(&told.record);
-    }
-    besides.for_each(|(_, besides)| besides.tell(&mut trace));
-    Ok((trace, records.damage().len()))
-}
-
-/// What a log holds besides records.
-enum Besides {
-    Opened(Box<Header>),
-    Rewound,
-    Forked(String),
-}
-
-impl Besides {
-    /// With the place of its line.
-    fn of(line: LocatedLine) -> Option<(u64, Self)> {
-        let Ok(LogLine::Own(own)) = line.line else { return None };
-        let besides = match (own.opened(), own.mark()) {
-            (Some(header), _) => Self::Opened(Box::new(header.clone())),
-            (_, Some(SessionMark::Rewound { .. })) => Self::Rewound,
-            (_, Some(SessionMark::Forked { source, .. })) => Self::Forked(source.to_string()),
-            _ => return None,
-        };
-        Some((line.offset, besides))
-    }
-
-    fn tell(self, trace: &mut Trace) {
-        match self {
-            Self::Opened(header) => trace.on_opened(SessionProcess {
+    let mut story = story(log)?;
+    for scene in &mut story {
+        match scene? {
+            Scene::Opened { header, .. } => trace.on_opened(SessionProcess {
                 wall_ms: header.wall_ms,
                 version: format!("windlass {}", header.engine),
                 entrypoint: header.entrypoint.to_string(),
                 cwd: header.cwd.to_string_lossy().into_owned(),
             }),
-            Self::Rewound => trace.note("rewound", "continued from an earlier message"),
-            Self::Forked(source) => trace.note("forked", &format!("copy of session {source}")),
+            Scene::Marked(SessionMark::Rewound { .. }) => {
+                trace.note("rewound", "continued from an earlier message");
+            }
+            Scene::Marked(SessionMark::Forked { source, .. }) => {
+                trace.note("forked", &format!("copy of session {source}"));
+            }
+            Scene::Told(told) => trace.take(&told.record),
+            Scene::Marked(_) | Scene::Damaged(_) => {}
         }
     }
+    Ok((trace, story.damage().len()))
 }

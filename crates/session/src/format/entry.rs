@@ -13,7 +13,7 @@ use windlass_protocol::{
     Origin, RawObject, RequestId, Role, UserEntry,
 };
 
-use super::form::{FieldForm as _, PlainForm, choice, put_json, spans_lines};
+use super::form::{FieldForm as _, Pair, PlainForm, choice, put_json, spans_lines};
 use super::header::Header;
 use super::usage::{self, ShownUsage, UsageGaps};
 
@@ -68,12 +68,12 @@ pub(crate) enum Meta {
 }
 
 choice!(Meta {
-    "front" = Front { n, exact },
-    "said" = Said { n, origin, assistant, prompts, context, apart, taken, exact },
-    "answered" = Answered { n, request, index, model, usage, aborted, exact },
-    "result" = Result { n, call, by, name, exact, structured },
+    "front" = Front { n, exact: Pair },
+    "said" = Said { n, origin, assistant, prompts, context, apart, taken, exact: Pair },
+    "answered" = Answered { n, request, index, model, usage, aborted, exact: Pair },
+    "result" = Result { n, call, by, name, exact: Pair, structured },
     "boundary" = Boundary { trigger, tail, unbound, mechanical, before, after, took_ms },
-    "summary" = Summary { n, origin, assistant, exact },
+    "summary" = Summary { n, origin, assistant, exact: Pair },
 });
 
 /// Blocks that the message of the entry does not show byte for byte, by position.

@@ -7,8 +7,8 @@ mod select;
 use std::fs::File;
 use std::io;
 
-use super::file::LineReader;
 use super::find;
+use super::lines::LineReader;
 use super::walk::LogWalk;
 use crate::format::{LogLine, SessionMark, decode_line};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use uuid::Uuid;
 use windlass_protocol::{MessageId, Record};
 
-use super::file::LineReader;
+use super::lines::LineReader;
 use super::walk::LogWalk;
 use super::{LoadError, LoadedLog, Upto, find, foreign};
 use crate::format::{LogLine, decode_line};

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use windlass_protocol::Record;
-use windlass_session::{LogLine, Tail, decode_line, records};
+use windlass_session::{LogLine, Tail, decode_line, story};
 
 use crate::strategies::log;
-use crate::support::{SessionFile, encode, encoder, load_bytes, show};
+use crate::support::{SessionFile, encode, encoder, load_bytes, records, show};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -13,8 +13,8 @@ proptest! {
     #[test]
     fn every_record_comes_back_as_it_was(batches in log()) {
         let file = SessionFile::new(&encode(&batches));
-        let mut log = records(&file.path).unwrap();
-        let told: Vec<Record> = log.by_ref().map(|told| told.unwrap().record).collect();
+        let mut log = story(&file.path).unwrap();
+        let told: Vec<Record> = records(&mut log).collect();
         prop_assert_eq!(log.damage(), &[][..]);
         prop_assert_eq!(show(&told), show(batches.iter().flatten()));
     }
