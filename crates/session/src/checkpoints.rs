@@ -14,12 +14,10 @@
 mod apply;
 mod blobs;
 mod history;
-mod lines;
 mod look;
 mod manifest;
 mod nofollow;
 mod plan;
-mod state;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -35,8 +33,7 @@ use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
 use look::{FileLook, LookCache, LookResult};
-use manifest::{CheckpointManifest, ManifestLine, PathChange, PathSnapshot};
-use state::FileState;
+use manifest::{CheckpointManifest, FileState, ManifestLine, PathChange, PathSnapshot};
 
 pub use apply::{FailedPath, RewindResult};
 pub use history::PointInfo;

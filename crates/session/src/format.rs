@@ -18,7 +18,7 @@ mod values;
 pub use assemble::LoggedRecord;
 pub(crate) use assemble::RecordAssembler;
 pub(crate) use chain::Link;
-pub use decode::{EntryKind, Flaw, LogEntry, LogLine, OwnLine, decode_line};
+pub(crate) use decode::{EntryKind, Flaw, LogEntry, LogLine, OwnLine, decode_line};
 pub use encode::{Encoder, Tail};
 pub(crate) use entry::Meta;
 pub(crate) use form::{FieldForm, PlainForm};

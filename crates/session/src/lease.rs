@@ -15,7 +15,6 @@ use rustix::io::Errno;
 
 use crate::disk;
 
-mod holder;
 mod lock_file;
 mod process;
 
@@ -185,7 +184,7 @@ fn lock(file: &File) -> io::Result<LockAttempt> {
     loop {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(LockAttempt::Yes),
-            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(holder::of(file))),
+            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(process::holder_of(file))),
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => {
                 return Ok(LockAttempt::Unsupported);
             }

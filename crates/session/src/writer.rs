@@ -16,12 +16,9 @@ use crate::{Encoder, Header, Lease, LoadedLog, LogTime, SessionMark, SessionPath
 
 mod labels;
 mod pen;
-mod tape;
-mod torn;
 pub(crate) mod trouble;
 
-use pen::Pen;
-use tape::Tape;
+use pen::{Pen, Tape};
 
 /// The facts are restated after so much was written.
 const FACTS_EVERY_BYTES: u64 = 16 << 20;
@@ -254,13 +251,13 @@ impl SharedLog {
         let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
         let ticket = self.commits.written(file);
         let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
-        self.wants_facts.store(wants || pen.since_facts() >= FACTS_EVERY_BYTES, Ordering::Release);
+        self.wants_facts.store(wants || pen.since_facts >= FACTS_EVERY_BYTES, Ordering::Release);
         Ok(AppendTicket { ticket, makes_good: restates.then_some(failures) })
     }
 
     fn write_marks(&self) -> Result<Option<AppendTicket>, LogError> {
         let mut pen = self.pen();
-        if pen.marks.is_empty() || !pen.is_begun() {
+        if pen.marks.is_empty() || !pen.opened {
             return Ok(None);
         }
         let file =

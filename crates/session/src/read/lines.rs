@@ -102,17 +102,13 @@ impl LineReader {
 
 /// A line and its place.
 #[derive(Clone, Debug)]
-pub struct LocatedLine {
-    /// Where it begins.
-    pub offset: u64,
-    /// How many bytes it has, without the line feed.
-    pub length: u64,
-    /// What it says.
-    pub line: Result<LogLine, Flaw>,
+pub(crate) struct LocatedLine {
+    pub(crate) offset: u64,
+    pub(crate) line: Result<LogLine, Flaw>,
 }
 
 /// All lines of a log, in order. Only one is in memory at a time. An error ends them.
-pub fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<LocatedLine>>> {
+pub(crate) fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<LocatedLine>>> {
     let mut reader = LineReader::open(path)?;
     Ok(std::iter::from_fn(move || {
         let raw = match reader.next() {
@@ -120,6 +116,6 @@ pub fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<LocatedL
             Err(error) => return Some(Err(error)),
         };
         let line = raw.bytes.map_or_else(|| Err(Flaw::too_long()), decode_line);
-        Some(Ok(LocatedLine { offset: raw.offset, length: raw.length, line }))
+        Some(Ok(LocatedLine { offset: raw.offset, line }))
     }))
 }

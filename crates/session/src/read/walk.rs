@@ -121,7 +121,7 @@ impl LogWalk {
                     self.entry(offset, &entry);
                 }
             }
-            LogLine::Other(_) | LogLine::Blank => {}
+            LogLine::Other => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use windlass_protocol::{Block, Event, Input, Interrupt, Message, MessageId, Origin, Record, UserEntry};
-use windlass_session::{TornEnd, Upto, lines, load, story};
+use windlass_session::{TornEnd, Upto, load, story};
 
 use crate::strategies::log;
 use crate::support::{SessionFile, encode, load_bytes, records, show};
@@ -95,7 +95,7 @@ proptest! {
         prop_assert_eq!(loaded.length, bytes.len() as u64);
         let all = records(&mut story(&file.path).unwrap()).count();
         prop_assert!(loaded.records.len() <= all + 1);
-        prop_assert!(lines(&file.path).unwrap().all(|line| line.is_ok()));
+        prop_assert!(story(&file.path).unwrap().all(|scene| scene.is_ok()));
         load(&file.path, Upto::Offset(bytes.len() as u64 / 2)).unwrap();
     }
 
