@@ -1,8 +1,6 @@
 //! Reading the values of variables. What cannot be read is `None`; the table says what could.
 
-use windlass_protocol::Secret;
-
-use crate::settings::LogSync;
+use windlass_protocol::{Secret, SyncPolicy};
 
 /// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
 pub(crate) fn switch(value: &str) -> Option<bool> {
@@ -14,11 +12,11 @@ pub(crate) fn switch(value: &str) -> Option<bool> {
 }
 
 /// When the log waits for the disk.
-pub(crate) fn sync(value: &str) -> Option<LogSync> {
+pub(crate) fn sync(value: &str) -> Option<SyncPolicy> {
     match value.trim().to_ascii_lowercase().as_str() {
-        "always" => Some(LogSync::Always),
-        "turn" => Some(LogSync::Turn),
-        "never" => Some(LogSync::Never),
+        "always" => Some(SyncPolicy::Always),
+        "turn" => Some(SyncPolicy::Turn),
+        "never" => Some(SyncPolicy::Never),
         _ => None,
     }
 }

@@ -82,13 +82,8 @@ pub enum RewindError {
     #[error("there is no rewind to undo in this session")]
     NothingToUndo,
     /// The checkpoints cannot be read or written. No file was touched.
-    #[error("cannot use the checkpoints in {}: {error}. No file was changed", directory.display())]
-    Io {
-        /// Where they are.
-        directory: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    #[error("cannot use the checkpoints in {}: {}. No file was changed", .0.display(), .1)]
+    Io(PathBuf, io::Error),
 }
 
 /// What is known while the session runs.
@@ -143,7 +138,7 @@ impl Checkpoints {
     }
 
     fn failed(&self, error: io::Error) -> RewindError {
-        RewindError::Io { directory: self.directory.clone(), error }
+        RewindError::Io(self.directory.clone(), error)
     }
 
     /// The prompts in the log; none if there is no log.

@@ -41,8 +41,8 @@ pub use read::{
 };
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};
-pub use sync::{SyncPolicy, UnknownSyncPolicy};
 pub use title::rename;
 pub use trash::{TrashError, TrashedSession, remove, restore, trashed};
 pub use turns::{PromptLine, check_dropped, prompts};
+pub use windlass_protocol::SyncPolicy;
 pub use writer::{LogOptions, LogWriter, Marker, PreImageTaker};

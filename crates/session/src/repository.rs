@@ -53,7 +53,6 @@ pub struct Identity {
 
 impl Identity {
     /// Whether both are the same place in the same repository.
-    #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         let same_origin = self.origin.is_some() && self.origin == other.origin;
         let same_roots = self.roots.iter().any(|root| other.roots.contains(root));
@@ -63,7 +62,6 @@ impl Identity {
 
 impl Repository {
     /// Finds the repository around a directory, without running anything.
-    #[must_use]
     pub fn discover(cwd: &Path) -> Option<Self> {
         let cwd = cwd.canonicalize().ok()?;
         let WorkTree { top: root, git_directory, .. } = WorkTree::around(&cwd)?;
@@ -75,13 +73,11 @@ impl Repository {
     }
 
     /// The branch that is checked out; the beginning of the commit if none is.
-    #[must_use]
     pub fn branch(&self) -> Option<String> {
         windlass_git::branch(&self.git)
     }
 
     /// The tops of all its work trees, this one included.
-    #[must_use]
     pub fn worktrees(&self) -> Vec<PathBuf> {
         let mut tops = linked_work_trees(&self.common);
         tops.push(self.root.clone());
@@ -91,13 +87,11 @@ impl Repository {
     }
 
     /// What is known without running anything.
-    #[must_use]
     pub fn identity(&self) -> Identity {
         Identity { origin: self.origin.clone(), roots: Vec::new(), inside: self.inside.clone() }
     }
 
     /// The same with the first commits. This runs git and may take seconds.
-    #[must_use]
     pub fn identity_with_roots(&self, git: &GitProgram) -> Identity {
         Identity { roots: first_commits(self, git), ..self.identity() }
     }
@@ -113,7 +107,6 @@ pub struct GitProgram {
 impl GitProgram {
     /// The first git in the absolute directories of `PATH` in this environment. Whoever makes the environment says whose programs are
     /// trusted and leaves out secrets; variables that change what git does are left out here.
-    #[must_use]
     pub fn find(mut environment: Vec<(OsString, OsString)>) -> Option<Self> {
         environment.retain(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
         let (_, paths) = environment.iter().find(|(name, _)| name == "PATH")?;

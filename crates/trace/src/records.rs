@@ -92,7 +92,6 @@ impl Trace {
     }
 
     /// The page. Everything that comes from the session goes through `redact` first.
-    #[must_use]
     pub fn page(&self, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
         crate::page::draw(&self.story, title, redact)
     }

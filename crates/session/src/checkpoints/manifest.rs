@@ -2,6 +2,7 @@
 //!
 //! One JSON object per line, with a checksum at its end; it is only appended to. A line that is torn or damaged is skipped.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -258,7 +259,11 @@ pub(crate) struct Digest(pub(crate) String);
 
 impl Digest {
     pub(crate) fn of(sha256: ring::digest::Digest) -> Self {
-        Self(sha256.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut digits = String::with_capacity(64);
+        for byte in sha256.as_ref() {
+            let _ = write!(digits, "{byte:02x}");
+        }
+        Self(digits)
     }
 }
 

@@ -201,6 +201,7 @@ fn role(assistant: bool) -> Role {
     if assistant { Role::Assistant } else { Role::User }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it fits `map_err`")]
 fn flaw(why: serde_json::Error) -> Flaw {
     Flaw(format!("message entry: {why}"))
 }

@@ -9,7 +9,6 @@ use windlass_protocol::{MessageId, Record};
 use super::LogTime;
 use super::entry::Meta;
 use super::form::{JsonFields, text};
-use super::header::Header;
 use super::own_lines::{self, OwnLineBody};
 
 /// No log has so many lines, and readers in other languages could not tell larger numbers apart.

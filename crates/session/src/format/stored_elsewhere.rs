@@ -66,15 +66,8 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
         }
         Event::Submit(prompt) | Event::Steer(prompt) => {
             let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
-            let rest = without_blocks(prompt);
-            (
-                if matches!(input.event, Event::Submit(_)) {
-                    Event::Submit(rest)
-                } else {
-                    Event::Steer(rest)
-                },
-                held,
-            )
+            let again = if matches!(input.event, Event::Submit(_)) { Event::Submit } else { Event::Steer };
+            (again(without_blocks(prompt)), held)
         }
         _ => return None,
     };
@@ -113,7 +106,7 @@ fn place(record: &Record, structured: bool) -> Option<StoredElsewhere> {
 pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -> bool {
     // Whether the structured form is there, too, only the line of what was heard tells.
     let is_structured = matches!(held, StoredElsewhere::Result { structured: true, .. });
-    if place(record, is_structured).as_ref() != Some(held) {
+    if !is_place(held, record) || place(record, is_structured).as_ref() != Some(held) {
         return false;
     }
     match (event, record) {

@@ -28,8 +28,8 @@ pub fn copy_log(
     session: Uuid,
     lease: Option<&Lease>,
 ) -> Result<u64, LoadError> {
-    let read = |error| LoadError::Read { path: source.to_owned(), source: error };
-    let write = |error| LoadError::Write { path: target.to_owned(), source: error };
+    let read = |error| LoadError::Read(source.to_owned(), error);
+    let write = |error| LoadError::Write(target.to_owned(), error);
     let file = File::open(source).map_err(read)?;
     let end = end(source, &file, upto)?;
     if target.exists() {

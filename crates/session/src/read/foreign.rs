@@ -35,7 +35,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
             }
             Some(Ok(line)) => {
                 if let LogLine::Entry(entry) = line {
-                    index.add(raw.offset, raw.length, *entry);
+                    index.add(raw.offset, raw.length, &entry);
                 }
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
                 walk.ends_open = !raw.is_ended;
@@ -57,6 +57,6 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
             walk.adopt(offset, &entry);
         }
     }
-    walk.adopted_up_to(selection.leaf);
+    walk.tail.chain.go_on_from(Some(selection.leaf));
     Ok(rest)
 }

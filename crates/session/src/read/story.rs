@@ -53,7 +53,6 @@ pub fn story(path: &Path) -> io::Result<LogStory> {
 
 impl LogStory {
     /// What could not be used, as far as the log was read.
-    #[must_use]
     pub fn damage(&self) -> &[Damage] {
         &self.walk.damage
     }

@@ -73,11 +73,6 @@ impl LogWalk {
         }
     }
 
-    /// The conversation of a file that is not ours ends with this entry.
-    pub(crate) fn adopted_up_to(&mut self, leaf: Uuid) {
-        self.tail.chain.go_on_from(Some(leaf));
-    }
-
     /// Records that are complete, in order.
     pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
         self.adopted.drain(..).chain(self.assembler.ready())

@@ -66,7 +66,7 @@ impl EntryIndex {
     }
 
     /// Takes the next entry of the file.
-    pub(crate) fn add(&mut self, offset: u64, length: u64, entry: LogEntry) {
+    pub(crate) fn add(&mut self, offset: u64, length: u64, entry: &LogEntry) {
         let mut node = Node {
             place: (offset, length),
             response: None,
@@ -74,7 +74,7 @@ impl EntryIndex {
             answers: Vec::new(),
             number: entry.number(),
             tail: entry.compaction_tail(),
-            entry: LogEntry { message: None, structured: None, metadata: None, meta: None, ..entry },
+            entry: LogEntry { message: None, structured: None, metadata: None, meta: None, ..*entry },
         };
         node.outline(entry.message.as_deref());
         self.by_uuid.insert(node.entry.uuid, self.nodes.len());
