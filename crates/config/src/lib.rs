@@ -24,8 +24,7 @@ pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{
-    ApiSettings, FileToolSettings, HomeSettings, LogSync, MemorySettings, ModelSettings, Settings,
-    ShellSettings,
+    ApiSettings, FileToolSettings, HomeSettings, MemorySettings, ModelSettings, Settings, ShellSettings,
 };
 pub use settings_files::{
     ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent, PermissionSettings,

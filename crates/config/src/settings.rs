@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use windlass_protocol::Secret;
+use windlass_protocol::{Secret, SyncPolicy};
 
 use crate::variables::VARIABLES;
 use crate::{ConfigError, SettingSources};
@@ -124,21 +124,9 @@ pub struct HomeSettings {
     /// The version of the SDK that started the process.
     pub sdk_version: Option<String>,
     /// When the log waits for the disk.
-    pub sync: LogSync,
+    pub sync: SyncPolicy,
     /// Whether the former content of files that calls may change is not kept.
     pub no_checkpoints: bool,
-}
-
-/// When the log of a session waits for the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogSync {
-    /// For every record.
-    Always,
-    /// Around everything that does more than read, and at the end of a run.
-    #[default]
-    Turn,
-    /// Never: what the system has not written yet is lost with the power.
-    Never,
 }
 
 /// How commands run.

@@ -2,10 +2,9 @@
 //! in the documentation is made from the rows. What cannot be read is `None`; the row says what could.
 
 use windlass_core::{CompactionPolicy, EarlyStart};
-use windlass_protocol::{Effort, Secret};
+use windlass_protocol::{Effort, Secret, SyncPolicy};
 
 use crate::Settings;
-use crate::settings::LogSync;
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,11 +424,11 @@ fn switch(value: &str) -> Option<bool> {
 }
 
 /// When the log waits for the disk.
-fn sync(value: &str) -> Option<LogSync> {
+fn sync(value: &str) -> Option<SyncPolicy> {
     match value.trim().to_ascii_lowercase().as_str() {
-        "always" => Some(LogSync::Always),
-        "turn" => Some(LogSync::Turn),
-        "never" => Some(LogSync::Never),
+        "always" => Some(SyncPolicy::Always),
+        "turn" => Some(SyncPolicy::Turn),
+        "never" => Some(SyncPolicy::Never),
         _ => None,
     }
 }

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::PathFact;
 
 /// A word of a command line, as far as the line tells it.
@@ -150,7 +152,8 @@ pub struct PlainCommand {
 }
 
 /// What a command does, as far as its words tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommandEffect {
     /// It only looks, at the paths it reads.
     Looks,
@@ -225,7 +228,8 @@ impl From<PathFact> for CommandPath {
 }
 
 /// How a command names a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PathNaming {
     /// By its name.
     Exact,

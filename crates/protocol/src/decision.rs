@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Block, Message, MessageId};
 
 /// One change of the transcript by a context layer.
@@ -99,7 +101,8 @@ pub struct Compaction {
 }
 
 /// What asked for a compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CompactTrigger {
     /// The context passed its threshold.
     Auto,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Admission, AmbientChanges, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote,
     ModelEvent, ModelSpend, Outcome, PermissionUpdate, RequestId, StartSource, StoreId, TimerId, ToolOutput,
@@ -137,7 +139,8 @@ pub enum Event {
 }
 
 /// How a run is interrupted, the stronger wish later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Interrupt {
     /// The user wants it to stop. The transcript says so.
     Stop,
@@ -167,7 +170,8 @@ pub struct Prompt {
 }
 
 /// Who speaks in a prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Speaker {
     /// A person, or the program that speaks for one.
     #[default]
@@ -179,7 +183,8 @@ pub enum Speaker {
 }
 
 /// When a prompt goes in that comes during a run: those of a higher priority first, in order within one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// At once: what a person says so interrupts the run and replaces what it was doing.
     Now,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::names::named_enum;
@@ -239,6 +239,8 @@ impl HookCall {
 
 named_enum! {
     /// Why a session begins.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum StartSource {
         /// It is new.
         Startup => "startup",
@@ -391,7 +393,8 @@ pub struct HookFailure {
 }
 
 /// In which way a hook failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookFailureKind {
     /// It could not be started, or not be reached.
     NotStarted,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::HookEvent;
 
 /// News of one handler.
@@ -45,7 +47,8 @@ pub struct HookPrinted {
 }
 
 /// How a handler ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookEnding {
     /// It had its say.
     Worked,

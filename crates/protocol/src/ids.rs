@@ -1,12 +1,13 @@
 //! Identifiers. Inside the machine they are counters, so that a run can be reproduced; what leaves it
 //! as a UUID is derived from the session's seed and a counter.
 
+use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident($inner:ty);)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(pub $inner);
     )+};
 }

@@ -56,8 +56,8 @@ pub use model::{
 pub use reason::{Terminal, Transition};
 pub use record::{
     AnswerBlock, CallIntent, CallResult, CallRuling, CompactionMemory, Durability, Fate, Record,
-    RequestEntry, SentRequest, SessionMemory, SessionSnapshot, SpendEntry, TimeSpent, UnfinishedPrompt,
-    UserEntry,
+    RequestEntry, SentRequest, SessionMemory, SessionSnapshot, SpendEntry, SyncPolicy, TimeSpent,
+    UnfinishedPrompt, UserEntry,
 };
 pub use ruling::{
     Behaviour, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, SettingsDestination, Verdict,

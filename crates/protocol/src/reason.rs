@@ -1,5 +1,7 @@
 //! Why the loop goes round again, and why a run ends: two closed lists.
 
+use serde::{Deserialize, Serialize};
+
 use crate::names::named_enum;
 
 named_enum! {
@@ -36,6 +38,8 @@ named_enum! {
 
 named_enum! {
     /// Why a run ended. Every run ends with exactly one.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum Terminal {
         /// The model answered and asked for nothing more.
         Completed => "completed",

@@ -68,6 +68,19 @@ pub enum Durability {
     Synced,
 }
 
+/// How eagerly the log is made safe against a loss of power. The end of the process alone never loses anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Each append waits for the disk.
+    Always,
+    /// What something is built on waits for the disk: calls with side effects, their outcomes, the end of a turn. The rest
+    /// follows within 100 ms.
+    #[default]
+    Turn,
+    /// The system writes when it likes.
+    Never,
+}
+
 /// Something from the user's side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserEntry {

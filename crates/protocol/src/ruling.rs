@@ -9,6 +9,8 @@ use crate::names::named_enum;
 
 named_enum! {
     /// What a rule wants to become of what it covers.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum Behaviour {
         /// Run it.
         Allow => "allow",
@@ -216,6 +218,8 @@ impl Offers {
 
 named_enum! {
     /// Where a change is kept. Wherever that is, it holds in the session at once.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum SettingsDestination {
         /// Nowhere: it ends with the session.
         Session => "session",
@@ -229,7 +233,8 @@ named_enum! {
 }
 
 /// What becomes of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It runs.
     Allow,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{Block, CommandFacts, UrlFact};
@@ -69,7 +70,8 @@ pub struct WrittenPath {
 }
 
 /// What kind of thing a call does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallKind {
     /// Only looks, at files.
     Read,

@@ -14,12 +14,10 @@
 mod apply;
 mod blobs;
 mod history;
-mod lines;
 mod look;
 mod manifest;
 mod nofollow;
 mod plan;
-mod state;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -35,8 +33,7 @@ use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
 use look::{FileLook, LookCache, LookResult};
-use manifest::{CheckpointManifest, ManifestLine, PathChange, PathSnapshot};
-use state::FileState;
+use manifest::{CheckpointManifest, FileState, ManifestLine, PathChange, PathSnapshot};
 
 pub use apply::{FailedPath, RewindResult};
 pub use history::PointInfo;
@@ -85,13 +82,8 @@ pub enum RewindError {
     #[error("there is no rewind to undo in this session")]
     NothingToUndo,
     /// The checkpoints cannot be read or written. No file was touched.
-    #[error("cannot use the checkpoints in {}: {error}. No file was changed", directory.display())]
-    Io {
-        /// Where they are.
-        directory: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    #[error("cannot use the checkpoints in {}: {}. No file was changed", .0.display(), .1)]
+    Io(PathBuf, io::Error),
 }
 
 /// What is known while the session runs.
@@ -146,7 +138,7 @@ impl Checkpoints {
     }
 
     fn failed(&self, error: io::Error) -> RewindError {
-        RewindError::Io { directory: self.directory.clone(), error }
+        RewindError::Io(self.directory.clone(), error)
     }
 
     /// The prompts in the log; none if there is no log.

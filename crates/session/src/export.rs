@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::catalogue::SessionInfo;
-use crate::history::{CompactionNote, HistoryItem, RetractedMessages, SessionHistory, Utterance};
+use serde_json::{Value, json};
 
-mod json;
-mod markdown;
-mod text;
+use crate::catalogue::SessionInfo;
+use crate::history::{
+    CompactionNote, ContentPiece, HistoryItem, RetractedMessages, SessionHistory, Utterance, Who,
+};
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,33 +33,50 @@ pub fn export(
 ) -> io::Result<()> {
     let retracted = RetractedMessages::of(&session.path)?;
     let mut history = SessionHistory::open(&session.path)?;
-    let page: &mut dyn ExportForm = match format {
-        ExportFormat::Text => &mut text::TextExport,
-        ExportFormat::Markdown => &mut markdown::MarkdownExport,
-        ExportFormat::Json => &mut json::JsonExport::default(),
-    };
-    let mut out = Out { to, redact };
-    page.begin(session, &mut out)?;
+    begin(session, format, redact, to)?;
+    let mut separator = "\n";
     while let Some(item) = history.next(|_| true)? {
-        let retracted = matches!(&item, HistoryItem::Said(said) if retracted.holds(said));
-        page.item(&item, retracted, &mut out)?;
+        let is_retracted = matches!(&item, HistoryItem::Said(said) if retracted.holds(said));
+        match (format, &item) {
+            (ExportFormat::Json, item) => {
+                write!(to, "{separator}{}", to_json(item, is_retracted, redact))?;
+                separator = ",\n";
+            }
+            (_, HistoryItem::Said(_)) if is_retracted => {}
+            (ExportFormat::Text, HistoryItem::Said(said)) => write_text(said, redact, to)?,
+            (ExportFormat::Markdown, HistoryItem::Said(said)) => write_markdown(said, redact, to)?,
+            (_, HistoryItem::Compacted(compacted)) => write_note(format, &compaction(compacted), to)?,
+            (_, HistoryItem::Rewound) => write_note(format, REWOUND, to)?,
+        }
     }
-    page.end(&mut out)
+    if format == ExportFormat::Json { writeln!(to, "\n]}}") } else { Ok(()) }
 }
 
-/// Where an export goes, and what every text passes on its way.
-struct Out<'a> {
-    to: &'a mut dyn Write,
-    redact: Redact<'a>,
-}
-
-trait ExportForm {
-    fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()>;
-    /// Something that happened; `retracted` if it is a message that did not stand.
-    fn item(&mut self, item: &HistoryItem, retracted: bool, out: &mut Out<'_>) -> io::Result<()>;
-    fn end(&mut self, _: &mut Out<'_>) -> io::Result<()> {
-        Ok(())
+fn begin(
+    session: &SessionInfo,
+    format: ExportFormat,
+    redact: Redact<'_>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let glance = &session.glance;
+    let heading = redact(glance.title.as_deref().or(glance.first_prompt.as_deref()).unwrap_or("Session"));
+    match format {
+        ExportFormat::Json => {
+            let about = session.to_json().to_string();
+            return write!(to, "{{\"session\":{},\n\"messages\":[", redact(&about));
+        }
+        ExportFormat::Text => writeln!(to, "{heading}\n")?,
+        ExportFormat::Markdown => writeln!(to, "# {}\n\n| | |\n|---|---|", heading.replace('\n', " "))?,
     }
+    for (name, value) in about(session) {
+        let value = redact(&value);
+        if format == ExportFormat::Text {
+            writeln!(to, "{name:12} {value}")?;
+        } else {
+            writeln!(to, "| {name} | {} |", value.replace('|', "\\|").replace('\n', " "))?;
+        }
+    }
+    Ok(())
 }
 
 /// `2026-11-13 10:20:30 UTC`.
@@ -70,7 +87,6 @@ fn time(at_ms: u64) -> String {
 
 /// Whom the heading of a message names.
 fn speaker(said: &Utterance) -> String {
-    use crate::history::Who;
     match &said.who {
         Who::User => "You".into(),
         Who::Assistant => "Assistant".into(),
@@ -92,20 +108,113 @@ fn compaction(compacted: &CompactionNote) -> String {
 
 const REWOUND: &str = "The conversation was rewound to an earlier message and continues from there";
 
+fn write_note(format: ExportFormat, note: &str, to: &mut dyn Write) -> io::Result<()> {
+    match format {
+        ExportFormat::Markdown => writeln!(to, "\n---\n\n**{note}**\n"),
+        _ => writeln!(to, "\n---- {note} ----"),
+    }
+}
+
 /// What is known about a session, line by line.
-fn about(session: &SessionInfo, redact: Redact<'_>) -> Vec<(&'static str, String)> {
+fn about(session: &SessionInfo) -> Vec<(&'static str, String)> {
     let mut about = vec![("Session", session.id.to_string())];
     about.extend(session.glance.created_ms.map(|at_ms| ("Started", time(at_ms))));
     about.push(("Last change", time(session.modified_ms)));
     about.extend(session.glance.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
     about.extend(session.glance.branch.clone().map(|branch| ("Branch", branch)));
     about.extend(session.glance.tag.clone().map(|tag| ("Tag", tag)));
-    about.into_iter().map(|(name, value)| (name, redact(&value).into_owned())).collect()
+    about
 }
 
-/// What stands above everything.
-fn heading(session: &SessionInfo, redact: Redact<'_>) -> String {
-    let name =
-        session.glance.title.as_deref().or(session.glance.first_prompt.as_deref()).unwrap_or("Session");
-    redact(name).into_owned()
+fn write_text(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
+    let when = said.at_ms.map(|at_ms| format!(" ({})", time(at_ms))).unwrap_or_default();
+    writeln!(to, "\n== {}{when}", speaker(said))?;
+    for piece in &said.pieces {
+        let text = redact(piece.text());
+        match piece {
+            ContentPiece::Text(_) | ContentPiece::Result { is_error: false, .. } => writeln!(to, "{text}")?,
+            ContentPiece::Result { is_error: true, .. } => writeln!(to, "(failed)\n{text}")?,
+            ContentPiece::Thinking(_) => writeln!(to, "(thinking)\n{text}")?,
+            ContentPiece::Call { name, .. } => writeln!(to, "(calls {name})\n{text}")?,
+            ContentPiece::Other(kind) => writeln!(to, "[{kind}]")?,
+        }
+    }
+    Ok(())
+}
+
+fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
+    let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
+    writeln!(to, "\n### {}{when}\n", speaker(said))?;
+    for piece in &said.pieces {
+        let text = redact(piece.text());
+        match piece {
+            // What the model writes is Markdown already; what others write is shown as it is.
+            ContentPiece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
+                writeln!(to, "{text}\n")?;
+            }
+            ContentPiece::Text(_) => writeln!(to, "{}", quoted(&text))?,
+            ContentPiece::Thinking(_) => writeln!(to, "*Thinking:*\n\n{}", quoted(&text))?,
+            ContentPiece::Call { name, .. } => {
+                writeln!(to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
+            }
+            ContentPiece::Result { is_error, .. } => {
+                let failed = if *is_error { "Failed:\n\n" } else { "" };
+                writeln!(to, "{failed}{}", fenced(&text, ""))?;
+            }
+            ContentPiece::Other(kind) => writeln!(to, "*[{kind}]*\n")?,
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().flat_map(|line| ["> ", line, "\n"]).collect()
+}
+
+/// A block of code whose fence is longer than any in the text.
+fn fenced(text: &str, language: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+/// An item as a line of the JSON export.
+fn to_json(item: &HistoryItem, retracted: bool, redact: Redact<'_>) -> Value {
+    let said = match item {
+        HistoryItem::Said(said) => said,
+        HistoryItem::Compacted(compacted) => {
+            return json!({
+                "type": "compacted",
+                "timestamp": compacted.at_ms.map(crate::time::iso),
+                "trigger": compacted.trigger,
+                "tokensBefore": compacted.tokens_before,
+            });
+        }
+        HistoryItem::Rewound => return json!({"type": "rewound"}),
+    };
+    let (who, tool) = match &said.who {
+        Who::User => ("user", None),
+        Who::Assistant => ("assistant", None),
+        Who::Tool(name) => ("tool", Some(name)),
+        Who::Engine => ("engine", None),
+        Who::Summary => ("summary", None),
+        Who::Title => ("title", None),
+    };
+    let message = redact(&said.message);
+    let message: Value =
+        serde_json::from_str(&message).unwrap_or_else(|_| Value::String(message.into_owned()));
+    let mut line = json!({
+        "type": "message",
+        "uuid": said.uuid,
+        "timestamp": said.at_ms.map(crate::time::iso),
+        "who": who,
+        "message": message,
+    });
+    if let Some(tool) = tool {
+        line["tool"] = tool.as_str().into();
+    }
+    if retracted {
+        line["retracted"] = true.into();
+    }
+    line
 }

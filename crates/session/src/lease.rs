@@ -15,7 +15,6 @@ use rustix::io::Errno;
 
 use crate::disk;
 
-mod holder;
 mod lock_file;
 mod process;
 
@@ -67,7 +66,6 @@ impl SessionBusy {
     }
 
     /// The process, in words.
-    #[must_use]
     pub fn who(&self) -> String {
         match self.pid {
             0 => "another process".to_owned(),
@@ -85,22 +83,18 @@ pub enum LeaseError {
     Busy(#[from] SessionBusy),
     /// The log cannot be locked.
     #[error(
-        "cannot lock the session log {}: {error}. Make the file and its directory writable, or set \
+        "cannot lock the session log {}: {}. Make the file and its directory writable, or set \
          WINDLASS_HOME to another directory",
-        path.display()
+        .0.display(),
+        .1
     )]
-    Failed {
-        /// The log.
-        path: PathBuf,
-        /// What is wrong with it.
-        error: io::Error,
-    },
+    Failed(PathBuf, io::Error),
 }
 
 impl Lease {
     /// Takes the lease of a session whose log is there.
     pub fn take(log: &Path) -> Result<Self, LeaseError> {
-        let failed = |error| LeaseError::Failed { path: log.to_owned(), error };
+        let failed = |error| LeaseError::Failed(log.to_owned(), error);
         let began = Instant::now();
         for _ in 0..TRIES_MAX {
             let file = disk::open_log(log).map_err(failed)?;
@@ -121,7 +115,6 @@ impl Lease {
     }
 
     /// The lease of a session that is about to begin, with an id that nobody else can know. It is taken when the log is made.
-    #[must_use]
     pub fn of_new(log: &Path) -> Self {
         Self::new(log, LeaseHold::Nothing)
     }
@@ -130,7 +123,7 @@ impl Lease {
     /// there and can be locked.
     pub fn reserve(log: &Path) -> Result<Self, LeaseError> {
         let reserved = lock_file::take(&lock_file(log));
-        let reserved = reserved.map_err(|error| LeaseError::Failed { path: log.to_owned(), error })??;
+        let reserved = reserved.map_err(|error| LeaseError::Failed(log.to_owned(), error))??;
         Ok(Self::new(log, LeaseHold::Reserved(reserved)))
     }
 
@@ -185,7 +178,7 @@ fn lock(file: &File) -> io::Result<LockAttempt> {
     loop {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(LockAttempt::Yes),
-            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(holder::of(file))),
+            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(process::holder_of(file))),
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => {
                 return Ok(LockAttempt::Unsupported);
             }

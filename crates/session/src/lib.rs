@@ -14,7 +14,6 @@ mod history;
 mod index;
 mod layout;
 mod lease;
-mod outline;
 mod read;
 mod repository;
 mod search;
@@ -32,23 +31,18 @@ pub use checkpoints::{
     RewindPoint, RewindResult, SkippedPath, copy_checkpoints,
 };
 pub use export::{ExportFormat, Redact, export};
-pub use format::{
-    Encoder, EntryKind, Flaw, Header, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, SessionMark, Tail,
-    decode_line,
-};
+pub use format::{Encoder, Header, LogTime, LoggedRecord, SessionMark, Tail};
 pub use glance::Glance;
-pub use history::Who;
+pub use history::{SessionOutline, Who, outline};
 pub use layout::{SessionLayout, SessionPaths, create_private};
 pub use lease::{Lease, LeaseError, SessionBusy};
-pub use outline::{SessionOutline, outline};
 pub use read::{
-    Damage, LoadError, LoadedLog, LocatedLine, LogRecords, LogStory, Scene, TornEnd, Upto, copy_log, lines,
-    load, load_back, records, story,
+    Damage, LoadError, LoadedLog, LogStory, Scene, TornEnd, Upto, copy_log, load, load_back, story,
 };
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};
-pub use sync::{SyncPolicy, UnknownSyncPolicy};
 pub use title::rename;
 pub use trash::{TrashError, TrashedSession, remove, restore, trashed};
 pub use turns::{PromptLine, check_dropped, prompts};
+pub use windlass_protocol::SyncPolicy;
 pub use writer::{LogOptions, LogWriter, Marker, PreImageTaker};

@@ -1,7 +1,6 @@
 //! Reading a log. It never fails but for a file that cannot be read at all: what is damaged is skipped and reported.
 
 mod copy;
-mod file;
 mod find;
 mod foreign;
 mod lines;
@@ -16,13 +15,12 @@ use windlass_protocol::{MessageId, Record, SpendEntry};
 
 use crate::format::{Header, Tail};
 
-pub(crate) use file::LineReader;
 pub(crate) use find::read as read_range;
 
 pub use copy::copy_log;
-pub use lines::{LocatedLine, lines};
+pub(crate) use lines::{LineReader, lines};
 pub use load::{load, load_back};
-pub use story::{LogRecords, LogStory, Scene, records, story};
+pub use story::{LogStory, Scene, story};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,31 +93,17 @@ pub struct TornEnd {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("cannot read the session log {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("cannot read the session log {}: {}", .0.display(), .1)]
+    Read(PathBuf, #[source] std::io::Error),
     /// The copy cannot be written.
-    #[error("cannot write the session log {}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("cannot write the session log {}: {}", .0.display(), .1)]
+    Write(PathBuf, #[source] std::io::Error),
     /// The entry up to which the log is to be read is not in it.
     #[error(
-        "there is no message {entry} in the session log {}. `windlass sessions export --format json` shows \
+        "there is no message {} in the session log {}. `windlass sessions export --format json` shows \
          all message ids",
-        path.display()
+        .1,
+        .0.display()
     )]
-    NoSuchEntry {
-        /// The file.
-        path: PathBuf,
-        /// The entry.
-        entry: Uuid,
-    },
+    NoSuchEntry(PathBuf, Uuid),
 }

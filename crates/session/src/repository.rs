@@ -3,14 +3,24 @@
 //! The cheap facts are read from its files: a repository may configure git to run programs, so nothing is run for them. Only
 //! the root commits need git itself; they are for a background thread, never for the way to a first request.
 
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use windlass_git::{WorkTree, common_directory, linked_work_trees};
 
-mod roots;
+/// A history that takes longer to walk is not worth it.
+const TIME_MAX: Duration = Duration::from_secs(10);
 
-pub use roots::GitProgram;
+/// How often a running git is looked after.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// As many are remembered at most.
+const ROOTS_MAX: usize = 16;
 
 /// The repository around a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +53,6 @@ pub struct Identity {
 
 impl Identity {
     /// Whether both are the same place in the same repository.
-    #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         let same_origin = self.origin.is_some() && self.origin == other.origin;
         let same_roots = self.roots.iter().any(|root| other.roots.contains(root));
@@ -53,7 +62,6 @@ impl Identity {
 
 impl Repository {
     /// Finds the repository around a directory, without running anything.
-    #[must_use]
     pub fn discover(cwd: &Path) -> Option<Self> {
         let cwd = cwd.canonicalize().ok()?;
         let WorkTree { top: root, git_directory, .. } = WorkTree::around(&cwd)?;
@@ -65,13 +73,11 @@ impl Repository {
     }
 
     /// The branch that is checked out; the beginning of the commit if none is.
-    #[must_use]
     pub fn branch(&self) -> Option<String> {
         windlass_git::branch(&self.git)
     }
 
     /// The tops of all its work trees, this one included.
-    #[must_use]
     pub fn worktrees(&self) -> Vec<PathBuf> {
         let mut tops = linked_work_trees(&self.common);
         tops.push(self.root.clone());
@@ -81,14 +87,101 @@ impl Repository {
     }
 
     /// What is known without running anything.
-    #[must_use]
     pub fn identity(&self) -> Identity {
         Identity { origin: self.origin.clone(), roots: Vec::new(), inside: self.inside.clone() }
     }
 
     /// The same with the first commits. This runs git and may take seconds.
-    #[must_use]
     pub fn identity_with_roots(&self, git: &GitProgram) -> Identity {
-        Identity { roots: roots::commits(self, git), ..self.identity() }
+        Identity { roots: first_commits(self, git), ..self.identity() }
     }
+}
+
+/// A git that may be run, and the whole environment it is run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GitProgram {
+    path: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl GitProgram {
+    /// The first git in the absolute directories of `PATH` in this environment. Whoever makes the environment says whose programs are
+    /// trusted and leaves out secrets; variables that change what git does are left out here.
+    pub fn find(mut environment: Vec<(OsString, OsString)>) -> Option<Self> {
+        environment.retain(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));
+        let (_, paths) = environment.iter().find(|(name, _)| name == "PATH")?;
+        let mut places = std::env::split_paths(paths).filter(|place| place.is_absolute());
+        let path = places.find_map(|place| Some(place.join("git")).filter(|path| is_program(path)))?;
+        Some(Self { path, environment })
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Asks git for the first commits. None, if they cannot be known.
+fn first_commits(repository: &Repository, git: &GitProgram) -> Vec<String> {
+    // In a shallow copy the history ends anywhere.
+    if repository.common.join("shallow").exists() {
+        return Vec::new();
+    }
+    let Ok(mut child) = command(repository, git).spawn() else { return Vec::new() };
+    if !ends_in_time(&mut child) {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Vec::new();
+    }
+    let mut text = String::new();
+    let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));
+    if !matches!(read, Some(Ok(_))) {
+        return Vec::new();
+    }
+    let mut roots: Vec<String> = text.lines().filter(|line| is_commit(line)).map(str::to_owned).collect();
+    roots.sort_unstable();
+    roots.truncate(ROOTS_MAX);
+    roots
+}
+
+/// git, kept from running what the repository configures.
+fn command(repository: &Repository, git: &GitProgram) -> Command {
+    let mut command = Command::new(&git.path);
+    command
+        .env_clear()
+        .envs(git.environment.iter().map(|(name, value)| (name, value)))
+        .args([
+            "--no-pager",
+            "--no-replace-objects",
+            "-c",
+            "core.fsmonitor=",
+            "-c",
+            "core.hooksPath=/dev/null",
+        ])
+        .args(["rev-list", "--max-parents=0", "--max-count=16", "HEAD", "--"])
+        // What is missing is not fetched: the repository says by which program.
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .current_dir(&repository.root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Waits for the end; at most sixteen lines wait in the pipe meanwhile, so it cannot be full.
+fn ends_in_time(child: &mut Child) -> bool {
+    let end = Instant::now() + TIME_MAX;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < end => std::thread::sleep(LOOK_EVERY),
+            _ => return false,
+        }
+    }
+}
+
+fn is_commit(line: &str) -> bool {
+    line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

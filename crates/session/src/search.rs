@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use crate::catalogue::SessionInfo;
 use crate::glance::OWN;
-use crate::history::{HistoryItem, RetractedMessages, SessionHistory, Utterance, Who};
+use crate::history::{HistoryItem, RetractedMessages, SessionHistory, Who};
 
 /// As many characters are shown in front of what was found, and behind it.
 const CHARS_BEFORE: usize = 40;
@@ -61,31 +61,36 @@ fn search_one<'a>(
     wanted: &SearchWords,
     found: &mut dyn FnMut(SearchHit<'a>) -> ControlFlow<()>,
 ) -> std::io::Result<ControlFlow<()>> {
-    if let Some(hit) = session.glance.title.as_deref().and_then(|title| wanted.within(title)) {
-        let hit = hit.at(session, String::new(), session.glance.created_ms, Who::Title);
-        if found(hit).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+    let hit = |[before, words, behind]: [String; 3], uuid, at_ms, who| SearchHit {
+        session,
+        uuid,
+        at_ms,
+        who,
+        before,
+        words,
+        behind,
+    };
+    if let Some(place) = session.glance.title.as_deref().and_then(|title| wanted.within(title))
+        && found(hit(place, String::new(), session.glance.created_ms, Who::Title)).is_break()
+    {
+        return Ok(ControlFlow::Break(()));
     }
     let mut retracted = None;
     let mut history = SessionHistory::open(&session.path)?;
     let mut lowered = Vec::new();
     while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
         let HistoryItem::Said(said) = item else { continue };
-        let Some(hit) = first_in(&said, wanted).filter(|_| said.who != Who::Engine) else { continue };
+        let place = said.pieces.iter().find_map(|piece| wanted.within(piece.text()));
+        let Some(place) = place.filter(|_| said.who != Who::Engine) else { continue };
         let retracted = match &mut retracted {
             Some(retracted) => retracted,
             none => none.insert(RetractedMessages::of(&session.path)?),
         };
-        if !retracted.holds(&said) && found(hit.at(session, said.uuid, said.at_ms, said.who)).is_break() {
+        if !retracted.holds(&said) && found(hit(place, said.uuid, said.at_ms, said.who)).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
     Ok(ControlFlow::Continue(()))
-}
-
-fn first_in(said: &Utterance, wanted: &SearchWords) -> Option<Snippet> {
-    said.pieces.iter().find_map(|piece| wanted.within(piece.text()))
 }
 
 /// What is looked for, ready to be compared.
@@ -118,18 +123,20 @@ impl SearchWords {
         plain.find(lowered).is_some()
     }
 
-    fn within(&self, text: &str) -> Option<Snippet> {
+    /// The first place where a text holds the words: what stands in front of them, they, and what follows.
+    fn within(&self, text: &str) -> Option<[String; 3]> {
         let (start, end) = text.char_indices().find_map(|(start, _)| {
             let length = self.length_at(&text[start..])?;
             Some((start, start + length))
         })?;
         let before = text[..start].char_indices().rev().nth(CHARS_BEFORE - 1).map_or(0, |(at, _)| at);
         let behind = text[end..].char_indices().nth(CHARS_BEHIND).map_or(text.len(), |(at, _)| end + at);
-        Some(Snippet {
-            before: with_dots(&text[before..start], before > 0, false),
-            words: text[start..end].to_owned(),
-            behind: with_dots(&text[end..behind], false, behind < text.len()),
-        })
+        let dots = |is_cut: bool| if is_cut { "\u{2026}" } else { "" };
+        Some([
+            format!("{}{}", dots(before > 0), &text[before..start]),
+            text[start..end].to_owned(),
+            format!("{}{}", &text[end..behind], dots(behind < text.len())),
+        ])
     }
 
     /// How many bytes of a text are what is looked for, if it begins with it.
@@ -144,22 +151,5 @@ impl SearchWords {
             }
         }
         wanted.peek().is_none().then_some(text.len())
-    }
-}
-
-fn with_dots(text: &str, in_front: bool, behind: bool) -> String {
-    let dots = |cut: bool| if cut { "\u{2026}" } else { "" };
-    format!("{}{text}{}", dots(in_front), dots(behind))
-}
-
-struct Snippet {
-    before: String,
-    words: String,
-    behind: String,
-}
-
-impl Snippet {
-    fn at(self, session: &SessionInfo, uuid: String, at_ms: Option<u64>, who: Who) -> SearchHit<'_> {
-        SearchHit { session, uuid, at_ms, who, before: self.before, words: self.words, behind: self.behind }
     }
 }

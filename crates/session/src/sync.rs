@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use windlass_ports::LogError;
-use windlass_protocol::Durability;
+use windlass_protocol::{Durability, SyncPolicy};
 
 use crate::disk::{LogFile, uninterrupted};
 use crate::writer::trouble;
@@ -21,37 +20,6 @@ const GROUP_WAIT: Duration = Duration::from_millis(70);
 /// The same for a new file: long enough that a run which is over in an instant waits for the disk only once.
 const NAME_WAIT: Duration = Duration::from_millis(5);
 
-/// How eagerly the log is made safe against a loss of power. The end of the process alone never loses anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SyncPolicy {
-    /// Each append waits for the disk.
-    Always,
-    /// What something is built on waits for the disk: calls with side effects, their outcomes, the end of a turn. The rest
-    /// follows within 100 ms.
-    #[default]
-    Turn,
-    /// The system writes when it likes.
-    Never,
-}
-
-/// The text names no sync policy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown sync policy {0:?}; use \"always\", \"turn\" or \"never\"")]
-pub struct UnknownSyncPolicy(String);
-
-impl FromStr for SyncPolicy {
-    type Err = UnknownSyncPolicy;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSyncPolicy> {
-        match text {
-            "always" => Ok(Self::Always),
-            "turn" => Ok(Self::Turn),
-            "never" => Ok(Self::Never),
-            other => Err(UnknownSyncPolicy(other.to_owned())),
-        }
-    }
-}
-
 /// What an append has to do about the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -60,12 +28,12 @@ pub(crate) enum Due {
     Never,
 }
 
-impl SyncPolicy {
-    pub(crate) fn due(self, durability: Durability) -> Due {
-        match (self, durability) {
-            (Self::Always, _) | (Self::Turn, Durability::Synced) => Due::Now,
-            (Self::Turn, Durability::Written) => Due::Soon,
-            (Self::Never, _) => Due::Never,
+impl Due {
+    pub(crate) fn of(policy: SyncPolicy, durability: Durability) -> Self {
+        match (policy, durability) {
+            (SyncPolicy::Always, _) | (SyncPolicy::Turn, Durability::Synced) => Self::Now,
+            (SyncPolicy::Turn, Durability::Written) => Self::Soon,
+            (SyncPolicy::Never, _) => Self::Never,
         }
     }
 }

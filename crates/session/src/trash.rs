@@ -21,13 +21,8 @@ pub enum TrashError {
     #[error(transparent)]
     Lease(#[from] LeaseError),
     /// There is no such session among the removed ones.
-    #[error("no session in the trash has an id that begins with {query:?}. The trash is {}.", .trash.display())]
-    Nothing {
-        /// What was asked for.
-        query: String,
-        /// Where it was looked for.
-        trash: PathBuf,
-    },
+    #[error("no session in the trash has an id that begins with {:?}. The trash is {}.", .0, .1.display())]
+    Nothing(String, PathBuf),
     /// More than one session is meant.
     #[error("{query:?} matches {count} sessions in the trash. Give the whole id.")]
     Several {
@@ -37,19 +32,11 @@ pub enum TrashError {
         count: usize,
     },
     /// Something lies where it is to be put back.
-    #[error("{} already exists. Move it away, then restore again.", .path.display())]
-    Occupied {
-        /// The place.
-        path: PathBuf,
-    },
+    #[error("{} already exists. Move it away, then restore again.", .0.display())]
+    Occupied(PathBuf),
     /// The file system refused.
-    #[error("cannot move {}: {error}. Nothing was changed.", .path.display())]
-    Failed {
-        /// What was to be moved.
-        path: PathBuf,
-        /// Why it was not.
-        error: io::Error,
-    },
+    #[error("cannot move {}: {}. Nothing was changed.", .0.display(), .1)]
+    Failed(PathBuf, io::Error),
 }
 
 /// A session that was removed.
@@ -79,7 +66,7 @@ pub fn remove(layout: &SessionLayout, session: &SessionInfo) -> Result<PathBuf, 
     let from = session.paths();
     let lease = Lease::take(from.file())?;
     let (now, directory) = place_for(layout, from.id());
-    let failed = |error| TrashError::Failed { path: from.file().to_owned(), error };
+    let failed = |error| TrashError::Failed(from.file().to_owned(), error);
     let note = Note { project: name(from.project()), file: name(from.file()), removed_ms: now };
     create_private(&directory).map_err(failed)?;
     write_note(&directory, &note).map_err(failed)?;
@@ -115,7 +102,7 @@ pub fn restore(layout: &SessionLayout, query: &str) -> Result<PathBuf, TrashErro
     let mut found = trashed(layout);
     found.retain(|trashed| !query.is_empty() && trashed.id.to_string().starts_with(&query));
     let Some(last) = found.first() else {
-        return Err(TrashError::Nothing { query, trash: layout.trash() });
+        return Err(TrashError::Nothing(query, layout.trash()));
     };
     let count = found.iter().map(|trashed| trashed.id).collect::<std::collections::BTreeSet<_>>().len();
     if count > 1 {
@@ -130,9 +117,9 @@ fn put_back(trashed: &TrashedSession) -> Result<PathBuf, TrashError> {
     if let Some(path) =
         [to.file().to_owned(), to.side()].into_iter().find(|path| path.symlink_metadata().is_ok())
     {
-        return Err(TrashError::Occupied { path });
+        return Err(TrashError::Occupied(path));
     }
-    let failed = |error| TrashError::Failed { path: from.file().to_owned(), error };
+    let failed = |error| TrashError::Failed(from.file().to_owned(), error);
     to.create().map_err(failed)?;
     rename_both(&from, &to).map_err(failed)?;
     let _ = fs::remove_file(trashed.directory.join(NOTE));
@@ -141,7 +128,6 @@ fn put_back(trashed: &TrashedSession) -> Result<PathBuf, TrashError> {
 }
 
 /// What was removed, the last first.
-#[must_use]
 pub fn trashed(layout: &SessionLayout) -> Vec<TrashedSession> {
     let entries = fs::read_dir(layout.trash()).into_iter().flatten().flatten();
     let mut found: Vec<TrashedSession> =

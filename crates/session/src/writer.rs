@@ -8,20 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::FutureExt as _;
 use tokio::runtime::Handle;
 use windlass_ports::{AppendProgress, LogError, SessionLog};
-use windlass_protocol::{Decision, Durability, Record};
+use windlass_protocol::{Decision, Durability, Record, SyncPolicy};
 
 use crate::disk::{Disk, OpenMode, RealDisk};
-use crate::sync::{Commits, Due, GroupCommit, SyncPolicy, Ticket};
+use crate::sync::{Commits, Due, GroupCommit, Ticket};
 use crate::{Encoder, Header, Lease, LoadedLog, LogTime, SessionMark, SessionPaths, Tail};
 
 mod labels;
 mod pen;
-mod tape;
-mod torn;
 pub(crate) mod trouble;
 
-use pen::Pen;
-use tape::Tape;
+use pen::{Pen, Tape};
 
 /// The facts are restated after so much was written.
 const FACTS_EVERY_BYTES: u64 = 16 << 20;
@@ -74,7 +71,6 @@ struct SharedLog {
 
 impl LogWriter {
     /// The log of a new session. The file is made by the first append; a session in which nothing is said leaves none.
-    #[must_use]
     pub fn create(paths: &SessionPaths, header: Arc<Header>, options: LogOptions) -> Self {
         Self::create_on(disk(&options), paths, header, options)
     }
@@ -128,7 +124,6 @@ impl LogWriter {
     }
 
     /// A way to put marks into the log beside the records.
-    #[must_use]
     pub fn marker(&self) -> Marker {
         Marker { log: Arc::clone(&self.log) }
     }
@@ -148,7 +143,7 @@ impl Marker {
 
     /// Writes the marks that wait for an append which does not come. If nothing was ever said, there is no log to write them into.
     pub fn flush(&self) -> Result<(), LogError> {
-        let due = self.log.options.sync.due(Durability::Written);
+        let due = Due::of(self.log.options.sync, Durability::Written);
         let written = self.log.write_marks()?;
         written.map_or(Ok(()), |written| self.log.settle(written, due))
     }
@@ -157,7 +152,7 @@ impl Marker {
 impl SessionLog for LogWriter {
     fn take_checkpoints(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         let Some(taker) = self.log.options.pre_images.clone() else { return AppendProgress::Now(Ok(())) };
-        let sync = self.log.options.sync.due(durability) == Due::Now;
+        let sync = Due::of(self.log.options.sync, durability) == Due::Now;
         match Handle::try_current() {
             Ok(runtime) if taker.touches_disk(records) => {
                 self.log.take_checkpoints_on(&runtime, taker, records.to_vec(), sync)
@@ -167,7 +162,7 @@ impl SessionLog for LogWriter {
     }
 
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
-        let due = self.log.options.sync.due(durability);
+        let due = Due::of(self.log.options.sync, durability);
         if due != Due::Never {
             self.group.start();
         }
@@ -254,13 +249,13 @@ impl SharedLog {
         let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
         let ticket = self.commits.written(file);
         let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
-        self.wants_facts.store(wants || pen.since_facts() >= FACTS_EVERY_BYTES, Ordering::Release);
+        self.wants_facts.store(wants || pen.since_facts >= FACTS_EVERY_BYTES, Ordering::Release);
         Ok(AppendTicket { ticket, makes_good: restates.then_some(failures) })
     }
 
     fn write_marks(&self) -> Result<Option<AppendTicket>, LogError> {
         let mut pen = self.pen();
-        if pen.marks.is_empty() || !pen.is_begun() {
+        if pen.marks.is_empty() || !pen.opened {
             return Ok(None);
         }
         let file =

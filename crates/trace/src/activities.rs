@@ -25,36 +25,17 @@ pub(crate) enum Activity {
 }
 
 impl Activity {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Waiting,
-        Self::Streaming,
-        Self::Both,
-        Self::Tools,
-        Self::Asking,
-        Self::Compacting,
-        Self::Pausing,
-        Self::Else,
+    /// Every one in order, with its class on the page and its name.
+    pub(crate) const ALL: [(Self, &str, &str); 8] = [
+        (Self::Waiting, "d-wait", "waiting for the model"),
+        (Self::Streaming, "d-stream", "streaming"),
+        (Self::Both, "d-both", "streaming while tools run"),
+        (Self::Tools, "d-tools", "tools"),
+        (Self::Asking, "d-ask", "waiting for approval"),
+        (Self::Compacting, "d-compact", "compacting"),
+        (Self::Pausing, "d-pause", "pausing before retries"),
+        (Self::Else, "d-else", "other"),
     ];
-
-    /// Its class on the page, and its name.
-    const LABELS: [(&str, &str); 8] = [
-        ("d-wait", "waiting for the model"),
-        ("d-stream", "streaming"),
-        ("d-both", "streaming while tools run"),
-        ("d-tools", "tools"),
-        ("d-ask", "waiting for approval"),
-        ("d-compact", "compacting"),
-        ("d-pause", "pausing before retries"),
-        ("d-else", "other"),
-    ];
-
-    pub(crate) fn class(self) -> &'static str {
-        Self::LABELS[self as usize].0
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::LABELS[self as usize].1
-    }
 
     /// What a run is doing while so many of each go on.
     fn of(counts: [i64; 8]) -> Self {

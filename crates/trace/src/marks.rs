@@ -37,7 +37,7 @@ impl Trace {
         let Some((_, at)) = self.place() else { return };
         let models: Vec<&str> = outcome.models.keys().map(|model| &**model).collect();
         let about = format!("{} {}", models.join(", "), outcome.terminal.name()).trim().to_owned();
-        self.mark_since(at.saturating_sub(outcome.duration_ms), MarkKind::Fork, "fork", &about);
+        self.mark_since(Some(at.saturating_sub(outcome.duration_ms)), MarkKind::Fork, "fork", &about);
     }
 
     pub(crate) fn on_hooked(&mut self, answer: &HookAnswer) {
@@ -85,7 +85,7 @@ impl Trace {
         );
         if let Some((_, at)) = self.place() {
             let from = at.saturating_sub(compaction.duration_ms);
-            self.mark_since(from, MarkKind::Compaction, "compaction", &about);
+            self.mark_since(Some(from), MarkKind::Compaction, "compaction", &about);
         }
         self.push_message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
     }
@@ -98,15 +98,11 @@ impl Trace {
     }
 
     pub(crate) fn mark(&mut self, kind: MarkKind, name: &str, about: &str) {
-        self.push_mark(None, kind, name, about);
+        self.mark_since(None, kind, name, about);
     }
 
-    /// Marks something that began then and ends now.
-    pub(crate) fn mark_since(&mut self, from: u64, kind: MarkKind, name: &str, about: &str) {
-        self.push_mark(Some(from), kind, name, about);
-    }
-
-    fn push_mark(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
+    /// Marks something that ends now; it took a while if it began before.
+    pub(crate) fn mark_since(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
         let Some((run, at)) = self.place() else { return };
         let from = from.map(|from| from.min(at));
         let (name, about) = (name.to_owned(), text::kept(about).to_owned());

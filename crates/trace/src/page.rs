@@ -28,7 +28,6 @@ const GENERATOR: &str = "<meta name=\"generator\" content=\"windlass trace\">";
 const ITEMS_MAX: usize = 7_000;
 
 /// Whether a file begins as these pages do.
-#[must_use]
 pub fn is_trace(beginning: &[u8]) -> bool {
     let head = &beginning[..beginning.len().min(512)];
     String::from_utf8_lossy(head).contains(GENERATOR)

@@ -92,7 +92,6 @@ impl Trace {
     }
 
     /// The page. Everything that comes from the session goes through `redact` first.
-    #[must_use]
     pub fn page(&self, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
         crate::page::draw(&self.story, title, redact)
     }
@@ -244,7 +243,7 @@ impl Trace {
         let RequestOutcome::Failed(_, why) = &failed.outcome else { return };
         let (Some(from), true) = (failed.end, self.clock.timer) else { return };
         let about = why.clone();
-        self.mark_since(from, MarkKind::Backoff, "pause before a retry", &about);
+        self.mark_since(Some(from), MarkKind::Backoff, "pause before a retry", &about);
     }
 
     fn on_model_event(&mut self, request: RequestId, event: &ModelEvent) {

@@ -84,11 +84,11 @@ fn check_free(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Everything that the log tells, and how many of its lines tell nothing any more.
-fn read(log: &Path) -> io::Result<(Trace, u64)> {
-    let (mut trace, mut damaged) = (Trace::default(), 0);
-    for scene in story(log)? {
+fn read(log: &Path) -> io::Result<(Trace, usize)> {
+    let mut trace = Trace::default();
+    let mut story = story(log)?;
+    for scene in &mut story {
         match scene? {
-            Scene::Told(told) => trace.take(&told.record),
             Scene::Opened { header, .. } => trace.on_opened(SessionProcess {
                 wall_ms: header.wall_ms,
                 version: format!("windlass {}", header.engine),
@@ -101,9 +101,9 @@ fn read(log: &Path) -> io::Result<(Trace, u64)> {
             Scene::Marked(SessionMark::Forked { source, .. }) => {
                 trace.note("forked", &format!("copy of session {source}"));
             }
-            Scene::Marked(_) => {}
-            Scene::Damaged(_) => damaged += 1,
+            Scene::Told(told) => trace.take(&told.record),
+            Scene::Marked(_) | Scene::Damaged(_) => {}
         }
     }
-    Ok((trace, damaged))
+    Ok((trace, story.damage().len()))
 }

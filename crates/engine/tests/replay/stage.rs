@@ -20,7 +20,7 @@ use windlass_protocol::{
     CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutput,
 };
 use windlass_session::{
-    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, Upto, load, records, story,
+    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, Upto, load, story,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -172,7 +172,11 @@ impl Stage {
 
     /// What the log holds.
     pub(crate) fn records(&self) -> Vec<Record> {
-        records(self.file()).unwrap().map(|told| told.unwrap().record).collect()
+        let told = |scene| match scene {
+            Scene::Told(told) => Some(told.record),
+            _ => None,
+        };
+        story(self.file()).unwrap().filter_map(|scene| told(scene.unwrap())).collect()
     }
 
     /// The session as another process goes on with it.

@@ -11,10 +11,9 @@ use rustix::io::Errno;
 
 use super::blobs::{FLUSHED_ALONE_MAX, flush_system};
 use super::look::FileLook;
-use super::manifest::{ManifestLine, PathChange};
+use super::manifest::{FileState, ManifestLine, PathChange};
 use super::nofollow::{NoFollowError, NoFollowPath, make_directory};
 use super::plan::{Action, RewindChange, RewindPlan};
-use super::state::FileState;
 use super::{CheckpointState, Checkpoints, RewindError, seen, watch};
 
 /// What became of a plan.
@@ -150,14 +149,14 @@ impl CheckpointState {
 
     /// The former content of a file, beside the file.
     fn draft(&self, change: &RewindChange, flush: bool) -> io::Result<FileDraft> {
-        let FileState::File { sum, mode, .. } = change.origin else {
+        let FileState::File { sum, mode, .. } = &change.origin else {
             return Err(io::ErrorKind::InvalidData.into());
         };
         let place = NoFollowPath::make(&change.path).map_err(in_the_way)?;
         let (draft, mut file) = FileDraft::new(&change.path, &place)?;
         self.blobs.restore(sum, &mut file)?;
         take_owner(&file, &place);
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(*mode))?;
         if flush {
             file.sync_data()?;
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ring::digest::{Context, SHA256, digest};
 
-use super::state::Digest;
+use super::manifest::Digest;
 use crate::create_private;
 use crate::disk::{if_there, sync_directory};
 use crate::draft::DraftFile;
@@ -51,11 +51,11 @@ impl Blobs {
         Self { directory, unflushed: Vec::new(), named: false }
     }
 
-    pub(crate) fn path(&self, sum: Digest) -> PathBuf {
-        self.directory.join(sum.to_string())
+    pub(crate) fn path(&self, sum: &Digest) -> PathBuf {
+        self.directory.join(&sum.0)
     }
 
-    pub(crate) fn open(&self, sum: Digest) -> io::Result<File> {
+    pub(crate) fn open(&self, sum: &Digest) -> io::Result<File> {
         File::open(self.path(sum))
     }
 
@@ -72,10 +72,10 @@ impl Blobs {
         }
         let sum = Digest::of(digest(&SHA256, &content));
         let length = content.len() as u64;
-        if !self.has(sum, length) {
+        if !self.has(&sum, length) {
             let mut draft = self.draft().map_err(StoreError::Write)?;
             draft.file.write_all(&content).map_err(StoreError::Write)?;
-            self.keep(draft, sum).map_err(StoreError::Write)?;
+            self.keep(draft, &sum).map_err(StoreError::Write)?;
         }
         Ok((sum, length))
     }
@@ -89,14 +89,14 @@ impl Blobs {
         if length != copied {
             return Err(StoreError::Write(io::ErrorKind::UnexpectedEof.into()));
         }
-        if !self.has(sum, length) {
-            self.keep(draft, sum).map_err(StoreError::Write)?;
+        if !self.has(&sum, length) {
+            self.keep(draft, &sum).map_err(StoreError::Write)?;
         }
         Ok((sum, length))
     }
 
     /// A content whose size is wrong was cut off by a loss of power.
-    fn has(&self, sum: Digest, size: u64) -> bool {
+    fn has(&self, sum: &Digest, size: u64) -> bool {
         std::fs::symlink_metadata(self.path(sum)).is_ok_and(|meta| meta.is_file() && meta.len() == size)
     }
 
@@ -109,7 +109,7 @@ impl Blobs {
         create()
     }
 
-    fn keep(&mut self, draft: DraftFile, sum: Digest) -> io::Result<()> {
+    fn keep(&mut self, draft: DraftFile, sum: &Digest) -> io::Result<()> {
         let path = self.path(sum);
         draft.replace(&path)?;
         self.unflushed.push(path);
@@ -137,12 +137,12 @@ impl Blobs {
     }
 
     /// Copies a content into a file, and refuses one that is not what it was.
-    pub(crate) fn restore(&self, sum: Digest, to: &mut File) -> io::Result<()> {
+    pub(crate) fn restore(&self, sum: &Digest, to: &mut File) -> io::Result<()> {
         let mut from = self.open(sum)?;
         io::copy(&mut from, to)?;
         to.rewind()?;
         let (found, _) = digest_of(to)?;
-        if found == sum {
+        if found == *sum {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "the saved content is damaged"))

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 
-use super::manifest::{self, ManifestLine, PathChange, PathSnapshot};
+use super::manifest::{self, FileState, FileStateKind, ManifestLine, PathChange, PathSnapshot};
 use super::plan::CommandRun;
-use super::state::{FileState, FileStateKind};
 use super::{Checkpoints, RewindError, RewindPoint, prompt_line};
 
 /// A prompt that one can go back to.

@@ -9,8 +9,8 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::blobs::{Blobs, StoreError, digest_of};
+use super::manifest::{FileState, is_in_repository};
 use super::nofollow::{NoFollowError, NoFollowPath};
-use super::state::{FileState, is_in_repository};
 
 /// Larger files are not kept.
 const FILE_BYTES_MAX: u64 = 128 << 20;
@@ -171,7 +171,7 @@ impl<'a> FileLook<'a> {
         let stat = rustix::fs::lstat(path).ok()?;
         let state = self.memory.recall(path, &Stamp::new(&stat))?;
         match (&state, &self.blobs) {
-            (FileState::File { sum, .. }, Some(blobs)) if !blobs.path(*sum).is_file() => None,
+            (FileState::File { sum, .. }, Some(blobs)) if !blobs.path(sum).is_file() => None,
             _ => Some(state),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! One JSON object per line, with a checksum at its end; it is only appended to. A line that is torn or damaged is skipped.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::state::FileState;
 use crate::create_private;
 use crate::disk::{ends_in_a_line, if_there, sync_directory};
 use crate::format::{FieldForm as _, PlainForm, check_sum, put_sum};
@@ -162,4 +162,121 @@ pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(Manifest
         line.clear();
     }
     Ok(skipped)
+}
+
+/// What is at a path, as far as it can be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub(crate) enum FileState {
+    /// Nothing.
+    Absent {
+        /// So many directories above it are missing, too.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        missing: u32,
+    },
+    /// A regular file whose content is kept.
+    File {
+        sum: Digest,
+        size: u64,
+        mode: u32,
+    },
+    Directory {
+        mode: u32,
+    },
+    /// A symbolic link, or something behind one.
+    Link,
+    /// A file with further names.
+    HardLinked,
+    /// A pipe, socket or device.
+    Special,
+    /// A file that is too large to be kept.
+    TooLarge {
+        size: u64,
+    },
+    Unreadable {
+        why: String,
+    },
+    /// A part of a repository's own files.
+    Repository,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// What kind of thing it is, when two states are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileStateKind {
+    Absent,
+    File,
+    Directory,
+    Other,
+}
+
+impl FileState {
+    pub(crate) fn kind(&self) -> FileStateKind {
+        match self {
+            Self::Absent { .. } => FileStateKind::Absent,
+            Self::File { .. } | Self::TooLarge { .. } => FileStateKind::File,
+            Self::Directory { .. } => FileStateKind::Directory,
+            _ => FileStateKind::Other,
+        }
+    }
+
+    /// Whether there is no difference that could be brought back.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.kind() == FileStateKind::Absent && other.kind() == FileStateKind::Absent) || self == other
+    }
+
+    /// Whether both are files of the same content, whatever their modes.
+    pub(crate) fn same_content(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::File { sum: a, .. }, Self::File { sum: b, .. }) if a == b)
+    }
+
+    /// Why nothing can be done about it, if so.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        Some(match self {
+            Self::Link => "it is a symbolic link or below one; windlass does not follow links".to_owned(),
+            Self::HardLinked => "it has several hard links".to_owned(),
+            Self::Special => "it is not a regular file".to_owned(),
+            Self::TooLarge { size } => format!("it is too large ({} MiB)", size >> 20),
+            Self::Unreadable { why } => format!("it cannot be read: {why}"),
+            Self::Repository => "it is one of git's own files".to_owned(),
+            Self::Absent { .. } | Self::File { .. } | Self::Directory { .. } => return None,
+        })
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        matches!(self, Self::Link | Self::HardLinked)
+    }
+}
+
+/// The SHA-256 of a content, as 64 hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Digest(pub(crate) String);
+
+impl Digest {
+    pub(crate) fn of(sha256: ring::digest::Digest) -> Self {
+        let mut digits = String::with_capacity(64);
+        for byte in sha256.as_ref() {
+            let _ = write!(digits, "{byte:02x}");
+        }
+        Self(digits)
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then_some(Self(text)).ok_or("not a hash of 64 hex digits")
+    }
+}
+
+/// Whether a path leads into the files of a repository, which are never kept nor brought back.
+pub(crate) fn is_in_repository(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == ".git")
 }

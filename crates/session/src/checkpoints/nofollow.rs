@@ -44,11 +44,6 @@ impl NoFollowPath {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(NoFollowError::Io(io::ErrorKind::InvalidFilename.into()));
         };
-        match open_directly(parent) {
-            Some(Ok(directory)) => return Ok(Self { directory, name: name.to_owned() }),
-            Some(Err(why)) if !make => return Err(why),
-            _ => {}
-        }
         let mut directory = rustix::fs::openat(CWD, "/", DIRECTORY, Mode::empty())
             .map_err(|error| NoFollowError::Io(error.into()))?;
         let mut parts = parent.components();
@@ -121,25 +116,4 @@ fn through() -> OFlags {
 fn is_link(directory: &OwnedFd, name: &OsStr) -> bool {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink)
-}
-
-/// A few system calls for the ordinary cases; nothing if the system does not know them, or for other cases.
-#[cfg(target_os = "linux")]
-fn open_directly(path: &Path) -> Option<Result<OwnedFd, NoFollowError>> {
-    use rustix::fs::ResolveFlags;
-    for (missing, path) in (0..).zip(path.ancestors()) {
-        match rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Ok(directory) if missing == 0 => return Some(Ok(directory)),
-            Ok(_) => return Some(Err(NoFollowError::Missing(missing))),
-            Err(Errno::NOENT) => {}
-            Err(Errno::LOOP) => return Some(Err(NoFollowError::Link)),
-            Err(_) => return None,
-        }
-    }
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_directly(_: &Path) -> Option<Result<OwnedFd, NoFollowError>> {
-    None
 }

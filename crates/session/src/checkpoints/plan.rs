@@ -2,18 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffTag};
 
 use super::history::Track;
-use super::lines;
 use super::look::{FileLook, LookCache};
+use super::manifest::{FileState, FileStateKind, is_in_repository};
 use super::nofollow::NoFollowPath;
-use super::state::{FileState, FileStateKind, is_in_repository};
 use super::{Checkpoints, RewindError, RewindPoint};
 
 /// Entries of a directory that are looked at before it is removed.
 const ENTRIES_MAX: usize = 10_000;
+/// Comparing stops here and counts more coarsely.
+const COMPARE_TIME_MAX: Duration = Duration::from_millis(200);
+/// A zero byte in the first part tells a content that has no lines.
+const LOOKED_AT_BYTES: usize = 8 << 10;
+/// Longer contents count as one that has no lines.
+const LINES_MAX: usize = 2_000_000;
 
 /// What bringing files back comes to.
 #[derive(Clone, Debug)]
@@ -144,17 +153,15 @@ impl Checkpoints {
 
     fn count(&self, path: &Path, origin: &FileState, present: &FileState) -> io::Result<(u64, u64)> {
         let new = match origin {
-            FileState::File { sum, .. } => lines::hashes(Some(self.keeping().blobs.open(*sum)?))?,
-            _ => lines::hashes(None::<std::fs::File>)?,
+            FileState::File { sum, .. } => line_hashes(self.keeping().blobs.open(sum)?)?,
+            _ => Vec::new(),
         };
-        let old = match present {
-            FileState::File { .. } => {
-                let file = NoFollowPath::open(path).ok().and_then(|place| place.read().ok());
-                lines::hashes(file)?
-            }
-            _ => lines::hashes(None::<std::fs::File>)?,
+        let file = NoFollowPath::open(path).ok().and_then(|place| place.read().ok());
+        let old = match (present, file) {
+            (FileState::File { .. }, Some(file)) => line_hashes(file)?,
+            _ => Vec::new(),
         };
-        Ok(lines::compare(&old, &new))
+        Ok(compare_lines(&old, &new))
     }
 }
 
@@ -244,5 +251,70 @@ impl fmt::Display for RewindPoint {
             Self::Number(number) => write!(f, "message {}", number.0),
             Self::Undo => f.write_str("before the last rewind"),
         }
+    }
+}
+
+/// A hash for each line; none for a content without lines. A part of it is in memory at a time.
+fn line_hashes(content: impl Read) -> io::Result<Vec<u64>> {
+    let mut reader = BufReader::with_capacity(LOOKED_AT_BYTES, content);
+    if reader.fill_buf()?.contains(&0) {
+        return Ok(Vec::new());
+    }
+    let mut hashes = Vec::new();
+    let mut line = DefaultHasher::new();
+    let mut pending = false;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', buffer);
+        let taken = end.map_or(buffer.len(), |end| end + 1);
+        line.write(&buffer[..taken]);
+        pending = end.is_none();
+        if !pending {
+            hashes.push(std::mem::take(&mut line).finish());
+        }
+        reader.consume(taken);
+        if hashes.len() > LINES_MAX {
+            return Ok(Vec::new());
+        }
+    }
+    if pending {
+        hashes.push(line.finish());
+    }
+    Ok(hashes)
+}
+
+/// Lines that come, and lines that go, from one content to another.
+fn compare_lines(old: &[u64], new: &[u64]) -> (u64, u64) {
+    let deadline = Instant::now() + COMPARE_TIME_MAX;
+    let (mut insertions, mut deletions) = (0, 0);
+    for op in similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline)) {
+        if op.tag() != DiffTag::Equal {
+            insertions += op.new_range().len() as u64;
+            deletions += op.old_range().len() as u64;
+        }
+    }
+    (insertions, deletions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted() {
+        let check = |old: &[u8], new: &[u8], expected: (u64, u64)| {
+            let (old_hashes, new_hashes) = (line_hashes(old).unwrap(), line_hashes(new).unwrap());
+            assert_eq!(compare_lines(&old_hashes, &new_hashes), expected, "{old:?} {new:?}");
+        };
+        check(b"", b"", (0, 0));
+        check(b"a\nb\n", b"a\nb\n", (0, 0));
+        check(b"a\nb\nc\n", b"a\nx\nc\n", (1, 1));
+        check(b"", b"a\nb", (2, 0));
+        check(b"a\n", b"a\r\n", (1, 1));
+        check(b"a\n\0", b"b\n", (1, 0));
+        check(&vec![b'x'; 100_000], b"x\n", (1, 1));
     }
 }

@@ -3,14 +3,19 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Compaction, UserEntry};
-use windlass_protocol::{Decision, Input, MessageId, Record};
+use serde::de::Error as _;
+use serde_json::value::RawValue;
+use windlass_protocol::{
+    AnswerBlock, Block, CallResult, Compaction, Decision, Input, Message, MessageId, Origin, RawValueEq,
+    Record, Role, UserEntry,
+};
 
-use super::LogTime;
-use super::decode::{Flaw, OwnLine};
-use super::entry_part::EntryPart;
+use super::decode::{Flaw, LogEntry, OwnLine};
+use super::entry::{Exact, Meta};
+use super::form::{JsonFields, text};
 use super::own_lines::OwnLineBody;
 use super::stored_elsewhere::{self, StoredElsewhere};
+use super::{LogTime, usage};
 
 /// A record, and where and when it was written.
 #[derive(Clone, Debug)]
@@ -30,7 +35,9 @@ const BEHIND_MAX: usize = 1000;
 pub(crate) struct RecordAssembler {
     ready: Vec<LoggedRecord>,
     now: LogTime,
+    /// The blocks in front of the message in the next entry.
     front: Option<(MessageId, Vec<Block>)>,
+    /// A compaction whose message is the next entry; until then it has an empty one.
     boundary: Option<Box<Compaction>>,
     heard: Option<UnfilledEvent>,
 }
@@ -74,29 +81,75 @@ impl RecordAssembler {
         cut.map_or(Ok(()), Err)
     }
 
-    pub(crate) fn piece(&mut self, offset: u64, piece: EntryPart) -> Result<(), Flaw> {
+    /// The record that is complete with this entry of ours; none for the first part of one.
+    pub(crate) fn join(&mut self, meta: &Meta, entry: &LogEntry) -> Result<Option<Record>, Flaw> {
         let (front, boundary) = (self.front.take(), self.boundary.take());
-        match piece {
-            EntryPart::Whole(record) => self.push(offset, record),
-            EntryPart::Front { id, blocks } => self.front = Some((id, blocks)),
-            EntryPart::Boundary(compaction) => self.boundary = Some(compaction),
-            EntryPart::Rest(said) => {
-                let Some((_, mut blocks)) = front.filter(|(id, _)| *id == said.message.id) else {
-                    return Err(Flaw("the first part of a message is missing".into()));
-                };
-                blocks.extend_from_slice(&said.message.blocks);
-                let message = Arc::new(said.message.with_blocks(blocks));
-                self.push(offset, Record::Said(UserEntry { message, ..said }));
+        let missing = |what: &str| Flaw(format!("{what} is missing"));
+        let record = match meta.clone() {
+            Meta::Front { n, exact } => {
+                self.front = Some((n, blocks(entry, &exact)?));
+                return Ok(None);
             }
-            EntryPart::Summary(message) => {
-                let Some(compaction) = boundary else {
-                    return Err(Flaw("the compaction before a summary is missing".into()));
-                };
-                let compaction = Compaction { boundary: message, ..*compaction };
-                self.push(offset, Record::Decided(Decision::Compacted(Box::new(compaction))));
+            Meta::Said { n, origin, assistant, prompts, context, apart, taken, exact } => {
+                let front = front.filter(|(id, _)| apart && *id == n).map(|(_, blocks)| blocks);
+                if apart && front.is_none() {
+                    return Err(missing("the first part of a message"));
+                }
+                let mut said = front.unwrap_or_default();
+                said.extend(blocks(entry, &exact)?);
+                let message = Arc::new(Message::new(n, role(assistant), origin, said));
+                let (context, taken) = (context.unwrap_or(0), taken.unwrap_or(0));
+                Record::Said(UserEntry { message, context, prompts, taken })
             }
-        }
-        Ok(())
+            Meta::Answered { n, request, index, model, usage, aborted, exact } => {
+                let fields = message(entry)?;
+                let usage_json = fields.raw("usage").map_or("{}", RawValue::get);
+                Record::Answered(AnswerBlock {
+                    id: n,
+                    request,
+                    message_id: fields.plain("id").map_err(flaw)?,
+                    model,
+                    answered_by: fields.plain("model").map_err(flaw)?,
+                    index,
+                    block: only(blocks(entry, &exact)?)?,
+                    usage: usage::take(usage_json, usage).map_err(flaw)?,
+                    aborted,
+                })
+            }
+            Meta::Result { n, call, by, name, exact, structured } => {
+                let shown = entry.structured.as_deref().map(RawValue::get);
+                let structured =
+                    structured.as_deref().or(shown).map(|json| RawValue::from_string(json.to_owned()));
+                Record::Result(CallResult {
+                    id: n,
+                    call,
+                    asked_by: by,
+                    name,
+                    result: only(blocks(entry, &exact)?)?,
+                    structured: structured.transpose().map_err(flaw)?.map(|raw| Arc::new(RawValueEq(raw))),
+                })
+            }
+            Meta::Boundary { trigger, tail, unbound, mechanical, before, after, took_ms } => {
+                self.boundary = Some(Box::new(Compaction {
+                    trigger,
+                    boundary: Arc::new(Message::user(MessageId(0), Origin::Boundary, Vec::new())),
+                    tail,
+                    unbound,
+                    mechanical,
+                    tokens_before: before,
+                    tokens_after: after,
+                    duration_ms: took_ms,
+                }));
+                return Ok(None);
+            }
+            Meta::Summary { n, origin, assistant, exact } => {
+                let mut compaction = boundary.ok_or_else(|| missing("the compaction before a summary"))?;
+                compaction.boundary =
+                    Arc::new(Message::new(n, role(assistant), origin, blocks(entry, &exact)?));
+                Record::Decided(Decision::Compacted(compaction))
+            }
+        };
+        Ok(Some(record))
     }
 
     /// Takes a record of another program's making.
@@ -123,7 +176,7 @@ impl RecordAssembler {
         Some((waiting.offset, Flaw(flaw)))
     }
 
-    fn push(&mut self, offset: u64, record: Record) {
+    pub(crate) fn push(&mut self, offset: u64, record: Record) {
         let told = LoggedRecord { offset, at: self.now, record };
         let Some(mut waiting) = self.heard.take() else { return self.ready.push(told) };
         let is_filled = stored_elsewhere::fill(&mut waiting.input.event, &waiting.held, &told.record);
@@ -142,4 +195,38 @@ impl RecordAssembler {
         self.ready.push(LoggedRecord { offset: waiting.offset, at: waiting.at, record });
         self.ready.extend(waiting.behind);
     }
+}
+
+fn role(assistant: bool) -> Role {
+    if assistant { Role::Assistant } else { Role::User }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it fits `map_err`")]
+fn flaw(why: serde_json::Error) -> Flaw {
+    Flaw(format!("message entry: {why}"))
+}
+
+fn message(entry: &LogEntry) -> Result<JsonFields<'_>, Flaw> {
+    serde_json::from_str(entry.message.as_deref().map_or("null", RawValue::get)).map_err(flaw)
+}
+
+/// The blocks of an entry's message, byte for byte.
+fn blocks(entry: &LogEntry, exact: &Exact) -> Result<Vec<Block>, Flaw> {
+    let fields = message(entry)?;
+    let Some(content) = fields.raw("content") else { return Ok(Vec::new()) };
+    if content.get().starts_with('"') {
+        return Ok(vec![Block::text(&text(content).map_err(flaw)?)]);
+    }
+    let list = serde_json::from_str::<Vec<&RawValue>>(content.get()).map_err(flaw)?;
+    let block = |(index, json): (usize, &RawValue)| {
+        let copy = exact.iter().find(|(place, _)| *place == index).map(|(_, json)| json.as_str());
+        Block::from_log(copy.unwrap_or(json.get())).map_err(|why| flaw(serde_json::Error::custom(why)))
+    };
+    list.into_iter().enumerate().map(block).collect()
+}
+
+fn only(blocks: Vec<Block>) -> Result<Block, Flaw> {
+    let [block] = <[Block; 1]>::try_from(blocks)
+        .map_err(|blocks| Flaw(format!("message entry: {} blocks instead of one", blocks.len())))?;
+    Ok(block)
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, UserEntry};
+use windlass_protocol::{MessageId, Record, UserEntry};
 
-use super::form::{choice, object};
+use super::form::{Pair, choice, object};
 
 /// How much of the last prompt lists show.
 const LAST_PROMPT_CHARS_MAX: usize = 200;
@@ -23,7 +23,7 @@ pub(crate) struct Chain {
     pub(crate) last_prompt: Option<Arc<str>>,
 }
 
-object!(Chain { base, standing, asked, last_prompt });
+object!(Chain { base, standing, asked: Pair, last_prompt });
 
 #[derive(Clone, Debug, PartialEq)]
 struct ChainEntry {
@@ -51,6 +51,21 @@ pub(crate) enum Link {
 }
 
 choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
+
+impl Link {
+    /// How the entry of a record is linked to those that follow it, and its number; none where the conversation begins anew.
+    pub(crate) fn of(record: &Record) -> Option<(MessageId, Self)> {
+        match record {
+            Record::Said(said) => Some((said.message.id, Self::Said)),
+            Record::Answered(answered) => {
+                let asks = answered.block.as_tool_use().is_some();
+                Some((answered.id, Self::Block { message_id: answered.message_id.clone(), asks }))
+            }
+            Record::Result(result) => Some((result.id, Self::Result { asked_by: result.asked_by })),
+            _ => None,
+        }
+    }
+}
 
 impl Chain {
     /// What the next entry follows: the last result of the round, else the last entry.

@@ -9,7 +9,6 @@ use windlass_protocol::{MessageId, Record};
 use super::LogTime;
 use super::entry::Meta;
 use super::form::{JsonFields, text};
-use super::header::Header;
 use super::own_lines::{self, OwnLineBody};
 
 /// No log has so many lines, and readers in other languages could not tell larger numbers apart.
@@ -17,24 +16,18 @@ const SEQ_MAX: u64 = 1 << 53;
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub enum LogLine {
-    /// A line of our own.
+pub(crate) enum LogLine {
     Own(OwnLine),
-    /// An entry of the conversation.
     Entry(Box<LogEntry>),
-    /// Something else, of other programs or for them, by its type.
-    Other(Arc<str>),
-    /// Nothing at all.
-    Blank,
+    /// Something else, of other programs or for them, or nothing at all.
+    Other,
 }
 
 /// A line of our own.
 #[derive(Clone, Debug)]
-pub struct OwnLine {
-    /// Its number.
-    pub seq: u64,
-    /// When it was written.
-    pub at: LogTime,
+pub(crate) struct OwnLine {
+    pub(crate) seq: u64,
+    pub(crate) at: LogTime,
     /// Its sum; none if somebody wrote the line anew.
     pub(crate) sum: Option<u32>,
     pub(crate) own: OwnLineBody,
@@ -42,27 +35,24 @@ pub struct OwnLine {
 
 /// An entry of the conversation, as other programs read it.
 #[derive(Clone, Debug)]
-pub struct LogEntry {
-    /// What it is.
-    pub kind: EntryKind,
-    /// Its id.
-    pub uuid: Uuid,
-    /// The entry it follows.
-    pub parent: Option<Uuid>,
+pub(crate) struct LogEntry {
+    pub(crate) kind: EntryKind,
+    pub(crate) uuid: Uuid,
+    pub(crate) parent: Option<Uuid>,
     /// The entry before a compaction.
     pub(crate) logical_parent: Option<Uuid>,
     /// The entry of the call that it answers.
     pub(crate) source: Option<Uuid>,
     /// When it was written: milliseconds since 1970.
-    pub wall_ms: Option<u64>,
+    pub(crate) wall_ms: Option<u64>,
     /// Whether it belongs to another conversation beside this one.
-    pub is_aside: bool,
+    pub(crate) is_aside: bool,
     /// Whether only the model sees it.
-    pub is_meta: bool,
+    pub(crate) is_meta: bool,
     /// Whether it stands for everything before a compaction.
-    pub is_summary: bool,
+    pub(crate) is_summary: bool,
     /// Whether everything before it was compacted.
-    pub is_boundary: bool,
+    pub(crate) is_boundary: bool,
     pub(crate) message: Option<Arc<RawValue>>,
     pub(crate) structured: Option<Arc<RawValue>>,
     pub(crate) metadata: Option<Arc<RawValue>>,
@@ -71,12 +61,9 @@ pub struct LogEntry {
 
 /// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    /// The user's side.
+pub(crate) enum EntryKind {
     User,
-    /// The model's side.
     Assistant,
-    /// About the conversation.
     System,
     /// What the model was told besides.
     Attachment,
@@ -87,7 +74,7 @@ pub enum EntryKind {
 /// Why a line cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Flaw(pub(crate) String);
+pub(crate) struct Flaw(pub(crate) String);
 
 impl Flaw {
     pub(crate) fn too_long() -> Self {
@@ -102,15 +89,6 @@ impl From<serde_json::Error> for Flaw {
 }
 
 impl OwnLine {
-    /// What a process said when it opened the session, if this is that line.
-    #[must_use]
-    pub fn opened(&self) -> Option<&Header> {
-        match &self.own {
-            OwnLineBody::Opened(header) => Some(header),
-            _ => None,
-        }
-    }
-
     pub(crate) fn record(&self) -> Option<&Record> {
         match &self.own {
             OwnLineBody::Record(record) => Some(record),
@@ -118,9 +96,7 @@ impl OwnLine {
         }
     }
 
-    /// What it says about the session itself, if it does.
-    #[must_use]
-    pub fn mark(&self) -> Option<&super::SessionMark> {
+    pub(crate) fn mark(&self) -> Option<&super::SessionMark> {
         match &self.own {
             OwnLineBody::Mark(mark) => Some(mark),
             _ => None,
@@ -151,11 +127,11 @@ impl LogEntry {
 }
 
 /// What a line says, given without the line feed at its end.
-pub fn decode_line(line: &[u8]) -> Result<LogLine, Flaw> {
+pub(crate) fn decode_line(line: &[u8]) -> Result<LogLine, Flaw> {
     let line = std::str::from_utf8(line).map_err(|error| Flaw(format!("not valid UTF-8: {error}")))?;
     let line = line.trim_ascii();
     if line.is_empty() {
-        return Ok(LogLine::Blank);
+        return Ok(LogLine::Other);
     }
     let fields: JsonFields<'_> = serde_json::from_str(line)?;
     let kind = fields.raw("type").and_then(|kind| text(kind).ok());
@@ -169,12 +145,10 @@ pub fn decode_line(line: &[u8]) -> Result<LogLine, Flaw> {
         "system" => EntryKind::System,
         "attachment" => EntryKind::Attachment,
         "progress" => EntryKind::Progress,
-        other => return Ok(LogLine::Other(other.into())),
+        _ => return Ok(LogLine::Other),
     };
-    match fields.raw("uuid").and_then(name) {
-        Some(uuid) => Ok(LogLine::Entry(Box::new(self::entry(entry, uuid, &fields)))),
-        None => Ok(LogLine::Other(kind.into())),
-    }
+    let uuid = fields.raw("uuid").and_then(name);
+    Ok(uuid.map_or(LogLine::Other, |uuid| LogLine::Entry(Box::new(self::entry(entry, uuid, &fields)))))
 }
 
 fn own_line(line: &str, fields: &JsonFields<'_>) -> Result<OwnLine, Flaw> {

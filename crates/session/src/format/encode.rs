@@ -28,13 +28,11 @@ pub struct Tail {
 
 impl Tail {
     /// The number of the last line of our own; 0 if there is none.
-    #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
     /// The entry that the next one follows.
-    #[must_use]
     pub fn parent(&self) -> Option<Uuid> {
         self.chain.parent()
     }
@@ -52,7 +50,6 @@ pub struct Encoder {
 
 impl Encoder {
     /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
-    #[must_use]
     pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
         let common = Common::new(session, &header);
         let now = LogTime { at_ms: 0, wall_ms: header.wall_ms };
@@ -84,7 +81,6 @@ impl Encoder {
     }
 
     /// Where the log ends with what was encoded.
-    #[must_use]
     pub fn tail(&self) -> &Tail {
         &self.tail
     }

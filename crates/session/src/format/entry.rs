@@ -5,15 +5,15 @@ use std::ops::Not;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Message, MessageId,
     Origin, RawObject, RequestId, Role, UserEntry,
 };
 
-use super::form::{FieldForm as _, PlainForm, choice, put_json, spans_lines};
+use super::form::{FieldForm as _, Pair, PlainForm, choice, put_json, spans_lines};
 use super::header::Header;
 use super::usage::{self, ShownUsage, UsageGaps};
 
@@ -68,12 +68,12 @@ pub(crate) enum Meta {
 }
 
 choice!(Meta {
-    "front" = Front { n, exact },
-    "said" = Said { n, origin, assistant, prompts, context, apart, taken, exact },
-    "answered" = Answered { n, request, index, model, usage, aborted, exact },
-    "result" = Result { n, call, by, name, exact, structured },
+    "front" = Front { n, exact: Pair },
+    "said" = Said { n, origin, assistant, prompts, context, apart, taken, exact: Pair },
+    "answered" = Answered { n, request, index, model, usage, aborted, exact: Pair },
+    "result" = Result { n, call, by, name, exact: Pair, structured },
     "boundary" = Boundary { trigger, tail, unbound, mechanical, before, after, took_ms },
-    "summary" = Summary { n, origin, assistant, exact },
+    "summary" = Summary { n, origin, assistant, exact: Pair },
 });
 
 /// Blocks that the message of the entry does not show byte for byte, by position.
@@ -137,42 +137,19 @@ struct EntryLine<'a> {
     #[serde(skip_serializing_if = "Not::not")]
     is_meta: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    attachment: Option<Attachment>,
+    attachment: Option<Value>,
     #[serde(skip_serializing_if = "Not::not")]
     is_compact_summary: bool,
     #[serde(rename = "sourceToolAssistantUUID", with = "PlainForm", skip_serializing_if = "Option::is_none")]
     source: Option<Uuid>,
     #[serde(flatten)]
-    boundary: Option<BoundaryFields>,
+    boundary: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<ShownMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_result: Option<Cow<'a, RawValue>>,
     #[serde(with = "PlainForm")]
     windlass: Meta,
-}
-
-#[derive(Serialize)]
-struct Attachment {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct BoundaryFields {
-    subtype: &'static str,
-    #[serde(with = "PlainForm", skip_serializing_if = "Option::is_none")]
-    logical_parent_uuid: Option<Uuid>,
-    content: &'static str,
-    compact_metadata: ShownCompaction,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ShownCompaction {
-    trigger: &'static str,
-    pre_tokens: u64,
 }
 
 /// The message of an entry. An assistant's is the one on the live stream.
@@ -264,7 +241,7 @@ pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec
         exact,
     };
     let entry = EntryLine::new(if is_note { "attachment" } else { "user" }, place, meta);
-    let attachment = is_note.then_some(Attachment { kind: "windlass_note" });
+    let attachment = is_note.then(|| json!({ "type": "windlass_note" }));
     put_line(&EntryLine { is_meta: is_note, attachment, message: Some(shown), ..entry }, out);
 }
 
@@ -333,12 +310,12 @@ pub(crate) fn put_boundary(
         took_ms: compaction.duration_ms,
     };
     let trigger = if compaction.trigger == CompactTrigger::Manual { "manual" } else { "auto" };
-    let boundary = BoundaryFields {
-        subtype: "compact_boundary",
-        logical_parent_uuid: last,
-        content: "Conversation compacted",
-        compact_metadata: ShownCompaction { trigger, pre_tokens: compaction.tokens_before },
-    };
+    let mut boundary = json!({ "subtype": "compact_boundary" });
+    if let Some(last) = last {
+        boundary["logicalParentUuid"] = last.hyphenated().to_string().into();
+    }
+    boundary["content"] = "Conversation compacted".into();
+    boundary["compactMetadata"] = json!({ "trigger": trigger, "preTokens": compaction.tokens_before });
     put_line(&EntryLine { boundary: Some(boundary), ..EntryLine::new("system", place, meta) }, out);
 }
 

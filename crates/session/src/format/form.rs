@@ -20,7 +20,12 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::{Block, CacheCreation, RawObject, RawValueEq, ServerToolUse};
+use windlass_protocol::{
+    Behaviour, Block, CacheCreation, CallId, CallKind, CommandEffect, CompactTrigger, FailureClass, ForkId,
+    HookEnding, HookFailureKind, HookId, Interrupt, LookId, MessageId, PathNaming, Priority, RawObject,
+    RawValueEq, Repair, RequestId, Role, ServerToolUse, SettingsDestination, Speaker, StartSource, StoreId,
+    Terminal, TimerId, Verdict,
+};
 
 /// One way to write a value of type `T`. Fits serde's attribute `with`.
 pub(crate) trait FieldForm<T> {
@@ -38,17 +43,17 @@ pub(crate) trait FieldForm<T> {
     }
 }
 
-/// The usual way.
+/// The usual way. Lists and options take it, or any other, item by item.
 pub(crate) struct PlainForm;
 
 /// 64 bits without a meaning as a number: readers in other languages would round them.
 pub(crate) struct Hex;
 
-/// Each item of a list in its own way.
-pub(crate) struct Each<F>(F);
-
 /// Many small numbers.
 pub(crate) struct PackedNumbers;
+
+/// Two values as a list.
+pub(crate) type Pair = (PlainForm, PlainForm);
 
 /// A value in one of its forms, for serde.
 pub(crate) struct As<T, F = PlainForm>(T, PhantomData<F>);
@@ -87,25 +92,6 @@ macro_rules! hex {
 
 hex!(u32: "{:08x}", u64: "{:016x}", u128: "{:032x}");
 
-impl<T, F: FieldForm<T>> FieldForm<Vec<T>> for Each<F> {
-    fn serialize<S: Serializer>(value: &Vec<T>, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.iter().map(As::<_, F>::new))
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
-        let list: Vec<As<T, F>> = Deserialize::deserialize(from)?;
-        Ok(list.into_iter().map(|item| item.0).collect())
-    }
-
-    fn is_left_out(value: &Vec<T>) -> bool {
-        value.is_empty()
-    }
-
-    fn when_left_out() -> Option<Vec<T>> {
-        Some(Vec::new())
-    }
-}
-
 impl<A, B, F: FieldForm<A>, G: FieldForm<B>> FieldForm<(A, B)> for (F, G) {
     fn serialize<S: Serializer>((first, second): &(A, B), to: S) -> Result<S::Ok, S::Error> {
         (As::<_, F>::new(first), As::<_, G>::new(second)).serialize(to)
@@ -132,16 +118,13 @@ impl FieldForm<Arc<[u32]>> for PackedNumbers {
     }
 }
 
-impl<T> FieldForm<Option<T>> for PlainForm
-where
-    Self: FieldForm<T>,
-{
+impl<T, F: FieldForm<T>> FieldForm<Option<T>> for F {
     fn serialize<S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(As::<_, Self>::new).serialize(to)
+        value.as_ref().map(As::<_, F>::new).serialize(to)
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-        let value: Option<As<T>> = Deserialize::deserialize(from)?;
+        let value: Option<As<T, F>> = Deserialize::deserialize(from)?;
         Ok(value.map(|value| value.0))
     }
 
@@ -154,16 +137,14 @@ where
     }
 }
 
-impl<T> FieldForm<Vec<T>> for PlainForm
-where
-    Self: FieldForm<T>,
-{
+impl<T, F: FieldForm<T>> FieldForm<Vec<T>> for F {
     fn serialize<S: Serializer>(value: &Vec<T>, to: S) -> Result<S::Ok, S::Error> {
-        Each::<Self>::serialize(value, to)
+        to.collect_seq(value.iter().map(As::<_, F>::new))
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
-        Each::<Self>::deserialize(from)
+        let list: Vec<As<T, F>> = Deserialize::deserialize(from)?;
+        Ok(list.into_iter().map(|item| item.0).collect())
     }
 
     fn is_left_out(value: &Vec<T>) -> bool {
@@ -175,16 +156,16 @@ where
     }
 }
 
-impl<K: Ord + Serialize + for<'a> Deserialize<'a>, V> FieldForm<BTreeMap<K, V>> for PlainForm
+impl<K, V, F: FieldForm<V>> FieldForm<BTreeMap<K, V>> for F
 where
-    Self: FieldForm<V>,
+    K: Ord + Serialize + for<'a> Deserialize<'a>,
 {
     fn serialize<S: Serializer>(value: &BTreeMap<K, V>, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(value.iter().map(|(key, value)| (key, As::<_, Self>::new(value))))
+        to.collect_map(value.iter().map(|(key, value)| (key, As::<_, F>::new(value))))
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<K, V>, D::Error> {
-        let map: BTreeMap<K, As<V>> = Deserialize::deserialize(from)?;
+        let map: BTreeMap<K, As<V, F>> = Deserialize::deserialize(from)?;
         Ok(map.into_iter().map(|(key, value)| (key, value.0)).collect())
     }
 
@@ -197,37 +178,25 @@ where
     }
 }
 
-impl<A, B> FieldForm<(A, B)> for PlainForm
-where
-    Self: FieldForm<A> + FieldForm<B>,
-{
-    fn serialize<S: Serializer>(value: &(A, B), to: S) -> Result<S::Ok, S::Error> {
-        <(Self, Self)>::serialize(value, to)
+impl<T, F: FieldForm<T>> FieldForm<Arc<T>> for F {
+    fn serialize<S: Serializer>(value: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
+        <F as FieldForm<T>>::serialize(value, to)
     }
 
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<(A, B), D::Error> {
-        <(Self, Self)>::deserialize(from)
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<T>, D::Error> {
+        <F as FieldForm<T>>::deserialize(from).map(Arc::new)
     }
 }
 
-macro_rules! by_pointer {
-    ($($pointer:ident),*) => {$(
-        impl<T> FieldForm<$pointer<T>> for PlainForm
-        where
-            Self: FieldForm<T>,
-        {
-            fn serialize<S: Serializer>(value: &$pointer<T>, to: S) -> Result<S::Ok, S::Error> {
-                <Self as FieldForm<T>>::serialize(value, to)
-            }
+impl<T, F: FieldForm<T>> FieldForm<Box<T>> for F {
+    fn serialize<S: Serializer>(value: &Box<T>, to: S) -> Result<S::Ok, S::Error> {
+        <F as FieldForm<T>>::serialize(value, to)
+    }
 
-            fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$pointer<T>, D::Error> {
-                <Self as FieldForm<T>>::deserialize(from).map($pointer::new)
-            }
-        }
-    )*};
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<T>, D::Error> {
+        <F as FieldForm<T>>::deserialize(from).map(Box::new)
+    }
 }
-
-by_pointer!(Arc, Box);
 
 macro_rules! by_serde {
     ($($type:ty),*) => {$(
@@ -244,6 +213,21 @@ macro_rules! by_serde {
 }
 
 by_serde!(u16, u32, u64, usize, i64, String, Arc<str>, Ipv4Addr, Ipv6Addr, CacheCreation, ServerToolUse);
+by_serde!(
+    RequestId,
+    CallId,
+    TimerId,
+    ForkId,
+    HookId,
+    StoreId,
+    LookId,
+    MessageId,
+    Terminal,
+    StartSource,
+    Role
+);
+by_serde!(CallKind, HookEnding, HookFailureKind, CompactTrigger, FailureClass, Interrupt, Speaker, Priority);
+by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair);
 
 impl FieldForm<bool> for PlainForm {
     fn serialize<S: Serializer>(value: &bool, to: S) -> Result<S::Ok, S::Error> {
@@ -271,7 +255,7 @@ impl FieldForm<f64> for PlainForm {
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         // The JSON parser rounds some numbers the wrong way; the standard library does not.
-        parse(<&RawValue>::deserialize(from)?.get().trim_matches('"'))
+        parse(<&RawValue as Deserialize>::deserialize(from)?.get().trim_matches('"'))
     }
 }
 
@@ -301,7 +285,7 @@ impl FieldForm<PathBuf> for PlainForm {
             Text(PathBuf),
             Bytes { base64: String },
         }
-        match PathForm::deserialize(from)? {
+        match <PathForm as Deserialize>::deserialize(from)? {
             PathForm::Text(path) => Ok(path),
             PathForm::Bytes { base64 } => {
                 Ok(OsString::from_vec(BASE64.decode(base64).map_err(D::Error::custom)?).into())
@@ -317,7 +301,7 @@ impl FieldForm<Block> for PlainForm {
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Block, D::Error> {
-        let raw = <&RawValue>::deserialize(from)?;
+        let raw: &RawValue = Deserialize::deserialize(from)?;
         let json =
             if raw.get().starts_with('"') { text(raw).map_err(D::Error::custom)? } else { raw.get().into() };
         Block::from_log(&json).map_err(D::Error::custom)
@@ -357,7 +341,7 @@ fn serialize_raw<S: Serializer>(raw: &RawValue, to: S) -> Result<S::Ok, S::Error
 }
 
 fn deserialize_raw<'de, D: Deserializer<'de>>(from: D) -> Result<Box<RawValue>, D::Error> {
-    let raw = <&RawValue>::deserialize(from)?;
+    let raw: &RawValue = Deserialize::deserialize(from)?;
     let held = raw.get().strip_prefix(HELD_IN_TEXT).and_then(|rest| rest.strip_suffix('}'));
     match held {
         Some(text) => serde_json::from_str(text).and_then(RawValue::from_string).map_err(D::Error::custom),
@@ -375,7 +359,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Cow<'de, str>, 
     /// A `Cow<str>` on its own never borrows with serde; behind this it does.
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    Text::deserialize(from).map(|Text(text)| text)
+    Deserialize::deserialize(from).map(|Text(text)| text)
 }
 
 fn parse<T: FromStr<Err: Display>, E: serde::de::Error>(text: &str) -> Result<T, E> {
@@ -501,27 +485,7 @@ macro_rules! choice {
     };
 }
 
-/// An enum without data as a string: `names!(Type { "a" = A })`.
-macro_rules! names {
-    ($type:ident { $($name:literal = $variant:ident),* $(,)? }) => {
-        impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
-            fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
-                to.serialize_str(match value {
-                    $( $type::$variant => $name, )*
-                })
-            }
-
-            fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                match &*$crate::format::form::text(from)? {
-                    $( $name => Ok($type::$variant), )*
-                    other => Err(serde::de::Error::custom(format_args!("unknown value `{other}`"))),
-                }
-            }
-        }
-    };
-}
-
-pub(crate) use {choice, field_name, form, names, object};
+pub(crate) use {choice, field_name, form, object};
 
 #[cfg(test)]
 mod tests {

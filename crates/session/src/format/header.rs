@@ -40,7 +40,6 @@ object!(Header { seed, engine, cwd, wall_ms, entrypoint, git_branch, arguments, 
 
 impl Header {
     /// A header that says only what every session has.
-    #[must_use]
     pub fn new(seed: SessionSeed, cwd: &Path, wall_ms: u64) -> Self {
         Self {
             seed,

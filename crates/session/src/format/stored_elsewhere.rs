@@ -64,13 +64,10 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
             };
             (Event::Finished { call: *call, outcome: rest }, held)
         }
-        Event::Submit(prompt) => {
+        Event::Submit(prompt) | Event::Steer(prompt) => {
             let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
-            (Event::Submit(without_blocks(prompt)), held)
-        }
-        Event::Steer(prompt) => {
-            let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
-            (Event::Steer(without_blocks(prompt)), held)
+            let again = if matches!(input.event, Event::Submit(_)) { Event::Submit } else { Event::Steer };
+            (again(without_blocks(prompt)), held)
         }
         _ => return None,
     };
@@ -88,68 +85,77 @@ pub(crate) fn is_place(held: &StoredElsewhere, record: &Record) -> bool {
     }
 }
 
+/// The place that a record is, with the sum of what it holds.
+fn place(record: &Record, structured: bool) -> Option<StoredElsewhere> {
+    Some(match record {
+        Record::Answered(answered) => {
+            StoredElsewhere::Answered { n: answered.id, crc: sum([&answered.block]) }
+        }
+        Record::Result(result) => {
+            StoredElsewhere::Result { n: result.id, crc: sum([&result.result]), structured }
+        }
+        Record::Said(said) => StoredElsewhere::Said { n: said.message.id, crc: sum(&said.message.blocks) },
+        Record::Queued(queued) => {
+            StoredElsewhere::Queued { crc: sum(queued.context.iter().chain(&queued.blocks)) }
+        }
+        _ => return None,
+    })
+}
+
 /// Puts back what a record holds; whether it was the right one.
 pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -> bool {
-    match (event, held, record) {
-        (
-            Event::Model { event: ModelEvent::Block { block, .. }, .. },
-            StoredElsewhere::Answered { n, crc },
-            Record::Answered(answered),
-        ) if answered.id == *n && sum([&answered.block]) == *crc => {
+    // Whether the structured form is there, too, only the line of what was heard tells.
+    let is_structured = matches!(held, StoredElsewhere::Result { structured: true, .. });
+    if !is_place(held, record) || place(record, is_structured).as_ref() != Some(held) {
+        return false;
+    }
+    match (event, record) {
+        (Event::Model { event: ModelEvent::Block { block, .. }, .. }, Record::Answered(answered)) => {
             *block = answered.block.clone();
-            true
         }
-        (
-            Event::Finished { outcome, .. },
-            StoredElsewhere::Result { n, crc, structured },
-            Record::Result(result),
-        ) if result.id == *n && sum([&result.result]) == *crc => {
+        (Event::Finished { outcome, .. }, Record::Result(result)) => {
             let Some(content) = content(&result.result) else { return false };
             outcome.content = content;
-            if *structured {
+            if is_structured {
                 outcome.structured.clone_from(&result.structured);
             }
-            true
         }
-        (
-            Event::Submit(prompt) | Event::Steer(prompt),
-            StoredElsewhere::Said { n, crc },
-            Record::Said(said),
-        ) if said.message.id == *n && sum(&said.message.blocks) == *crc => {
+        (Event::Submit(prompt) | Event::Steer(prompt), Record::Said(said)) => {
             let (context, blocks) = said.message.blocks.split_at(said.context.min(said.message.blocks.len()));
             (prompt.context, prompt.blocks) = (context.to_vec(), blocks.to_vec());
-            true
         }
-        (
-            Event::Submit(prompt) | Event::Steer(prompt),
-            StoredElsewhere::Queued { crc },
-            Record::Queued(queued),
-        ) if sum(queued.context.iter().chain(&queued.blocks)) == *crc => {
+        (Event::Submit(prompt) | Event::Steer(prompt), Record::Queued(queued)) => {
             (prompt.context, prompt.blocks) = (queued.context.clone(), queued.blocks.clone());
-            true
         }
-        _ => false,
+        _ => return false,
     }
+    true
 }
 
 fn holds_block(record: &Record, block: &Block) -> Option<StoredElsewhere> {
     let Record::Answered(answered) = record else { return None };
     let holds = answered.block == *block && block.json().len() >= BYTES_MIN;
-    holds.then(|| StoredElsewhere::Answered { n: answered.id, crc: sum([block]) })
+    if holds { place(record, false) } else { None }
 }
 
 fn holds_outcome(record: &Record, outcome: &ToolOutput) -> Option<StoredElsewhere> {
     let Record::Result(result) = record else { return None };
-    if result.result.json().len() < BYTES_MIN {
-        return None;
-    }
-    let holds = holds_text(&result.result, &outcome.content)
-        || content(&result.result).as_ref() == Some(&outcome.content);
-    if !holds {
-        return None;
-    }
+    let holds = result.result.json().len() >= BYTES_MIN
+        && (holds_text(&result.result, &outcome.content)
+            || content(&result.result).as_ref() == Some(&outcome.content));
     let structured = outcome.structured.is_some() && outcome.structured == result.structured;
-    Some(StoredElsewhere::Result { n: result.id, crc: sum([&result.result]), structured })
+    if holds { place(record, structured) } else { None }
+}
+
+fn holds_prompt(record: &Record, prompt: &Prompt) -> Option<StoredElsewhere> {
+    let blocks = || prompt.context.iter().chain(&prompt.blocks);
+    let holds = match record {
+        Record::Said(said) => said.context == prompt.context.len() && said.message.blocks.iter().eq(blocks()),
+        Record::Queued(queued) => queued.context == prompt.context && queued.blocks == prompt.blocks,
+        _ => false,
+    };
+    let length: usize = blocks().map(|block| block.json().len()).sum();
+    if holds && length >= BYTES_MIN { place(record, false) } else { None }
 }
 
 /// Whether a result says the one text that was returned, both as we write them: then their bytes tell, however many they are.
@@ -166,24 +172,6 @@ fn holds_text(result: &Block, returned: &[Block]) -> bool {
     }
     let said = memmem::find(result.json().as_bytes(), CONTENT).map(|at| &result.json()[at + CONTENT.len()..]);
     said.and_then(|said| said.strip_prefix(text)).is_some_and(|rest| rest.starts_with([',', '}']))
-}
-
-fn holds_prompt(record: &Record, prompt: &Prompt) -> Option<StoredElsewhere> {
-    let blocks = || prompt.context.iter().chain(&prompt.blocks);
-    if blocks().map(|block| block.json().len()).sum::<usize>() < BYTES_MIN {
-        return None;
-    }
-    match record {
-        Record::Said(said)
-            if said.context == prompt.context.len() && said.message.blocks.iter().eq(blocks()) =>
-        {
-            Some(StoredElsewhere::Said { n: said.message.id, crc: sum(&said.message.blocks) })
-        }
-        Record::Queued(queued) if queued.context == prompt.context && queued.blocks == prompt.blocks => {
-            Some(StoredElsewhere::Queued { crc: sum(blocks()) })
-        }
-        _ => None,
-    }
 }
 
 fn without_blocks(prompt: &Prompt) -> Prompt {

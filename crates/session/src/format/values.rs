@@ -1,50 +1,32 @@
-//! The small values of the vocabulary.
+//! How each type of the vocabulary is written.
 
-use serde::ser::SerializeMap as _;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
-
 use windlass_protocol::{
-    Admission, AmbientChanges, Answer, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
-    Culprit, Decision, Denial, Failure, FailureClass, FileChange, FileSeen, FileStamp, ForkId, HookAnswer,
-    HookEnding, HookFailure, HookFailureKind, HookId, HookPermission, HookRun, LookId, MemoryNote, Message,
-    MessageId, ModelSpend, Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, SessionSeed,
-    ShownPart, StartSource, StopReason, StoreId, StoredResult, Terminal, TimerId, ToolInput, ToolOutput,
-    ToolProgress, ToolUse, Usage,
+    Admission, AmbientChanges, Answer, CallFacts, CallIntent, CallRuling, Collapse, CommandFacts, CommandPath,
+    CommandWord, Compaction,
+    CompactionMemory, Culprit, Decision, Delta, Denial, Event, Failure, FileChange, FileSeen, FileStamp,
+    FoundCommand, HookAnswer, HookFailure, HookPermission, HookRun, HostFact, MemoryNote, Message,
+    ModelEvent, ModelNote, ModelSpend, NamedPath, Origin, Outcome, Overflow, PathFact, PermissionChange,
+    PermissionUpdate, PlainCommand, Prompt, RequestEntry, Ruling, RulingRule, SentRequest, SessionMemory,
+    SessionSeed, SessionSnapshot, ShownPart, SpendEntry, StopReason, StoredResult, TimeSpent, ToolInput,
+    ToolOutput, ToolProgress, ToolUse, UnfinishedPrompt, UrlFact, Usage,
 };
 
 use super::form::{
-    FieldForm, Hex, JsonFields, PackedNumbers, PlainForm, choice, names, object, put_field, text,
+    FieldForm, Hex, JsonFields, PackedNumbers, Pair, PlainForm, choice, object, put_field, text,
 };
 
-macro_rules! ids {
-    ($($type:ident: $form:ident),*) => {$(
-        impl FieldForm<$type> for PlainForm {
-            fn serialize<S: Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
-                $form::serialize(&value.0, to)
-            }
-
-            fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                $form::deserialize(from).map($type)
-            }
-        }
-    )*};
-}
-
-ids!(RequestId: PlainForm, CallId: PlainForm, TimerId: PlainForm, ForkId: PlainForm, HookId: PlainForm, StoreId: PlainForm, LookId: PlainForm);
-ids!(MessageId: PlainForm, SessionSeed: Hex);
-
-impl FieldForm<Terminal> for PlainForm {
-    fn serialize<S: Serializer>(value: &Terminal, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(value.name())
+impl FieldForm<SessionSeed> for PlainForm {
+    fn serialize<S: Serializer>(value: &SessionSeed, to: S) -> Result<S::Ok, S::Error> {
+        Hex::serialize(&value.0, to)
     }
 
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Terminal, D::Error> {
-        let name = text(from)?;
-        let known = Terminal::ALL.into_iter().find(|terminal| terminal.name() == name);
-        known.ok_or_else(|| serde::de::Error::custom(format_args!("unknown value `{name}`")))
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SessionSeed, D::Error> {
+        Hex::deserialize(from).map(SessionSeed)
     }
 }
 
@@ -57,36 +39,6 @@ choice!(StopReason {
     "pause_turn" = PauseTurn,
     "model_context_window_exceeded" = ContextWindowExceeded,
     "other" = Other(name),
-});
-
-names!(StartSource { "startup" = Startup, "resume" = Resume, "compact" = Compact, "fork" = Fork });
-names!(Role { "user" = User, "assistant" = Assistant });
-names!(CallKind { "read" = Read, "fetch" = Fetch, "edit" = Edit, "execute" = Execute, "session" = Session });
-names!(HookEnding { "worked" = Worked, "failed" = Failed, "cancelled" = Cancelled });
-names!(HookFailureKind {
-    "not_started" = NotStarted,
-    "crashed" = Crashed,
-    "timed_out" = TimedOut,
-    "misspoke" = Misspoke,
-});
-names!(CompactTrigger { "auto" = Auto, "manual" = Manual, "reactive" = Reactive });
-names!(FailureClass {
-    "overflow" = Overflow,
-    "media" = Media,
-    "rate_limited" = RateLimited,
-    "quota" = Quota,
-    "overloaded" = Overloaded,
-    "server" = Server,
-    "auth" = Auth,
-    "forbidden" = Forbidden,
-    "not_found" = NotFound,
-    "bad_request" = BadRequest,
-    "binding" = Binding,
-    "connect" = Connect,
-    "tls" = Tls,
-    "cut" = Cut,
-    "stalled" = Stalled,
-    "malformed" = Malformed,
 });
 
 choice!(Origin {
@@ -112,7 +64,7 @@ impl FieldForm<Message> for PlainForm {
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Message, D::Error> {
-        let fields = JsonFields::deserialize(from)?;
+        let fields: JsonFields<'_> = Deserialize::deserialize(from)?;
         let (id, role) = (fields.plain("id")?, fields.plain("role")?);
         Ok(Message::new(id, role, fields.plain("origin")?, fields.plain("blocks")?))
     }
@@ -162,12 +114,12 @@ choice!(Answer { "allow" = Allow, "allow_changed" = AllowChanged(input), "deny" 
 object!(ToolProgress { text });
 object!(ToolOutput { content, is_error, structured, seen, cwd, readable });
 object!(FileSeen { path, hash: Hex, lines: PackedNumbers, whole, shown, stamp });
-object!(FileStamp { inode, size, modified });
+object!(FileStamp { inode, size, modified: Pair });
 object!(ShownPart { first, count });
 
 object!(MemoryNote { path, text });
 object!(FileChange { path, hash: Hex, note });
-object!(AmbientChanges { changed, tasks, background, shown });
+object!(AmbientChanges { changed, tasks, background, shown: Pair });
 
 choice!(HookPermission { "allow" = Allow, "deny" = Deny(why), "ask" = Ask(why), "defer" = Defer });
 object!(HookAnswer {
@@ -201,25 +153,12 @@ object!(Compaction {
 choice!(Decision {
     "stored" = Stored(results),
     "snipped" = Snipped { messages, tokens, unbound_from },
-    "cleared" = Cleared { results, tokens, unbound_from },
+    "cleared" = Cleared { results: Pair, tokens, unbound_from },
     "staged" = Staged(span),
     "collapsed" = Collapsed { spans, tokens, unbound_from },
     "compacted" = Compacted(compaction),
     "media_stripped" = MediaStripped { messages },
     "thinking_stripped" = ThinkingStripped { messages },
-});
-
-choice!(Repair {
-    "added_result" = AddedResult { tool_use_id },
-    "dropped_result" = DroppedResult { tool_use_id },
-    "moved_result" = MovedResult { tool_use_id },
-    "renamed_tool_use" = RenamedToolUse { tool_use_id },
-    "dropped_tool_use" = DroppedToolUse { tool_use_id },
-    "wrapped_input" = WrappedInput { tool_use_id },
-    "dropped_text" = DroppedText,
-    "dropped_thinking" = DroppedThinking,
-    "dropped_message" = DroppedMessage,
-    "added_user" = AddedUser,
 });
 
 object!(Denial { call, tool_use, reason, by_person });
@@ -240,3 +179,177 @@ object!(Outcome {
     deferred,
     prompts,
 });
+
+object!(RequestEntry { request, model, attempt, parts: Pair });
+object!(CallIntent { call, tool_use_id, tool, kind, input_hash: Hex, changes });
+object!(SpendEntry { model, spend, by_fork, total_usd });
+
+object!(CompactionMemory {
+    compacted,
+    turns_since,
+    failures,
+    no_progress,
+    above_half,
+    rewritten_at_tokens,
+    decided_to,
+});
+object!(TimeSpent { duration_ms, duration_api_ms });
+object!(SentRequest { messages, model, thinking });
+object!(UnfinishedPrompt { message, prompts, context });
+object!(SessionMemory {
+    compactions,
+    counted: Pair,
+    collapse_failures,
+    recent,
+    told_changes: (PlainForm, Hex),
+    found_memory,
+    told_memory,
+    tasks: Pair,
+    sent,
+    unfinished,
+    reached,
+    time,
+});
+object!(SessionSnapshot {
+    messages,
+    last_message,
+    cwd,
+    files,
+    readable,
+    waiting,
+    staged,
+    spent,
+    total_usd,
+    doubtful: Hex,
+    rest,
+});
+
+object!(Prompt { context, blocks, id, speaker, priority, token_budget, start });
+
+choice!(Delta {
+    "start" = Start(skeleton),
+    "text" = Text(piece),
+    "thinking" = Thinking(piece),
+    "signature" = Signature(piece),
+    "input_json" = InputJson(piece),
+    "other" = Other(json),
+    "stop" = Stop,
+});
+
+choice!(ModelNote {
+    "cleared" = Cleared { tool_results, thinking_turns, tokens },
+    "thinking_dropped" = ThinkingDropped { blocks, reason },
+    "refusal" = Refusal { category, explanation },
+});
+
+choice!(ModelEvent {
+    "started" = Started { message_id, model, usage },
+    "delta" = Delta { index, delta },
+    "block" = Block { index, block },
+    "note" = Note(note),
+    "ended" = Ended { stop, usage },
+    "failed" = Failed(failure),
+});
+
+choice!(Event {
+    "submit" = Submit(prompt),
+    "compact" = Compact { focus },
+    "go_on" = GoOn { start },
+    "steer" = Steer(prompt),
+    "take_back" = TakeBack(id),
+    "interrupt" = Interrupt(how),
+    "model" = Model { request, event },
+    "examined" = Examined { call, admission },
+    "progress" = Progress { call, progress },
+    "finished" = Finished { call, outcome },
+    "answered" = Answered { call, answer },
+    "permissions" = Permissions(updates),
+    "timer" = Timer(timer),
+    "fork_spent" = ForkSpent { fork, models },
+    "forked" = Forked { fork, outcome },
+    "hooked" = Hooked { hook, answer },
+    "stored" = Stored { store, files },
+    "looked" = Looked { look, found },
+    "prefetched" = Prefetched(notes),
+    "store_failed" = StoreFailed { why, unstarted },
+});
+
+object!(NamedPath { path, naming, recursive, redirected });
+object!(PlainCommand { text, words, whole, exact_only, spelled, effect, reads, writes, network });
+object!(FoundCommand { words, reads, writes, removes });
+object!(CommandFacts { line, plain, found, unseen, hidden });
+object!(UrlFact { text, secure, host, port });
+choice!(HostFact { "name" = Name(name), "v4" = V4(address), "v6" = V6(address) });
+
+object!(RulingRule { text, source });
+object!(CallRuling { call, tool_use_id, tool, ruling });
+
+// The verdict goes by the name that other tools know too.
+object!(Ruling { verdict = "decision", rule, reason, undecided });
+
+object!(PermissionUpdate { change, destination });
+choice!(PermissionChange {
+    "add_rules" = AddRules { behaviour, rules },
+    "replace_rules" = ReplaceRules { behaviour, rules },
+    "remove_rules" = RemoveRules { behaviour, rules },
+    "set_mode" = SetMode(mode),
+    "add_directories" = AddDirectories(paths),
+    "remove_directories" = RemoveDirectories(paths),
+});
+
+/// Stands in the log for a part of a word that is only known when the line runs. No command line can hold it.
+const UNKNOWN_MARK: &str = "\0";
+
+/// Its text, with a mark for each part that is not known.
+impl FieldForm<CommandWord> for PlainForm {
+    fn serialize<S: Serializer>(value: &CommandWord, to: S) -> Result<S::Ok, S::Error> {
+        value.marked(UNKNOWN_MARK).serialize(to)
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommandWord, D::Error> {
+        text(from).map(|text| CommandWord::from_marked(&text, UNKNOWN_MARK))
+    }
+}
+
+/// The path in the form of one that was looked up, with marks in its name.
+impl FieldForm<CommandPath> for PlainForm {
+    fn serialize<S: Serializer>(value: &CommandPath, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            CommandPath::Known(path) => Self::serialize(path, to),
+            CommandPath::Partial(word) => {
+                let lexical = word.marked(UNKNOWN_MARK).into_owned().into();
+                Self::serialize(&PathFact { lexical, resolved: None, is_directory: false }, to)
+            }
+        }
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommandPath, D::Error> {
+        let path: PathFact = Self::deserialize(from)?;
+        Ok(match CommandWord::from_marked(&path.lexical.to_string_lossy(), UNKNOWN_MARK) {
+            CommandWord::Known(_) => CommandPath::Known(path),
+            word => CommandPath::Partial(word),
+        })
+    }
+}
+
+/// Every command of a line, or why that cannot be said.
+impl FieldForm<Result<Vec<PlainCommand>, String>> for PlainForm {
+    fn serialize<S: Serializer>(value: &Result<Vec<PlainCommand>, String>, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Ok(commands) => Self::serialize(commands, to),
+            Err(why) => why.serialize(to),
+        }
+    }
+
+    fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Result<Vec<PlainCommand>, String>, D::Error> {
+        let raw: &RawValue = Deserialize::deserialize(from)?;
+        let known = if raw.get().starts_with('"') {
+            text(raw).map(|why| Err(why.into_owned()))
+        } else {
+            Self::deserialize(raw).map(Ok)
+        };
+        known.map_err(serde::de::Error::custom)
+    }
+}

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use memchr::memmem;
+use serde::Deserialize;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
-use super::file::LineReader;
+use super::lines::LineReader;
 use super::load::end;
 use super::{LoadError, Upto};
 use crate::Lease;
@@ -28,8 +28,8 @@ pub fn copy_log(
     session: Uuid,
     lease: Option<&Lease>,
 ) -> Result<u64, LoadError> {
-    let read = |error| LoadError::Read { path: source.to_owned(), source: error };
-    let write = |error| LoadError::Write { path: target.to_owned(), source: error };
+    let read = |error| LoadError::Read(source.to_owned(), error);
+    let write = |error| LoadError::Write(target.to_owned(), error);
     let file = File::open(source).map_err(read)?;
     let end = end(source, &file, upto)?;
     if target.exists() {
@@ -60,18 +60,22 @@ fn copy(
     (read, write): (Fault<'_>, Fault<'_>),
 ) -> Result<u64, LoadError> {
     let mut out = BufWriter::with_capacity(CHUNK_BYTES, to);
-    let (mut line, mut length, mut seq) = (Vec::new(), 0, 0);
+    let (mut length, mut seq) = (0, 0);
     while let Some(raw) = lines.next().map_err(read)? {
         let is_whole = |bytes: &&[u8]| raw.is_ended || decode_line(bytes).is_ok();
         let Some(bytes) = raw.bytes.filter(is_whole) else { continue };
-        seq = number(bytes).unwrap_or(seq).max(seq);
-        line.clear();
-        readdress(bytes, session, &mut line);
-        line.push(b'\n');
-        length += line.len() as u64;
-        out.write_all(&line).map_err(write)?;
+        let readdressed = if bytes.starts_with(BEGINNING.as_bytes()) {
+            // Lines of our own name no session.
+            seq = seq.max(number(bytes).unwrap_or(0));
+            None
+        } else {
+            readdress(bytes, session)
+        };
+        let line = readdressed.as_deref().map_or(bytes, str::as_bytes);
+        length += line.len() as u64 + 1;
+        out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(write)?;
     }
-    line.clear();
+    let mut line = Vec::new();
     let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
     mark.put(seq + 1, at, &mut line);
     length += line.len() as u64;
@@ -81,69 +85,15 @@ fn copy(
 
 /// The number of a line of our own.
 fn number(line: &[u8]) -> Option<u64> {
-    let rest = line.strip_prefix(BEGINNING.as_bytes())?;
-    let at = memmem::find(rest.get(..rest.len().min(100))?, b"\"seq\":")?;
-    let digits = rest[at + 6..].iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(None, |number: Option<u64>, digit| {
-        number.unwrap_or(0).checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-    })
+    #[derive(Deserialize)]
+    struct Numbered {
+        seq: u64,
+    }
+    serde_json::from_slice(line).ok().map(|Numbered { seq }| seq)
 }
 
-/// Appends a line as one of this session. Lines of our own name no session.
-fn readdress(line: &[u8], session: Uuid, out: &mut Vec<u8>) {
-    if line.starts_with(BEGINNING.as_bytes()) {
-        return out.extend_from_slice(line);
-    }
-    if readdress_in_place(line, session, out).is_none() && rewrite(line, session, out).is_none() {
-        out.extend_from_slice(line);
-    }
-}
-
-const SESSION_KEY: &[u8] = br#""sessionId":""#;
-const UUID_KEY: &[u8] = br#""uuid":""#;
-const FORKED_KEY: &[u8] = br#","forkedFrom":{"#;
-const UUID_LENGTH: usize = 36;
-
-/// How far into a line the session is looked for before the line is parsed.
-const HEAD_BYTES: usize = 2048;
-
-/// A line as we write them: the session stands before anything that somebody said, and only plain fields before it.
-fn readdress_in_place(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
-    let beginning = line.get(..line.len().min(HEAD_BYTES))?;
-    let key = memmem::find(beginning, SESSION_KEY)?;
-    let (head, value) = (&line[..key], &line[key + SESSION_KEY.len()..]);
-    let (old, rest) = value.split_at_checked(UUID_LENGTH)?;
-    let rest = rest.strip_prefix(b"\"")?;
-    if head.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() != 1
-        || Uuid::try_parse_ascii(old).is_err()
-    {
-        return None;
-    }
-    out.extend_from_slice(head);
-    out.extend_from_slice(SESSION_KEY);
-    out.extend_from_slice(session.hyphenated().to_string().as_bytes());
-    out.push(b'"');
-    let uuid = memmem::find(head, UUID_KEY).and_then(|at| head[at + UUID_KEY.len()..].get(..UUID_LENGTH));
-    if let Some(uuid) = uuid {
-        out.extend_from_slice(br#","forkedFrom":{"sessionId":""#);
-        out.extend_from_slice(old);
-        out.extend_from_slice(br#"","messageUuid":""#);
-        out.extend_from_slice(uuid);
-        out.extend_from_slice(br#""}"#);
-    }
-    out.extend_from_slice(without_origin(rest));
-    Some(())
-}
-
-/// What follows the session, without an earlier copy's word about where it came from.
-fn without_origin(rest: &[u8]) -> &[u8] {
-    let origin = rest.strip_prefix(FORKED_KEY);
-    let end = origin.and_then(|origin| Some(&origin[memchr::memchr(b'}', origin)? + 1..]));
-    end.unwrap_or(rest)
-}
-
-/// Any other line that names a session.
-fn rewrite(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
+/// A line as one of this session, with a word about where it came from; nothing if it names no session.
+fn readdress(line: &[u8], session: Uuid) -> Option<String> {
     let object = RawObject::parse(std::str::from_utf8(line).ok()?).ok()?;
     let old = object.get("sessionId")?.get();
     let mut fields = vec![("sessionId", format!("\"{}\"", session.hyphenated()))];
@@ -151,6 +101,5 @@ fn rewrite(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
         let from = format!(r#"{{"sessionId":{old},"messageUuid":{}}}"#, uuid.get());
         fields.push(("forkedFrom", from));
     }
-    out.extend_from_slice(object.with(&fields).as_bytes());
-    Some(())
+    Some(object.with(&fields))
 }

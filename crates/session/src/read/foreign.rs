@@ -7,8 +7,8 @@ mod select;
 use std::fs::File;
 use std::io;
 
-use super::file::LineReader;
 use super::find;
+use super::lines::LineReader;
 use super::walk::LogWalk;
 use crate::format::{LogLine, SessionMark, decode_line};
 
@@ -57,6 +57,6 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
             walk.adopt(offset, &entry);
         }
     }
-    walk.adopted_up_to(selection.leaf);
+    walk.tail.chain.go_on_from(Some(selection.leaf));
     Ok(rest)
 }

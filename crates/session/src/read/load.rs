@@ -7,14 +7,14 @@ use std::path::Path;
 use uuid::Uuid;
 use windlass_protocol::{MessageId, Record};
 
-use super::file::LineReader;
+use super::lines::LineReader;
 use super::walk::LogWalk;
 use super::{LoadError, LoadedLog, Upto, find, foreign};
 use crate::format::{LogLine, decode_line};
 
 /// Reads a log. Only a file that cannot be read, and an entry that is not in it, are errors.
 pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
-    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    let read = |error| LoadError::Read(path.to_owned(), error);
     let file = File::open(path).map_err(read)?;
     let end = end(path, &file, upto)?;
     load_file(file, end, upto.entry()).map_err(read)
@@ -26,7 +26,7 @@ pub fn load_back(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     let mut loaded = load(path, upto)?;
     if loaded.is_cut {
         let left_out = File::open(path).and_then(|file| pass_over(file, &mut loaded));
-        left_out.map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        left_out.map_err(|error| LoadError::Read(path.to_owned(), error))?;
     }
     Ok(loaded)
 }
@@ -53,14 +53,14 @@ fn pass_over(file: File, loaded: &mut LoadedLog) -> io::Result<()> {
 
 /// Where reading stops that goes up to there.
 pub(crate) fn end(path: &Path, file: &File, upto: Upto) -> Result<u64, LoadError> {
-    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    let read = |error| LoadError::Read(path.to_owned(), error);
     let length = file.metadata().map_err(read)?.len();
     match upto {
         Upto::Offset(offset) if offset < length => find::last_line_end(file, offset).map_err(read),
         Upto::End | Upto::Offset(_) => Ok(length),
         Upto::Entry(entry) => {
             let end = find::end_of_entry(file, length, entry).map_err(read)?;
-            end.ok_or_else(|| LoadError::NoSuchEntry { path: path.to_owned(), entry })
+            end.ok_or_else(|| LoadError::NoSuchEntry(path.to_owned(), entry))
         }
     }
 }

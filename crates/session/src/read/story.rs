@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::file::{LineReader, RawLine};
+use super::lines::LineReader;
 use super::walk::LogWalk;
 use super::{Damage, foreign};
-use crate::format::{Header, LogLine, LoggedRecord, SessionMark, decode_line};
+use crate::format::{Header, LoggedRecord, SessionMark};
 
 /// What a log tells, in order; see [`story`].
 #[derive(Debug)]
@@ -52,11 +52,17 @@ pub fn story(path: &Path) -> io::Result<LogStory> {
 }
 
 impl LogStory {
+    /// What could not be used, as far as the log was read.
+    pub fn damage(&self) -> &[Damage] {
+        &self.walk.damage
+    }
+
     fn take_ready(&mut self) {
         let damage = self.walk.damage.iter().skip(self.told).cloned();
         self.ready.extend(damage.map(Scene::Damaged));
         self.told = self.told.max(self.walk.damage.len());
         self.ready.extend(self.walk.ready().map(Scene::Told));
+        self.ready.extend(self.walk.besides.drain(..));
     }
 }
 
@@ -65,71 +71,19 @@ impl Iterator for LogStory {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && !self.is_done {
-            let scene = match self.reader.next() {
-                Ok(Some(raw)) => {
-                    let scene = scene(raw);
-                    self.walk.line(raw);
-                    scene
-                }
+            match self.reader.next() {
+                Ok(Some(raw)) => self.walk.line(raw),
                 Ok(None) => {
                     self.walk.finish();
                     self.is_done = true;
-                    None
                 }
                 Err(error) => {
                     self.is_done = true;
                     return Some(Err(error));
                 }
-            };
+            }
             self.take_ready();
-            self.ready.extend(scene);
         }
         self.ready.pop_front().map(Ok)
     }
 }
-
-/// The records of a log, see [`records`].
-#[derive(Debug)]
-pub struct LogRecords(LogStory);
-
-/// All records of a log, in order, whatever was restated meanwhile. A file of another program gives those of its conversation.
-pub fn records(path: &Path) -> io::Result<LogRecords> {
-    story(path).map(LogRecords)
-}
-
-impl LogRecords {
-    /// What could not be used, as far as the log was read.
-    #[must_use]
-    pub fn damage(&self) -> &[Damage] {
-        &self.0.walk.damage
-    }
-}
-
-impl Iterator for LogRecords {
-    type Item = io::Result<LoggedRecord>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.find_map(|scene| match scene {
-            Ok(Scene::Told(record)) => Some(Ok(record)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        })
-    }
-}
-
-/// What a line tells that is no record.
-fn scene(raw: RawLine<'_>) -> Option<Scene> {
-    let is_meant = |line: &[u8]| OTHERS.iter().any(|beginning| line.starts_with(beginning));
-    let Ok(LogLine::Own(line)) = decode_line(raw.bytes.filter(|bytes| is_meant(bytes))?) else { return None };
-    match line.opened() {
-        Some(header) => Some(Scene::Opened { offset: raw.offset, header: Box::new(header.clone()) }),
-        None => line.mark().cloned().map(Scene::Marked),
-    }
-}
-
-/// How lines begin that tell of the session itself.
-const OTHERS: [&[u8]; 3] = [
-    br#"{"type":"windlass","kind":"opened","#,
-    br#"{"type":"windlass","kind":"rewound","#,
-    br#"{"type":"windlass","kind":"forked","#,
-];

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use uuid::Uuid;
 use windlass_protocol::Record;
 
-use super::file::RawLine;
 use super::find::SnapshotLine;
 use super::foreign::Adopter;
-use super::{Damage, TornEnd};
+use super::lines::RawLine;
+use super::{Damage, Scene, TornEnd};
 use crate::format::{
-    EntryPart, Flaw, Header, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler,
-    SessionMark, Tail, decode_line, entry_part, link,
+    Flaw, Header, Link, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler,
+    SessionMark, Tail, decode_line,
 };
 
 /// More damage than this is not told one by one.
@@ -24,6 +24,8 @@ pub(crate) struct LogWalk {
     adopter: Adopter,
     /// Records of a file that is not ours.
     adopted: Vec<LoggedRecord>,
+    /// What the lines told that is no record.
+    pub(crate) besides: Vec<Scene>,
     pub(crate) tail: Tail,
     pub(crate) header: Option<Header>,
     pub(crate) damage: Vec<Damage>,
@@ -53,13 +55,15 @@ impl LogWalk {
     /// Takes an entry of a file that is not ours, in the order of the conversation.
     pub(crate) fn adopt(&mut self, offset: u64, entry: &LogEntry) {
         self.foreign = true;
-        let records: Vec<Record> = match entry_part(entry) {
+        let records: Vec<Record> = match &entry.meta {
             None => self.adopter.convert(entry),
-            Some(piece) => {
-                if let Err(flaw) = piece.and_then(|piece| self.assembler.piece(offset, piece)) {
+            Some(meta) => {
+                let joined = self.assembler.join(meta, entry);
+                let joined = joined.unwrap_or_else(|flaw| {
                     self.damaged(offset, &flaw);
-                }
-                self.assembler.ready().map(|told| self.adopter.renumber(told.record)).collect()
+                    None
+                });
+                joined.map(|record| self.adopter.renumber(record)).into_iter().collect()
             }
         };
         let at = LogTime { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
@@ -67,11 +71,6 @@ impl LogWalk {
             self.link(entry.uuid, &record);
             self.adopted.push(LoggedRecord { offset, at, record });
         }
-    }
-
-    /// The conversation of a file that is not ours ends with this entry.
-    pub(crate) fn adopted_up_to(&mut self, leaf: Uuid) {
-        self.tail.chain.go_on_from(Some(leaf));
     }
 
     /// Records that are complete, in order.
@@ -117,7 +116,7 @@ impl LogWalk {
                     self.entry(offset, &entry);
                 }
             }
-            LogLine::Other(_) | LogLine::Blank => {}
+            LogLine::Other => {}
         }
     }
 
@@ -137,8 +136,16 @@ impl LogWalk {
         self.tail.seq = self.tail.seq.max(line.seq);
         let chain = &mut self.tail.chain;
         match &line.own {
-            OwnLineBody::Opened(header) => self.header = Some((**header).clone()),
-            OwnLineBody::Mark(SessionMark::Rewound { to }) => chain.go_on_from(*to),
+            OwnLineBody::Opened(header) => {
+                self.header = Some((**header).clone());
+                self.besides.push(Scene::Opened { offset, header: header.clone() });
+            }
+            OwnLineBody::Mark(mark) => {
+                if let SessionMark::Rewound { to } = mark {
+                    chain.go_on_from(*to);
+                }
+                self.besides.push(Scene::Marked(mark.clone()));
+            }
             OwnLineBody::Facts { facts, header, chain: restated } => {
                 self.header = Some((**header).clone());
                 chain.clone_from(restated);
@@ -152,7 +159,7 @@ impl LogWalk {
                 Record::Retracted(messages) => chain.retracted(messages),
                 _ => {}
             },
-            OwnLineBody::Mark(_) | OwnLineBody::Heard { .. } => {}
+            OwnLineBody::Heard { .. } => {}
         }
         if let Err((offset, flaw)) = self.assembler.own(offset, line) {
             self.damaged(offset, &flaw);
@@ -160,32 +167,20 @@ impl LogWalk {
     }
 
     fn entry(&mut self, offset: u64, entry: &LogEntry) {
-        let piece = match entry_part(entry) {
-            Some(Ok(piece)) => piece,
-            Some(Err(flaw)) => return self.damaged(offset, &flaw),
-            None => return self.foreign_entry(offset, entry),
-        };
-        if let EntryPart::Whole(record) = &piece {
-            self.adopter.saw_record(record);
-        }
-        match (&piece, link(&piece)) {
-            (EntryPart::Summary(message), _) => {
-                self.adopter.saw(message.id);
+        let Some(meta) = &entry.meta else { return self.foreign_entry(offset, entry) };
+        let number = entry.number();
+        self.adopter.saw(number.unwrap_or_default());
+        match self.assembler.join(meta, entry) {
+            Ok(Some(record)) => {
+                self.adopter.saw_record(&record);
+                self.link(entry.uuid, &record);
+                self.assembler.push(offset, record);
+            }
+            Ok(None) => number.into_iter().for_each(|id| self.tail.chain.add(id, entry.uuid, Link::Said)),
+            Err(flaw) => {
                 self.tail.chain.go_on_from(Some(entry.uuid));
+                self.damaged(offset, &flaw);
             }
-            (_, Some((id, link))) => {
-                self.adopter.saw(id);
-                self.tail.chain.add(id, entry.uuid, link);
-            }
-            _ => {}
-        }
-        match &piece {
-            EntryPart::Rest(said) => self.tail.chain.heard_prompt(said, 0),
-            EntryPart::Whole(Record::Said(said)) => self.tail.chain.heard_prompt(said, said.context),
-            _ => {}
-        }
-        if let Err(flaw) = self.assembler.piece(offset, piece) {
-            self.damaged(offset, &flaw);
         }
     }
 
@@ -201,7 +196,7 @@ impl LogWalk {
         if let Record::Said(said) = record {
             self.tail.chain.heard_prompt(said, said.context);
         }
-        match link(&EntryPart::Whole(record.clone())) {
+        match Link::of(record) {
             Some((id, link)) => self.tail.chain.add(id, uuid, link),
             None => self.tail.chain.go_on_from(Some(uuid)),
         }

@@ -57,14 +57,11 @@ impl Bench {
 fn the_policy_says_what_waits_for_the_disk() {
     use Durability::{Synced, Written};
     let check = |name: &str, policy: SyncPolicy, written, synced| {
-        assert_eq!(name.parse::<SyncPolicy>().unwrap(), policy);
-        assert_eq!((policy.due(Written), policy.due(Synced)), (written, synced), "{name}");
+        assert_eq!((Due::of(policy, Written), Due::of(policy, Synced)), (written, synced), "{name}");
     };
     check("always", SyncPolicy::Always, Due::Now, Due::Now);
     check("turn", SyncPolicy::Turn, Due::Soon, Due::Now);
     check("never", SyncPolicy::Never, Due::Never, Due::Never);
-    let error = "often".parse::<SyncPolicy>().unwrap_err().to_string();
-    assert!(error.contains("\"often\"") && error.contains("\"turn\""), "{error}");
 }
 
 #[test]

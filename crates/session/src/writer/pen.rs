@@ -1,29 +1,34 @@
-//! What writes: the lines of one append are made and put into the file, or none of it counts.
+//! What writes: the lines of one append are made and put into the file, whole, or none of it counts. Whatever else is in the
+//! file stays on lines of its own.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
 use windlass_protocol::Record;
 
 use super::labels::Labels;
-use super::tape::Tape;
-use super::torn::TornPiece;
-use crate::disk::LogFile;
-use crate::{Encoder, LoadedLog, LogTime, SessionMark, SessionPaths};
+use crate::disk::{self, Disk, FileRefusal, LogFile, OpenMode, uninterrupted};
+use crate::{Encoder, LoadedLog, LogTime, SessionMark, SessionPaths, TornEnd};
 
 /// A buffer that grew larger for once, for facts, is not kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// As much is read at each end of what others wrote.
+const WINDOW: u64 = 64 * 1024;
 
 pub(super) struct Pen {
     encoder: Encoder,
     tape: Tape,
     /// Whether the file says that this process opened the session.
-    opened: bool,
+    pub(super) opened: bool,
     /// Lines that go in front of the next append.
     pub(super) marks: Vec<(SessionMark, LogTime)>,
     /// How much was written since everything that counts was restated.
-    since_facts: u64,
+    pub(super) since_facts: u64,
     labels: Labels,
     /// The torn end of the file, until it is set aside.
     torn: Option<TornPiece>,
@@ -51,7 +56,11 @@ impl Pen {
             let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
             self.marks.push((SessionMark::Rewound { to: loaded.tail.parent() }, at));
         }
-        self.torn = loaded.torn.map(|torn| TornPiece::new(paths, torn));
+        self.torn = loaded.torn.map(|torn| TornPiece {
+            log: paths.file().to_owned(),
+            torn,
+            copy: paths.torn(torn.offset),
+        });
         // If there is no room for it now, there may be when something is written.
         let _ = self.set_aside_torn();
     }
@@ -65,15 +74,6 @@ impl Pen {
         Ok(())
     }
 
-    /// Whether this process has written anything.
-    pub(super) fn is_begun(&self) -> bool {
-        self.opened
-    }
-
-    pub(super) fn since_facts(&self) -> u64 {
-        self.since_facts
-    }
-
     /// Puts records into the file, in one write; `apart` from what is there, if that may not be what it seems. If it fails,
     /// the next append is made as if this one had never been.
     pub(super) fn write(&mut self, records: &[Record], apart: bool) -> io::Result<Arc<dyn LogFile>> {
@@ -82,7 +82,7 @@ impl Pen {
             Ok(place) => place,
             Err(error) => {
                 // A file that is made anew has to be told again.
-                self.opened &= self.tape.is_open();
+                self.opened &= self.tape.file.is_some();
                 return Err(error);
             }
         };
@@ -119,5 +119,125 @@ impl Pen {
         }
         encoder.encode(records, buffer);
         encoder
+    }
+}
+
+/// The file of a log. It is opened, and made if need be, by the first append.
+pub(super) struct Tape {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    opening: OpenMode,
+    file: Option<Arc<dyn LogFile>>,
+    /// From where to where the last append went. If the file does not end there, somebody else wrote, or an append failed.
+    last: Option<(u64, u64)>,
+}
+
+/// The end of the file, just before an append.
+pub(super) struct FileEnd {
+    len: u64,
+    /// Whether the file ends with a line that nobody finished.
+    in_a_line: bool,
+    /// What others wrote since the last append; its two ends, if it is much.
+    news: Vec<u8>,
+}
+
+impl FileEnd {
+    /// As if the file ended with a line that nobody finished.
+    fn apart(self) -> Self {
+        Self { in_a_line: self.len > 0, ..self }
+    }
+}
+
+impl Tape {
+    pub(super) fn new(disk: Arc<dyn Disk>, path: &Path, opening: OpenMode) -> Self {
+        Self { disk, path: path.to_owned(), opening, file: None, last: None }
+    }
+
+    /// Opens the file, if it is not open, and makes sure that it is still the one that others find under its name.
+    ///
+    /// A file that was removed or cut is given up with an error; the next call makes it anew, or goes on behind what is left.
+    pub(super) fn open(&mut self) -> io::Result<FileEnd> {
+        let file = match self.file.clone() {
+            Some(file) => file,
+            None => uninterrupted(|| self.disk.open(&self.path, self.opening))?,
+        };
+        self.file = Some(Arc::clone(&file));
+        let look = uninterrupted(|| file.look())?;
+        let is_cut = self.last.is_some_and(|(_, end)| look.len < end);
+        if !look.named || is_cut {
+            self.file = None;
+            self.last = None;
+            self.opening = OpenMode::Any;
+            return Err(FileRefusal::Removed.into());
+        }
+        Ok(self.place(&*file, look.len))
+    }
+
+    fn place(&self, file: &dyn LogFile, len: u64) -> FileEnd {
+        if self.last.map_or(0, |(_, end)| end) == len {
+            return FileEnd { len, in_a_line: false, news: Vec::new() };
+        }
+        // What was written at the same time as the last append may stand in front of it.
+        let from = self.last.map_or(0, |(begin, _)| begin.min(len));
+        let news = both_ends(file, from, len).unwrap_or_default();
+        // When in doubt it is in a line: an empty line does no harm.
+        let in_a_line = len > 0 && news.last() != Some(&b'\n');
+        FileEnd { len, in_a_line, news }
+    }
+
+    /// Appends in one write. `bytes` begins with a line feed, which is left out where the file ends with a whole line.
+    fn append(&mut self, place: &FileEnd, bytes: &[u8]) -> io::Result<Arc<dyn LogFile>> {
+        let file = self.file.clone().ok_or(FileRefusal::Removed)?;
+        let bytes = if place.in_a_line { bytes } else { bytes.get(1..).unwrap_or_default() };
+        self.last = None;
+        write_all(&*file, bytes)?;
+        self.last = Some((place.len, place.len + bytes.len() as u64));
+        Ok(file)
+    }
+}
+
+fn both_ends(file: &dyn LogFile, from: u64, upto: u64) -> io::Result<Vec<u8>> {
+    if upto - from <= 2 * WINDOW {
+        return file.read(from..upto);
+    }
+    let mut bytes = file.read(from..from + WINDOW)?;
+    bytes.extend(file.read(upto - WINDOW..upto)?);
+    Ok(bytes)
+}
+
+fn write_all(file: &dyn LogFile, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match uninterrupted(|| file.append(rest))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => rest = rest.get(written..).unwrap_or_default(),
+        }
+    }
+    Ok(())
+}
+
+/// A piece of a log, and the file it goes to.
+struct TornPiece {
+    log: PathBuf,
+    torn: TornEnd,
+    copy: PathBuf,
+}
+
+impl TornPiece {
+    /// Copies it. A copy that is already there, whole, is left as it is.
+    fn set_aside(&self) -> io::Result<()> {
+        let directory = self.copy.parent().unwrap_or(Path::new("."));
+        disk::make_private(directory)?;
+        let directory = disk::open_directory(directory)?;
+        let name = self.copy.file_name().unwrap_or_default();
+        let mut copy = disk::open_private(&directory, name, OFlags::CREATE)?;
+        if copy.metadata()?.len() == self.torn.length {
+            return Ok(());
+        }
+        copy.set_len(0)?;
+        let mut log = File::open(&self.log)?;
+        log.seek(SeekFrom::Start(self.torn.offset))?;
+        io::copy(&mut log.take(self.torn.length), &mut copy)?;
+        copy.sync_all()?;
+        disk::sync_directory(&directory)
     }
 }

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use windlass_protocol::{Block, Event, Input, Interrupt, Message, MessageId, Origin, Record, UserEntry};
-use windlass_session::{TornEnd, Upto, lines, load, records};
+use windlass_session::{TornEnd, Upto, load, story};
 
 use crate::strategies::log;
-use crate::support::{SessionFile, encode, load_bytes, show};
+use crate::support::{SessionFile, encode, load_bytes, records, show};
 
 /// One thing that can happen to a file.
 #[derive(Clone, Debug)]
@@ -93,9 +93,9 @@ proptest! {
         let file = SessionFile::new(&bytes);
         let loaded = file.load();
         prop_assert_eq!(loaded.length, bytes.len() as u64);
-        let all = records(&file.path).unwrap().flatten().count();
+        let all = records(&mut story(&file.path).unwrap()).count();
         prop_assert!(loaded.records.len() <= all + 1);
-        prop_assert!(lines(&file.path).unwrap().all(|line| line.is_ok()));
+        prop_assert!(story(&file.path).unwrap().all(|scene| scene.is_ok()));
         load(&file.path, Upto::Offset(bytes.len() as u64 / 2)).unwrap();
     }
 
@@ -118,7 +118,7 @@ proptest! {
             prop_assert_eq!(show(&loaded.records), show(&clean.records));
             prop_assert_eq!(loaded.tail, clean.tail);
         }
-        let told: Vec<_> = records(&file.path).unwrap().map(|told| told.unwrap().record).collect();
+        let told: Vec<_> = records(&mut story(&file.path).unwrap()).collect();
         let all = show(batches.iter().flatten());
         prop_assert!(is_beginning(&show(&told), &all), "{:#?}\n{:#?}", told, all);
     }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use windlass_protocol::{
     Block, Event, Input, Message, MessageId, Origin, Record, SessionSnapshot, TimerId, UserEntry,
 };
-use windlass_session::{Tail, Upto, copy_log, load, records};
+use windlass_session::{Tail, Upto, copy_log, load, story};
 
-use crate::support::{SESSION, SessionFile, encoder};
+use crate::support::{SESSION, SessionFile, encoder, records};
 
 const SIZE: u64 = 200 * 1024 * 1024;
 const BETWEEN_FACTS: u64 = 16 * 1024 * 1024;
@@ -60,7 +60,7 @@ fn a_large_file_opens_by_its_end() {
     let target = file.beside("copy.jsonl");
     copy_log(&file.path, Upto::End, &target, SESSION, None).unwrap();
     assert_eq!(load(&target, Upto::End).unwrap().tail.parent(), loaded.tail.parent());
-    let said =
-        records(&file.path).unwrap().filter(|told| matches!(told.as_ref().unwrap().record, Record::Said(_)));
+    let mut story = story(&file.path).unwrap();
+    let said = records(&mut story).filter(|record| matches!(record, Record::Said(_)));
     assert_eq!(said.count() as u64, last);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use uuid::Uuid;
 use windlass_protocol::{Record, SessionSeed};
-use windlass_session::{Encoder, Header, LoadedLog, Tail, Upto, load};
+use windlass_session::{Encoder, Header, LoadedLog, LogStory, Scene, Tail, Upto, load};
 
 pub(crate) const SESSION: Uuid = Uuid::from_u128(0x1111_2222_3333_4444_5555_6666_7777_8888);
 pub(crate) const SEED: SessionSeed = SessionSeed(7);
@@ -62,4 +62,12 @@ pub(crate) fn load_bytes(bytes: &[u8]) -> LoadedLog {
 /// Records as text, to compare them.
 pub(crate) fn show<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<String> {
     records.into_iter().map(|record| format!("{record:?}")).collect()
+}
+
+/// The records that a log tells.
+pub(crate) fn records(story: &mut LogStory) -> impl Iterator<Item = Record> + use<'_> {
+    story.filter_map(|scene| match scene.unwrap() {
+        Scene::Told(told) => Some(told.record),
+        _ => None,
+    })
 }

@@ -130,12 +130,11 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
     }
     out.push_str("<section class=\"went\" aria-labelledby=\"went\">\n<h2 id=\"went\">Where the time went</h2>\n<div class=\"split\" aria-hidden=\"true\">");
     let spent = || Activity::ALL.into_iter().zip(sums).filter(|(_, ms)| *ms > 0);
-    for (activity, ms) in spent() {
-        let _ = write!(out, "<i class=\"{}\" style=\"width:{}%\"></i>", activity.class(), percent(ms, total));
+    for ((_, class, _), ms) in spent() {
+        let _ = write!(out, "<i class=\"{class}\" style=\"width:{}%\"></i>", percent(ms, total));
     }
     out.push_str("</div>\n<ul class=\"key\">\n");
-    for (activity, ms) in spent() {
-        let (class, name) = (activity.class(), activity.name());
+    for ((_, class, name), ms) in spent() {
         let (time, share) = (duration(ms), percent_of(ms, total));
         let _ =
             writeln!(out, "<li><i class=\"{class}\"></i>{name} <b>{time}</b> <small>{share}</small></li>");

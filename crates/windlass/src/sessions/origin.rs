@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use serde_json::value::to_raw_value;
-use windlass_config::{Flags, LogSync, RunConfig};
+use windlass_config::{Flags, RunConfig};
 use windlass_engine::{Answerer, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
@@ -33,7 +33,7 @@ pub struct ProcessOrigin {
     recorded: RecordedConfig,
     variables: BTreeMap<String, String>,
     entrypoint: String,
-    sync: LogSync,
+    sync: SyncPolicy,
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
@@ -86,7 +86,7 @@ impl ProcessOrigin {
         lease: Option<&Lease>,
     ) -> LogOptions {
         let pre_images = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn PreImageTaker>);
-        LogOptions { sync: policy(self.sync), pre_images, lease: lease.cloned() }
+        LogOptions { sync: self.sync, pre_images, lease: lease.cloned() }
     }
 
     /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is
@@ -131,14 +131,6 @@ fn mark(marker: &Marker, identity: &impl serde::Serialize) {
             SessionMark::Repository(Arc::new(RawValueEq(raw))),
             LogTime { at_ms: 0, wall_ms: now_ms() },
         );
-    }
-}
-
-fn policy(sync: LogSync) -> SyncPolicy {
-    match sync {
-        LogSync::Always => SyncPolicy::Always,
-        LogSync::Turn => SyncPolicy::Turn,
-        LogSync::Never => SyncPolicy::Never,
     }
 }
 

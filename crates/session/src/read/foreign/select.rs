@@ -13,16 +13,9 @@ use crate::format::{EntryKind, LogEntry};
 /// What is kept of each entry while one is looking for the conversation.
 #[derive(Debug)]
 struct Node {
-    uuid: Uuid,
-    parent: Option<Uuid>,
-    logical_parent: Option<Uuid>,
-    source: Option<Uuid>,
+    /// Without its message.
+    entry: LogEntry,
     place: (u64, u64),
-    speaks: bool,
-    is_assistant: bool,
-    is_aside: bool,
-    is_meta: bool,
-    is_boundary: bool,
     /// The response it is part of.
     response: Option<Arc<str>>,
     asks: Vec<Arc<str>>,
@@ -75,24 +68,16 @@ impl EntryIndex {
     /// Takes the next entry of the file.
     pub(crate) fn add(&mut self, offset: u64, length: u64, entry: &LogEntry) {
         let mut node = Node {
-            uuid: entry.uuid,
-            parent: entry.parent,
-            logical_parent: entry.logical_parent,
-            source: entry.source,
             place: (offset, length),
-            speaks: matches!(entry.kind, EntryKind::User | EntryKind::Assistant),
-            is_assistant: entry.kind == EntryKind::Assistant,
-            is_aside: entry.is_aside,
-            is_meta: entry.is_meta,
-            is_boundary: entry.is_boundary,
             response: None,
             asks: Vec::new(),
             answers: Vec::new(),
             number: entry.number(),
             tail: entry.compaction_tail(),
+            entry: LogEntry { message: None, structured: None, metadata: None, meta: None, ..*entry },
         };
-        node.outline(entry);
-        self.by_uuid.insert(node.uuid, self.nodes.len());
+        node.outline(entry.message.as_deref());
+        self.by_uuid.insert(node.entry.uuid, self.nodes.len());
         self.nodes.push(node);
     }
 
@@ -108,19 +93,20 @@ impl EntryIndex {
         let entries = self.with_parallel_calls(&path);
         Selection {
             entries: entries.into_iter().map(|place| self.nodes[place].place).collect(),
-            leaf: self.nodes[leaf].uuid,
+            leaf: self.nodes[leaf].entry.uuid,
         }
     }
 
     /// The last entry of the conversation: nobody follows it, and a person sees it, or the one it belongs to.
     fn leaf(&self) -> usize {
-        let followed: HashSet<Uuid> = self.nodes.iter().filter_map(|node| node.parent).collect();
-        let ends = (0..self.nodes.len()).filter(|place| !followed.contains(&self.nodes[*place].uuid));
+        let followed: HashSet<Uuid> = self.nodes.iter().filter_map(|node| node.entry.parent).collect();
+        let ends = (0..self.nodes.len()).filter(|place| !followed.contains(&self.nodes[*place].entry.uuid));
         let mut speakers = HashMap::new();
         let leaves: Vec<(usize, usize)> =
             ends.filter_map(|end| Some((self.speaker(end, &mut speakers)?, end))).collect();
-        let is_main =
-            |(speaker, _): &&(usize, usize)| !self.nodes[*speaker].is_aside && !self.nodes[*speaker].is_meta;
+        let is_main = |(speaker, _): &&(usize, usize)| {
+            !self.nodes[*speaker].entry.is_aside && !self.nodes[*speaker].entry.is_meta
+        };
         let last = leaves.iter().filter(is_main).max().or_else(|| leaves.iter().max());
         last.map_or(self.nodes.len() - 1, |(_, end)| *end)
     }
@@ -131,7 +117,7 @@ impl EntryIndex {
         let mut at = Some(end);
         let speaker = loop {
             let Some(here) = at else { break None };
-            if self.nodes[here].speaks {
+            if matches!(self.nodes[here].entry.kind, EntryKind::User | EntryKind::Assistant) {
                 break Some(here);
             }
             if let Some(speaker) = known.get(&here) {
@@ -151,7 +137,7 @@ impl EntryIndex {
         let mut seen = HashSet::new();
         let mut at = Some(last);
         while let Some(here) = at.filter(|here| seen.insert(*here)) {
-            let is_boundary = self.nodes[here].is_boundary;
+            let is_boundary = self.nodes[here].entry.is_boundary;
             if !is_boundary || with_boundary {
                 path.push(here);
             }
@@ -166,7 +152,7 @@ impl EntryIndex {
 
     /// What a compaction of ours left of the conversation before it.
     fn tail_before(&self, boundary: &Node) -> Vec<usize> {
-        let logical_parent = boundary.logical_parent.and_then(|uuid| self.by_uuid.get(&uuid));
+        let logical_parent = boundary.entry.logical_parent.and_then(|uuid| self.by_uuid.get(&uuid));
         let (Some(tail), Some(last)) = (boundary.tail, logical_parent) else { return Vec::new() };
         let path = self.path(*last, false);
         let Some(mut first) = path.iter().position(|place| self.nodes[*place].number == Some(tail)) else {
@@ -209,7 +195,7 @@ impl EntryIndex {
     }
 
     fn parent_of(&self, place: usize) -> Option<usize> {
-        self.by_uuid.get(&self.nodes[place].parent?).copied()
+        self.by_uuid.get(&self.nodes[place].entry.parent?).copied()
     }
 }
 
@@ -235,7 +221,7 @@ impl<'a> OffPathEntries<'a> {
             }
             for call in &node.answers {
                 beside.results_by_call.entry(call).or_default().push(place);
-                for entry in node.parent.into_iter().chain(node.source) {
+                for entry in node.entry.parent.into_iter().chain(node.entry.source) {
                     beside.results_by_entry.entry(entry).or_default().push(place);
                 }
             }
@@ -245,13 +231,13 @@ impl<'a> OffPathEntries<'a> {
 
     /// The other blocks of a response, then the results of all, in the order of the file.
     fn of(&self, response: &Arc<str>, on_path: impl Iterator<Item = usize>, like: &Node) -> Vec<usize> {
-        let same_side = |place: &&usize| self.index.nodes[**place].is_aside == like.is_aside;
+        let same_side = |place: &&usize| self.index.nodes[**place].entry.is_aside == like.entry.is_aside;
         let blocks: Vec<usize> =
             self.blocks.get(response).into_iter().flatten().filter(same_side).copied().collect();
         let mut results = Vec::new();
         for part in on_path.chain(blocks.iter().copied()) {
             let part = &self.index.nodes[part];
-            results.extend(self.results_by_entry.get(&part.uuid).into_iter().flatten().copied());
+            results.extend(self.results_by_entry.get(&part.entry.uuid).into_iter().flatten().copied());
             for call in &part.asks {
                 results.extend(self.results_by_call.get(call).into_iter().flatten().copied());
             }
@@ -264,13 +250,10 @@ impl<'a> OffPathEntries<'a> {
 
 impl Node {
     /// Takes from the message what ties the entry to others.
-    fn outline(&mut self, entry: &LogEntry) {
-        let message = entry
-            .message
-            .as_deref()
-            .and_then(|raw| serde_json::from_str::<MessageOutline<'_>>(raw.get()).ok());
+    fn outline(&mut self, message: Option<&RawValue>) {
+        let message = message.and_then(|raw| serde_json::from_str::<MessageOutline<'_>>(raw.get()).ok());
         let Some(message) = message else { return };
-        if self.is_assistant {
+        if self.entry.kind == EntryKind::Assistant {
             self.response = message.id.and_then(text).filter(|id| !id.is_empty());
         }
         let content = message.content.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());

@@ -57,7 +57,7 @@ impl Driver {
         self.acknowledged.extend(batches);
         self.acknowledged.sort_unstable();
         self.acknowledged.dedup();
-        if self.log.log.options.sync.due(durability) == Due::Now {
+        if Due::of(self.log.log.options.sync, durability) == Due::Now {
             self.synced.clone_from(&self.acknowledged);
         }
     }

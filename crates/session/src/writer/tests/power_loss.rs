@@ -84,7 +84,7 @@ fn play(policy: SyncPolicy, steps: &[(Durability, bool)]) {
         }
         promised.take(&records);
         now(log.append(&records, durability)).unwrap();
-        if policy.due(durability) == Due::Now {
+        if Due::of(policy, durability) == Due::Now {
             promised.synced.clone_from(&promised.appended);
         }
         let contents = disk.contents().unwrap();
