@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::PathFact;
 
-/// Stands in a word for text that is only known when the line runs, which may be several words. No command line can hold
-/// it.
+/// Stands in a word for text, perhaps several words, that is only known when the line runs. No line can hold it.
 pub const UNKNOWN_TEXT: char = '\0';
 
 /// A command line, read twice: strictly for what allows it, generously for what forbids it.
@@ -35,8 +34,7 @@ pub struct PlainCommand {
     pub whole: Vec<String>,
     /// Only a rule for these very words may allow it: it runs other commands that a pattern would let through unseen.
     pub exact_only: bool,
-    /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that
-    /// is run.
+    /// A rule with a star must spell so many of its words: they name another program that is run.
     pub spelled: Option<usize>,
     /// What it does.
     pub effect: CommandEffect,

@@ -36,8 +36,10 @@ named_enum! {
 
 named_enum! {
     /// Why a run ended. Every run ends with exactly one.
+    #[derive(Default)]
     pub enum Terminal {
         /// The model answered and asked for nothing more.
+        #[default]
         Completed => "completed",
         /// The budget of output tokens is spent, or spending more of it brings nothing.
         TokenBudgetCompleted => "token_budget_completed",

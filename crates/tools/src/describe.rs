@@ -93,7 +93,7 @@ mod tests {
         let cx = ExamineContext {
             cwd: "/".into(),
             roots: Vec::new().into(),
-            hidden: windlass_ports::Hidden::default(),
+            hidden: windlass_ports::HiddenPaths::default(),
         };
         let is_unknown =
             |tool: &str| describe(tool, &json!({}), &cx).is_ok_and(|facts| facts.kind == CallKind::Execute);
@@ -120,7 +120,7 @@ mod tests {
             let cx = ExamineContext {
                 cwd: root.join(cwd),
                 roots: vec![root.join(start)].into(),
-                hidden: windlass_ports::Hidden::default(),
+                hidden: windlass_ports::HiddenPaths::default(),
             };
             let facts = describe("Bash", &json!({ "command": "git status" }), &cx).unwrap();
             assert_eq!(facts.kind == CallKind::Read, looks, "{start} {cwd}");

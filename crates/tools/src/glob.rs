@@ -10,7 +10,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
+use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use crate::paths::{absolute, decided, fact};
@@ -106,7 +106,7 @@ struct Query {
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
     all: bool,
-    hidden: Hidden,
+    hidden: HiddenPaths,
 }
 
 impl Query {
@@ -137,7 +137,7 @@ impl Query {
         let bounded = !rest.contains("**") && !rest.contains('{');
         let depth_max = bounded.then(|| rest.split('/').count());
         let all = names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
-        Ok(Self { base: fact(base), matcher, depth_max, all, hidden: Hidden::default() })
+        Ok(Self { base: fact(base), matcher, depth_max, all, hidden: HiddenPaths::default() })
     }
 
     /// As it is run: in the place that the call was allowed for.

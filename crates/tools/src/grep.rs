@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
+use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
@@ -143,7 +143,7 @@ struct Query {
     /// One file was named, so its name need not be repeated.
     is_file: bool,
     filter: FileFilter,
-    hidden: Hidden,
+    hidden: HiddenPaths,
     lines: LineQuery,
     mode: OutputMode,
     limit: u64,
@@ -176,7 +176,7 @@ impl Query {
         };
         Ok(Self {
             filter: FileFilter::new(&root, input.glob.as_deref(), input.file_type.as_deref())?,
-            hidden: Hidden::default(),
+            hidden: HiddenPaths::default(),
             place,
             cwd: cwd.to_owned(),
             is_file,

@@ -9,7 +9,7 @@ use std::thread;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
-use windlass_ports::Hidden;
+use windlass_ports::HiddenPaths;
 
 use crate::search::{
     SearchStop, honour_ignore_files, is_version_control, names_version_control, threads_for,
@@ -61,7 +61,7 @@ pub(crate) struct FileWalk {
 }
 
 impl FileWalk {
-    pub(crate) fn new(root: &Path, filter: &FileFilter, hidden: &Hidden) -> Self {
+    pub(crate) fn new(root: &Path, filter: &FileFilter, hidden: &HiddenPaths) -> Self {
         let mut walker = WalkBuilder::new(root);
         walker
             .hidden(false)

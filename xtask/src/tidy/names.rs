@@ -13,7 +13,7 @@ const SHARED_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Names that are still to be changed. This list only gets shorter.
-const OPEN: &[&str] = &["Command", "Effect", "End", "Handed", "Hidden", "Listed", "Source"];
+const OPEN: &[&str] = &["Command", "Effect", "End", "Handed", "Listed"];
 
 /// Types and modules that may be bare participles, with the reason.
 const PARTICIPLES_ALLOWED: &[(&str, &str)] = &[("Read", "the name of the tool")];

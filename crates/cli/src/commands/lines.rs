@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// Standard input, read no further than somebody asks for.
 pub(crate) struct Lines {
-    source: Source,
+    source: StdinReader,
     buffer: Vec<u8>,
     /// So much of the buffer is known to hold no end of a line.
     searched: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 }
 
 /// Standard input as it comes.
-pub(crate) enum Source {
+pub(crate) enum StdinReader {
     /// A pipe, socket or terminal, whose readiness can be waited for.
     Waitable(AsyncFd<Stdin>),
     /// A file, which is always ready.
@@ -41,7 +41,7 @@ pub(crate) enum Next {
 impl Lines {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new() -> Self {
-        Self { source: Source::stdin(), buffer: Vec::new(), searched: 0, ended: false }
+        Self { source: StdinReader::stdin(), buffer: Vec::new(), searched: 0, ended: false }
     }
 
     /// The next line. Can be dropped at any point and called again: nothing is lost.
@@ -90,7 +90,7 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<
     })
 }
 
-impl Source {
+impl StdinReader {
     /// Must be called inside a tokio runtime with I/O.
     #[expect(
         deprecated,

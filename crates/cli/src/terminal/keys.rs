@@ -10,7 +10,7 @@ use rustix::termios::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::commands::lines::Source;
+use crate::commands::lines::StdinReader;
 use crate::terminal::line_editor::{CTRL_C, EditorEvent, LineEditor};
 use crate::views::layout;
 
@@ -24,7 +24,7 @@ const MARK_NO_PASTES: &str = "\x1b[?2004l";
 
 /// What a person types.
 pub(crate) struct Keys {
-    source: Source,
+    source: StdinReader,
     /// Read and not looked at yet.
     bytes: VecDeque<u8>,
     editor: LineEditor,
@@ -47,7 +47,7 @@ impl Keys {
     /// Must be called inside a tokio runtime with I/O. The terminal is as before when it is dropped.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
-            source: Source::stdin(),
+            source: StdinReader::stdin(),
             bytes: VecDeque::new(),
             editor: LineEditor::default(),
             suspend: signal(SignalKind::from_raw(Sent::TSTP.as_raw()))?,

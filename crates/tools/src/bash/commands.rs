@@ -6,7 +6,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
-use windlass_ports::Hidden;
+use windlass_ports::HiddenPaths;
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, FoundCommand, LineRun, NamedPath, PathFact, PathNaming,
     PlainCommand, UNKNOWN_TEXT, WrittenPath,
@@ -27,7 +27,7 @@ pub(crate) struct LineContext<'a> {
     pub(crate) cwd: &'a Path,
     /// Where the session started.
     pub(crate) root: &'a Path,
-    pub(crate) hidden: &'a Hidden,
+    pub(crate) hidden: &'a HiddenPaths,
 }
 
 /// What a call would do that runs a line in this place.

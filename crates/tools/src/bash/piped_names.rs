@@ -145,7 +145,7 @@ mod tests {
 
     /// Which paths outside of the directory a line reads; nothing if nobody can say.
     fn read_outside(cwd: &Path, line: &str) -> Option<Vec<PathBuf>> {
-        let hidden = windlass_ports::Hidden::default();
+        let hidden = windlass_ports::HiddenPaths::default();
         let place = LineContext { cwd, root: cwd, hidden: &hidden };
         let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
         let reads: Vec<_> = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.reads).collect();
@@ -166,7 +166,7 @@ mod tests {
         std::fs::create_dir_all(cwd.join("from")).unwrap();
         std::fs::create_dir_all(cwd.join("to/from")).unwrap();
         let check = |line: &str, expected: bool| {
-            let hidden = windlass_ports::Hidden::default();
+            let hidden = windlass_ports::HiddenPaths::default();
             let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
             let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
             let mut writes = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.writes);
@@ -188,7 +188,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
         let check = |line: &str, expected: PathNaming| {
-            let hidden = windlass_ports::Hidden::default();
+            let hidden = windlass_ports::HiddenPaths::default();
             let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
             let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
             assert_eq!(facts.plain.as_ref().unwrap()[0].reads[0].naming, expected, "{line}");

@@ -74,7 +74,7 @@ mod tests {
         std::fs::create_dir_all(cwd.join("plain")).unwrap();
         std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
         let check = |line: &str, expected: bool| {
-            let hidden = windlass_ports::Hidden::default();
+            let hidden = windlass_ports::HiddenPaths::default();
             let place = LineContext { cwd: &cwd, root: &cwd, hidden: &hidden };
             let facts = line_facts(line, place, LineJudgement::ByWords).commands.unwrap();
             let commands = facts.plain.as_ref().unwrap();

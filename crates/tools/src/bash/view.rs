@@ -23,13 +23,13 @@ pub(crate) fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option
 
 #[cfg(test)]
 mod tests {
-    use windlass_ports::Hidden;
+    use windlass_ports::HiddenPaths;
 
     use super::super::commands::{LineContext, LineJudgement, line_facts};
 
     fn check(line: &str, expected: Option<&str>) {
         let dir = tempfile::tempdir().unwrap();
-        let (cwd, hidden) = (&dir.path().canonicalize().unwrap(), Hidden::default());
+        let (cwd, hidden) = (&dir.path().canonicalize().unwrap(), HiddenPaths::default());
         let facts = line_facts(line, LineContext { cwd, root: cwd, hidden: &hidden }, LineJudgement::ByWords);
         assert_eq!(facts.run.unwrap().shows, expected.map(|name| cwd.join(name)), "{line}");
     }

@@ -1,14 +1,14 @@
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use windlass_ports::Hidden;
+use windlass_ports::HiddenPaths;
 
 use super::super::commands::{LineContext, LineJudgement, line_facts};
 use super::*;
 use crate::fixture::Fixture;
 
 fn changes_of(fixture: &Fixture, line: &str) -> Vec<PathBuf> {
-    let (cwd, hidden) = (&fixture.root, Hidden::default());
+    let (cwd, hidden) = (&fixture.root, HiddenPaths::default());
     line_facts(line, LineContext { cwd, root: cwd, hidden: &hidden }, LineJudgement::ByWords).changes
 }
 
