@@ -17,7 +17,7 @@ use windlass::Options;
 use windlass::settings::SettingsFlags;
 use windlass::wiring::Audience;
 use windlass_config::{Flags, PromptText};
-use windlass_engine::Source;
+use windlass_engine::RunSource;
 use windlass_text::nearest::closest;
 
 use crate::arguments::session_flags::SessionFlags;
@@ -339,9 +339,9 @@ impl Arguments {
         let streams_text = self.output_format == Format::Text && std::io::stdout().is_terminal();
         Audience {
             source: match self.input_format {
-                InputFormat::StreamJson => Source::Sdk,
-                InputFormat::Text if is_person => Source::Repl,
-                InputFormat::Text => Source::Print,
+                InputFormat::StreamJson => RunSource::Sdk,
+                InputFormat::Text if is_person => RunSource::Repl,
+                InputFormat::Text => RunSource::Print,
             },
             partial_messages: self.include_partial_messages || streams_text,
             reads_lines: self.output_format == Format::StreamJson,

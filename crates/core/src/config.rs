@@ -19,11 +19,10 @@ pub struct Config {
     pub system: Arc<str>,
     /// The tools on offer; fixed for the session for the same reason.
     pub tools: Arc<[ToolSpec]>,
-    /// The working directories, resolved; the first is the project's. A directory that was named through a link
-    /// is listed by that name too.
+    /// The working directories, resolved, the project's first; one that was named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
     /// Who asks.
-    pub source: Source,
+    pub source: RunSource,
     /// The models that take over when the one before is overloaded or out of reach, in order.
     pub fallbacks: Arc<[ModelCard]>,
     /// The model for summaries in the background; without one there are none.
@@ -44,8 +43,7 @@ pub struct Config {
     pub thinking: ThinkingWish,
     /// How hard the model is to try.
     pub effort: Option<Effort>,
-    /// What the requests of a fork repeat of the run's, so that the provider finds their prefix in its cache; whatever else is
-    /// configured.
+    /// What a fork's requests repeat of the run's, whatever else is configured, so that the provider's cache has their prefix.
     pub cache_safe: Option<CacheSafe>,
     /// When the context layers act.
     pub context: ContextPolicy,
@@ -96,7 +94,7 @@ impl Default for Config {
             system: "".into(),
             tools: [].into(),
             roots: [].into(),
-            source: Source::Sdk,
+            source: RunSource::Sdk,
             fallbacks: [].into(),
             small_model: None,
             turns_max: None,
@@ -142,7 +140,7 @@ pub struct CacheSafe {
 
 /// Who asks. Some rules depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum RunSource {
     /// A person at a terminal.
     Repl,
     /// A program that uses the library or the protocol.
@@ -153,8 +151,6 @@ pub enum Source {
     Agent(Arc<str>),
     /// The summariser of a compaction.
     Compact,
-    /// The keeper of the session's memory.
-    SessionMemory,
     /// The summariser of a span that may be collapsed.
     Collapse,
     /// The summariser of what calls did.
@@ -165,34 +161,12 @@ pub enum Source {
     PromptSuggestion,
 }
 
-impl Source {
-    /// Its name in traces.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Repl => "repl".into(),
-            Self::Sdk => "sdk".into(),
-            Self::Print => "print".into(),
-            Self::Agent(kind) => format!("agent:{kind}"),
-            Self::Compact => "compact".into(),
-            Self::SessionMemory => "session_memory".into(),
-            Self::Collapse => "collapse".into(),
-            Self::Summary => "summary".into(),
-            Self::Classifier => "classifier".into(),
-            Self::PromptSuggestion => "prompt_suggestion".into(),
-        }
-    }
-
-    /// Whether it works on the context itself: no layer that asks a model acts on its requests, and no limit stops it
-    /// that it was called to cure.
+impl RunSource {
+    /// Whether it works on the context itself: then no layer asks a model, and no limit stops it that it is to cure.
     pub fn is_summariser(&self) -> bool {
         matches!(
             self,
-            Self::Compact
-                | Self::SessionMemory
-                | Self::Collapse
-                | Self::Summary
-                | Self::Classifier
-                | Self::PromptSuggestion
+            Self::Compact | Self::Collapse | Self::Summary | Self::Classifier | Self::PromptSuggestion
         )
     }
 
@@ -289,13 +263,11 @@ pub struct ContextPolicy {
     /// The effective window is the window less the model's output cap, but less at most this; by default 20,000, and no
     /// more than an eighth of the window.
     pub output_reserve_tokens: Option<u64>,
-    /// The threshold of compaction is so much below the effective window; by default 13,000, and no more than a twelfth of
-    /// the window.
+    /// The threshold of compaction is so much below the effective window; by default 13,000, at most a twelfth of the window.
     pub compact_margin_tokens: Option<u64>,
     /// The blocking limit is so much below the effective window; by default 3,000, and no more than a 48th of the window.
     pub blocking_margin_tokens: Option<u64>,
-    /// The warning threshold is so much below the effective window; by default 20,000, and no more than an eighth of the
-    /// window.
+    /// The warning threshold is so much below the effective window; by default 20,000, at most an eighth of the window.
     pub warning_margin_tokens: Option<u64>,
     /// The results of one message together may have so many characters before the largest go to files.
     pub message_result_chars_max: usize,
@@ -413,8 +385,7 @@ pub struct RetryPolicy {
     pub stalls_max: u32,
     /// Retries of one request whose answer did not follow the protocol.
     pub malformed_max: u32,
-    /// Retries while the provider was never reached in this session: more would only delay the news
-    /// that the address is wrong.
+    /// Retries while the provider was never reached in this session: the address may be wrong, and that is news.
     pub first_contacts_max: u32,
     /// The first pause; it doubles with each retry.
     pub backoff_ms: u64,

@@ -71,8 +71,7 @@ pub enum Effect {
         /// When it runs out, from now.
         after_ms: u64,
     },
-    /// Run the same machine on a conversation of its own, beside this run; answered by [`Event::Forked`](windlass_protocol::Event::Forked). Nobody sees
-    /// its updates.
+    /// Run the same machine, unseen, on a conversation of its own; answered by [`Event::Forked`](windlass_protocol::Event::Forked).
     Fork {
         /// The fork.
         fork: ForkId,
@@ -147,11 +146,6 @@ impl Effects {
         self.edges.push((from, to));
     }
 
-    /// The effects.
-    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
-        self.list.iter()
-    }
-
     /// The edges between phases this step took, in order: for tests and traces.
     pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
         &self.edges
@@ -167,11 +161,10 @@ impl IntoIterator for Effects {
     }
 }
 
-impl<'a> IntoIterator for &'a Effects {
-    type Item = &'a Effect;
-    type IntoIter = std::slice::Iter<'a, Effect>;
+impl std::ops::Deref for Effects {
+    type Target = [Effect];
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.iter()
+    fn deref(&self) -> &[Effect] {
+        &self.list
     }
 }

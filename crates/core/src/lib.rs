@@ -26,7 +26,7 @@ mod turn;
 
 pub use config::{
     AnswerSchema, CacheSafe, CheckAnswer, CompactionPolicy, Config, ContextPolicy, ContinuationPolicy,
-    EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy, RunSource, ThinkingMode, ThinkingWish,
 };
 pub use context::apply;
 pub use effect::{Effect, Effects};

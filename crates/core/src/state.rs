@@ -291,8 +291,7 @@ impl State {
         Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
     }
 
-    /// The same with what another state of the session has changed of the permissions: that counts until the session is
-    /// left, and is in no log.
+    /// The same with what another state has changed of the permissions: it counts until the session is left, and is in no log.
     #[must_use]
     pub fn keeping_grants(mut self, other: Self) -> Self {
         self.carry.grants = other.carry.grants;
@@ -341,8 +340,7 @@ impl State {
         &self.carry.tools.cwd
     }
 
-    /// The session in another process: its ids are those of a state made from its facts, so that whoever knows only those goes
-    /// on in the same way.
+    /// The session in another process, with the ids of a state made from its facts: whoever knows only those goes on alike.
     #[must_use]
     pub fn reopened(mut self) -> Self {
         self.ids = Ids::after(self.ids.last_message());
@@ -366,7 +364,7 @@ impl State {
 
     /// What the models of this run, forks included, took so far.
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
-        &self.ledger.models
+        &self.ledger.outcome.models
     }
 
     /// What each model took in this session, forks included, over all runs.

@@ -97,9 +97,9 @@ impl Cx<'_> {
     }
 
     /// Something from the user's side enters the conversation while the run goes on: it is logged, then shown.
-    pub(crate) fn show_said(&mut self, said: UserEntry, synthetic: bool) {
+    pub(crate) fn show_said(&mut self, said: UserEntry) {
         let (id, blocks) = (said.message.id, said.message.blocks.clone());
-        let prompts = said.prompts.clone();
+        let (synthetic, prompts) = (!said.is_prompt(), said.prompts.clone());
         self.persist(Record::Said(said));
         self.emit(Update::UserText { id, blocks, synthetic, prompts });
     }
@@ -134,7 +134,7 @@ impl Cx<'_> {
     /// Prompts become part of the run.
     pub(crate) fn start_prompts(&mut self, ids: Vec<Arc<str>>) {
         if !ids.is_empty() {
-            self.state.ledger.prompts.extend(ids.iter().cloned());
+            self.state.ledger.outcome.prompts.extend(ids.iter().cloned());
             self.emit(Update::PromptsStarted(ids));
         }
     }
@@ -151,7 +151,7 @@ impl Cx<'_> {
             matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(LayerQuestion::Fork(fork)));
         let is_judge = phase.calls().is_some_and(|calls| calls.waits_for_judge(fork));
         if is_staged || is_asked || is_judge || self.waits_for_summary(fork) {
-            self.state.ledger.api_ms += outcome.duration_api_ms;
+            self.state.ledger.outcome.duration_api_ms += outcome.duration_api_ms;
             self.book_fork(&outcome.models);
         }
         if self.on_summary(fork, &outcome) {

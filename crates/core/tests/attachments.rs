@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{CompactionPolicy, Config, Interrupt, Priority, Prompt, Source, Speaker};
+use windlass_core::{CompactionPolicy, Config, Interrupt, Priority, Prompt, RunSource, Speaker};
 use windlass_permission::PermissionMode;
 use windlass_protocol::{
     AmbientChanges, FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Terminal, ToolOutput, ToolSpec,
@@ -477,7 +477,7 @@ fn only_the_main_loop_has_summaries() {
     check(
         Scenario::new()
             .with(with_summaries)
-            .with(|config| config.source = Source::Agent("explore".into()))
+            .with(|config| config.source = RunSource::Agent("explore".into()))
             .submit("x")
             .call("read a")
             .ended(StopReason::ToolUse)

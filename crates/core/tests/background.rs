@@ -4,12 +4,12 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Config, Interrupt, Source};
+use windlass_core::{Config, Interrupt, RunSource};
 use windlass_protocol::{ModelCard, Outcome, Price, StopReason, Terminal};
 
 fn suggesting(config: &mut Config) {
     config.prompt_suggestions = true;
-    config.source = Source::Repl;
+    config.source = RunSource::Repl;
     config.small_model = Some(ModelCard::unknown("small"));
 }
 
@@ -34,7 +34,7 @@ fn a_prompt_is_suggested_behind_the_result() {
         ",
     );
     check(
-        answered(|config| config.source = Source::Sdk).forked(1, Terminal::ApiError, ""),
+        answered(|config| config.source = RunSource::Sdk).forked(1, Terminal::ApiError, ""),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
@@ -79,8 +79,8 @@ fn nothing_is_suggested_that_nobody_could_use() {
         < text Done.
         < end end_turn               settling done | = completed after 1
         ";
-    check(answered(|config| config.source = Source::Print), silent);
-    check(answered(|config| config.source = Source::Agent("explore".into())), silent);
+    check(answered(|config| config.source = RunSource::Print), silent);
+    check(answered(|config| config.source = RunSource::Agent("explore".into())), silent);
     check(answered(|config| config.prompt_suggestions = false), silent);
     check(answered(|config| config.small_model = None), silent);
     let asked = || Scenario::new().with(suggesting).submit("x").text("Done.");

@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check, input};
-use windlass_core::{Interrupt, Source};
+use windlass_core::{Interrupt, RunSource};
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{Answer, FailureClass, HookAnswer, HookEvent, HookPermission, StopReason};
 
@@ -483,7 +483,7 @@ fn a_response_that_does_not_stand_cancels_its_hooks() {
 fn a_summariser_has_no_tools() {
     check(
         before()
-            .with(|config| config.source = Source::Compact)
+            .with(|config| config.source = RunSource::Compact)
             .submit("x")
             .call("read a")
             .ended(StopReason::ToolUse)

@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check, input, recall, records, transcript};
-use windlass_core::{Interrupt, Source};
+use windlass_core::{Interrupt, RunSource};
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     AmbientChanges, Answer, HookAnswer, HookEvent, HookPermission, MemoryNote, Prompt, RawValue, StartSource,
@@ -209,14 +209,14 @@ fn a_session_begins_with_what_hooks_say_before_the_first_prompt() {
 #[test]
 fn a_hook_may_say_the_first_words_of_a_printed_session() {
     let says = HookAnswer { first_prompt: Some("Good morning.".into()), ..HookAnswer::default() };
-    let begun = |source: Source| {
+    let begun = |source: RunSource| {
         hooked(&[HookEvent::SessionStart])
             .with(|config| config.source = source)
             .submit_prompt("x", first("x"))
             .hooked(1, "first", says.clone())
     };
-    assert_eq!(texts(begun(Source::Print)), ["Good morning.", "x"]);
-    assert_eq!(texts(begun(Source::Repl)), ["x"]);
+    assert_eq!(texts(begun(RunSource::Print)), ["Good morning.", "x"]);
+    assert_eq!(texts(begun(RunSource::Repl)), ["x"]);
 }
 
 fn asked_for(scenario: Scenario) -> Scenario {

@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check, course, transcript};
-use windlass_core::{Config, Prompt, Source};
+use windlass_core::{Config, Prompt, RunSource};
 use windlass_protocol::{AmbientChanges, ModelCard, Outcome, Price, StopReason};
 
 /// The log shows how the run ended, what was said last, and what went wrong.
@@ -77,7 +77,7 @@ fn sub_agents_never_go_on_for_a_budget_of_tokens() {
         new()
             .with(|config| {
                 config.token_budget = Some(10_000);
-                config.source = Source::Agent("explore".into());
+                config.source = RunSource::Agent("explore".into());
             })
             .submit("x")
             .text("Done.")

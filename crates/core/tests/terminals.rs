@@ -7,7 +7,7 @@ mod log;
 
 use log::{Scenario, check};
 use std::sync::Arc;
-use windlass_core::{AnswerSchema, CheckAnswer, CompactionPolicy, Config, Interrupt, Prompt, Source};
+use windlass_core::{AnswerSchema, CheckAnswer, CompactionPolicy, Config, Interrupt, Prompt, RunSource};
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
     AmbientChanges, Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelNote, Outcome,
@@ -259,7 +259,7 @@ fn blocking_limit() {
     );
     // A summariser is not stopped by what it was called to cure.
     check(
-        full(new().with(off).with(|config| config.source = Source::Compact)),
+        full(new().with(off).with(|config| config.source = RunSource::Compact)),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.

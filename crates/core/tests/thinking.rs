@@ -5,7 +5,7 @@ mod log;
 
 use log::{Scenario, check, requests, thinking};
 use std::sync::Arc;
-use windlass_core::{Config, Interrupt, Source, ThinkingMode, ThinkingWish};
+use windlass_core::{Config, Interrupt, RunSource, ThinkingMode, ThinkingWish};
 use windlass_permission::PermissionMode;
 use windlass_protocol::{
     AmbientChanges, Block, Effort, FailureClass, Message, MessageId, ModelCard, ModelNote, ModelRequest,
@@ -118,7 +118,7 @@ fn a_request_says_what_the_model_takes_and_nothing_else() {
     // The summariser sends the same conversation, so it is cleared in the same way.
     check_settings(
         new(),
-        |config| config.source = Source::Compact,
+        |config| config.source = RunSource::Compact,
         "≤8000, thinking adaptive, effort -, clears 20000 from 160000 on but 5",
     );
     check_settings(

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, Source, State, step};
+use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, RunSource, State, step};
 use windlass_protocol::{
     Admission, AmbientChanges, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
     LookId, Message, MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price,
@@ -146,7 +146,7 @@ fn a_fork_that_answers_twice_is_paid_once() {
 
 #[test]
 fn a_run_that_was_dropped_waits_for_none_of_its_forks() {
-    let mut config = Config { source: Source::Print, tool_use_summaries: false, ..config() };
+    let mut config = Config { source: RunSource::Print, tool_use_summaries: false, ..config() };
     config.context.stage_percent = 0;
     config.context.span_tokens = 1;
     config.context.rounds_kept = 1;
@@ -179,8 +179,10 @@ fn an_input_with_the_field_unparsed_reaches_its_tool() {
 
 #[test]
 fn a_summariser_does_not_look_around() {
-    let mut run =
-        Run::new(Config { source: Source::Compact, tools: task_list(), ..config() }, Transcript::default());
+    let mut run = Run::new(
+        Config { source: RunSource::Compact, tools: task_list(), ..config() },
+        Transcript::default(),
+    );
     let input = RawValue::from_string("{\"a\":1}".into()).expect("JSON");
     run.submit().says(Block::tool_use("toolu_1", "TodoWrite", input)).ends(StopReason::ToolUse);
     assert!(!run.effects.iter().any(|effect| matches!(effect, Effect::LookAround { .. })));
@@ -289,7 +291,7 @@ fn another_model_is_asked_for_the_rest_of_words_that_were_paused() {
 
 #[test]
 fn a_refused_transcript_is_compacted_once_until_the_next_results() {
-    let mut config = Config { source: Source::Print, tool_use_summaries: false, ..config() };
+    let mut config = Config { source: RunSource::Print, tool_use_summaries: false, ..config() };
     config.token_budget = Some(1_000_000);
     let mut run = Run::new(config, Transcript::default());
     let cured = |run: &mut Run, fork, look| {

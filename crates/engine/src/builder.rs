@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{Config, RecalledSession};
-use windlass_permission::{SandboxPermissions, UnknownTool};
+use windlass_permission::UnknownTool;
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
-use windlass_protocol::{HookEvent, ModelCard, Record, SessionSeed, Transcript};
+use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
 use windlass_secrets::Redactor;
 
 use crate::check::check;
@@ -24,16 +24,21 @@ pub(crate) struct EngineParts {
     /// Without the form of the answer.
     pub(crate) system_prompt: Arc<str>,
     pub(crate) config: Arc<Config>,
-    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) toolbox: Toolbox,
+    pub(crate) ports: EnginePorts,
+    pub(crate) cwd: PathBuf,
+    unknown_tools: Vec<UnknownTool>,
+}
+
+/// The world outside of an engine, as far as it was given one.
+pub(crate) struct EnginePorts {
+    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) hooks: Option<Arc<dyn HookRunner>>,
     pub(crate) lookout: Option<Arc<dyn LookAround>>,
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
     pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
     pub(crate) results_directory: Option<PathBuf>,
     pub(crate) redactor: Redactor,
-    pub(crate) cwd: PathBuf,
-    unknown_tools: Vec<UnknownTool>,
 }
 
 /// Why an engine cannot be built. The user or the caller must act.
@@ -47,100 +52,41 @@ pub enum EngineError {
         /// Why.
         source: std::io::Error,
     },
-    /// A tool that no provider would take: every request would fail because of it.
-    #[error("invalid tool {name:?}: {problem}")]
-    InvalidTool {
-        /// Which.
-        name: Arc<str>,
-        /// Why.
-        problem: &'static str,
-    },
-    /// Two tools have one name.
-    #[error("two tools have the name {0}; rename one of them")]
-    DuplicateTool(Arc<str>),
-    /// A budget that is no amount of money.
-    #[error("invalid budget of {0} USD: give a number above zero")]
-    Budget(f64),
-    /// A budget in USD, and a model whose price nobody knows.
-    #[error(
-        "the price of {0} is unknown, so a budget in USD cannot be checked. Use another model, or leave out \
-         the budget"
-    )]
-    UnknownPrice(Arc<str>),
-    /// A limit of zero, with which nothing could be done.
-    #[error("{0} is 0. Give at least 1, or leave it out")]
-    Zero(&'static str),
-    /// A share that is none.
-    #[error("{name} is {percent} %. Give a number from 1 to 100")]
-    Percent {
-        /// Which.
-        name: &'static str,
-        /// What was given.
-        percent: u64,
-    },
-    /// A budget for thinking that no provider takes.
-    #[error(
-        "invalid thinking budget of {tokens} tokens: give at least {min} and less than the limit on output \
-         tokens ({cap})"
-    )]
-    ThinkingBudget {
-        /// What was given.
-        tokens: u32,
-        /// The least.
-        min: u32,
-        /// The cap on output tokens.
-        cap: u32,
-    },
-    /// The context would be full before anything is in it.
-    #[error(
-        "a context window of {window} tokens is too small for {model}: it would be full at once. Give a \
-         larger window, or compact at a larger share of it"
-    )]
-    NoRoom {
-        /// The model.
-        model: Arc<str>,
-        /// The window.
-        window: u64,
-    },
+    /// A tool that no provider would take, or that has the name of another.
+    #[error("{0}")]
+    Tool(String),
+    /// A part of the configuration that cannot be meant.
+    #[error("{0}")]
+    Setting(String),
 }
 
 /// Puts an [`Engine`] together.
 #[must_use]
 pub struct EngineBuilder {
-    model: Arc<dyn ModelClient>,
     tools: Vec<Arc<dyn AnyTool>>,
     cwd: Option<PathBuf>,
     added: Vec<PathBuf>,
     system_prompt: Option<String>,
     append: Option<String>,
-    pub(crate) config: Config,
-    pub(crate) hooks: Option<Arc<dyn HookRunner>>,
-    pub(crate) lookout: Option<Arc<dyn LookAround>>,
-    pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
-    pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
-    pub(crate) results_directory: Option<PathBuf>,
-    pub(crate) redactor: Redactor,
+    config: Config,
+    ports: EnginePorts,
 }
 
 impl Engine {
     /// Begins to put an engine together.
     pub fn builder(model: Arc<dyn ModelClient>, card: ModelCard) -> EngineBuilder {
         let config = Config { model: card, ..Config::default() };
-        EngineBuilder {
+        let ports = EnginePorts {
             model,
-            tools: Vec::new(),
-            cwd: None,
-            added: Vec::new(),
-            system_prompt: None,
-            append: None,
-            config,
             hooks: None,
             lookout: None,
             prefetch: None,
             tasks: None,
             results_directory: None,
             redactor: Redactor::default(),
-        }
+        };
+        let (tools, added) = (Vec::new(), Vec::new());
+        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, ports }
     }
 
     /// A new session.
@@ -169,11 +115,6 @@ impl Engine {
         session
     }
 
-    /// The names of the tools on offer, in order.
-    pub fn tool_names(&self) -> Vec<Arc<str>> {
-        self.shared.config.tools.iter().map(|tool| tool.name.clone()).collect()
-    }
-
     /// The rules that mean no tool. Worth a warning: they may be meant for another tool.
     pub fn unknown_tools(&self) -> &[UnknownTool] {
         &self.shared.unknown_tools
@@ -184,19 +125,9 @@ impl Engine {
         windlass_core::unheeded(&self.shared.config)
     }
 
-    /// The events that there are hooks for.
-    pub fn hook_events(&self) -> impl Iterator<Item = HookEvent> {
-        self.shared.config.hooks.iter().copied()
-    }
-
-    /// How commands are confined, if they are.
-    pub fn sandboxing(&self) -> Option<&SandboxPermissions> {
-        self.shared.config.permissions.sandbox.as_ref()
-    }
-
-    /// The model that is asked.
-    pub fn model(&self) -> &ModelCard {
-        &self.shared.config.model
+    /// What every session goes by.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
     }
 
     /// What the model is told about its work, without the form of the answer.
@@ -241,6 +172,58 @@ impl EngineBuilder {
         self
     }
 
+    /// Replaces the whole configuration but the model. System prompt, tools and working
+    /// directories follow from the builder.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = Config { model: self.config.model, ..config };
+        self
+    }
+
+    /// Changes the configuration.
+    pub fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// Where results go that are too large for the transcript; they stay there. Without one, a private temporary directory
+    /// that is made when it is needed and deleted with its session.
+    pub fn results_directory(mut self, path: PathBuf) -> Self {
+        self.ports.results_directory = Some(path);
+        self
+    }
+
+    /// Who asks the hooks. The events it names are asked for now; others never reach it.
+    pub fn hooks(mut self, runner: Arc<dyn HookRunner>) -> Self {
+        self.config.hooks = runner.events();
+        self.ports.hooks = Some(runner);
+        self
+    }
+
+    /// Who finds out what changed around a run while it went on.
+    pub fn lookout(mut self, lookout: Arc<dyn LookAround>) -> Self {
+        self.ports.lookout = Some(lookout);
+        self
+    }
+
+    /// Who looks for memory that may help with a prompt.
+    pub fn memory_prefetch(mut self, prefetch: Arc<dyn MemoryPrefetch>) -> Self {
+        self.ports.prefetch = Some(prefetch);
+        self
+    }
+
+    /// What is taken out of everything that tools print, before model, screen and log are told of it. Without one, what has the
+    /// shape of a secret; give one that knows your own keys as well.
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.ports.redactor = redactor;
+        self
+    }
+
+    /// The background tasks whose ends the session is told of. They belong to one session.
+    pub fn tasks(mut self, tasks: Arc<dyn TaskWatch>) -> Self {
+        self.ports.tasks = Some(tasks);
+        self
+    }
+
     /// Checks everything and builds the engine.
     pub fn build(self) -> Result<Engine, EngineError> {
         check(&self.config)?;
@@ -269,20 +252,8 @@ impl EngineBuilder {
         };
         let system_prompt = joined(vec![Some(base), self.append]);
         config.system = joined(vec![Some(system_prompt.to_string()), form]);
-        let shared = EngineParts {
-            config: Arc::new(config),
-            model: self.model,
-            toolbox,
-            hooks: self.hooks,
-            lookout: self.lookout,
-            prefetch: self.prefetch,
-            tasks: self.tasks,
-            results_directory: self.results_directory,
-            redactor: self.redactor,
-            cwd,
-            unknown_tools,
-            system_prompt,
-        };
+        let (config, ports) = (Arc::new(config), self.ports);
+        let shared = EngineParts { system_prompt, config, toolbox, ports, cwd, unknown_tools };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }

@@ -10,30 +10,31 @@ const ROOM_TOKENS_MIN: u64 = 500;
 
 /// Refuses limits that cannot be meant.
 pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
-    check_money(config)?;
-    check_zeros(config)?;
-    check_shares(config)?;
-    check_thinking(config)?;
-    for model in std::iter::once(&config.model).chain(&*config.fallbacks) {
-        check_room(model, &config.context)?;
-    }
-    Ok(())
+    let models = std::iter::once(&config.model).chain(&*config.fallbacks);
+    check_money(config)
+        .and_then(|()| check_zeros(config))
+        .and_then(|()| check_shares(config))
+        .and_then(|()| check_thinking(config))
+        .and_then(|()| models.map(|model| check_room(model, &config.context)).collect())
+        .map_err(EngineError::Setting)
 }
 
 /// Money can only be counted where every price is known.
-fn check_money(config: &Config) -> Result<(), EngineError> {
+fn check_money(config: &Config) -> Result<(), String> {
     let Some(budget) = config.budget_usd else { return Ok(()) };
     if !(budget.is_finite() && budget > 0.0) {
-        return Err(EngineError::Budget(budget));
+        return Err(format!("invalid budget of {budget} USD: give a number above zero"));
     }
-    let models = std::iter::once(&config.model).chain(&*config.fallbacks).chain(&config.small_model);
-    match models.into_iter().find(|model| model.price.is_none()) {
-        Some(model) => Err(EngineError::UnknownPrice(model.id.clone())),
-        None => Ok(()),
-    }
+    let mut models = std::iter::once(&config.model).chain(&*config.fallbacks).chain(&config.small_model);
+    models.find(|model| model.price.is_none()).map_or(Ok(()), |model| {
+        Err(format!(
+            "the price of {} is unknown, so a budget in USD cannot be checked. Use another model, or leave out the budget",
+            model.id
+        ))
+    })
 }
 
-fn check_zeros(config: &Config) -> Result<(), EngineError> {
+fn check_zeros(config: &Config) -> Result<(), String> {
     let Config { output, context, repeats, .. } = config;
     let limits = [
         ("the limit on turns", config.turns_max.map(u64::from)),
@@ -50,12 +51,12 @@ fn check_zeros(config: &Config) -> Result<(), EngineError> {
         ("the number of repeated calls before the run ends", Some(repeats.end_after.into())),
     ];
     match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
-        Some((name, _)) => Err(EngineError::Zero(name)),
+        Some((name, _)) => Err(format!("{name} is 0. Give at least 1, or leave it out")),
         None => Ok(()),
     }
 }
 
-fn check_shares(config: &Config) -> Result<(), EngineError> {
+fn check_shares(config: &Config) -> Result<(), String> {
     let shares = [
         ("the share of the window that triggers compaction", config.context.compact_percent),
         ("the share of the window that triggers collapsing", Some(config.context.stage_percent)),
@@ -63,13 +64,13 @@ fn check_shares(config: &Config) -> Result<(), EngineError> {
     ];
     for (name, share) in shares {
         if let Some(percent) = share.filter(|percent| !(1..=100).contains(percent)) {
-            return Err(EngineError::Percent { name, percent });
+            return Err(format!("{name} is {percent} %. Give a number from 1 to 100"));
         }
     }
     Ok(())
 }
 
-fn check_thinking(config: &Config) -> Result<(), EngineError> {
+fn check_thinking(config: &Config) -> Result<(), String> {
     let Some(tokens) = config.thinking.budget_tokens else { return Ok(()) };
     // Without a cap of the user's own, the cap grows to the escalated one when that is needed.
     let wanted = config.output.explicit.unwrap_or(config.output.escalated);
@@ -77,11 +78,14 @@ fn check_thinking(config: &Config) -> Result<(), EngineError> {
     if (THINKING_TOKENS_MIN..cap).contains(&tokens) {
         return Ok(());
     }
-    Err(EngineError::ThinkingBudget { tokens, min: THINKING_TOKENS_MIN, cap })
+    Err(format!(
+        "invalid thinking budget of {tokens} tokens: give at least {THINKING_TOKENS_MIN} and less than the limit on output \
+         tokens ({cap})"
+    ))
 }
 
 /// There must be something left of the window before anything is done about its being full.
-fn check_room(model: &ModelCard, context: &ContextPolicy) -> Result<(), EngineError> {
+fn check_room(model: &ModelCard, context: &ContextPolicy) -> Result<(), String> {
     let window = context.window_tokens.map_or(model.window_tokens, |own| own.min(model.window_tokens));
     // At most half of a window is kept for the answer, and at most half of the rest for making room.
     let effective = window / 2;
@@ -89,5 +93,9 @@ fn check_room(model: &ModelCard, context: &ContextPolicy) -> Result<(), EngineEr
     if (effective / 2).min(share) >= ROOM_TOKENS_MIN {
         return Ok(());
     }
-    Err(EngineError::NoRoom { model: model.id.clone(), window })
+    Err(format!(
+        "a context window of {window} tokens is too small for {}: it would be full at once. Give a larger window, or compact \
+         at a larger share of it",
+        model.id
+    ))
 }

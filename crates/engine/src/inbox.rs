@@ -85,8 +85,7 @@ impl Inbox {
         }
     }
 
-    /// What was said between runs and still means something: messages. An interrupt or answer that came too late means
-    /// nothing to the next run.
+    /// The messages said between runs. An interrupt or answer that came too late means nothing to the next run.
     pub(crate) fn take_messages(&mut self) -> Vec<Event> {
         self.interrupts.take();
         let mut messages = Vec::new();

@@ -14,13 +14,15 @@ use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Config, Effect, Event};
 use windlass_permission::Permissions;
-use windlass_ports::{Hidden, ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
+use windlass_ports::{
+    HiddenPaths, ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel,
+};
 use windlass_protocol::{
     CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, PathFact, RequestId,
     SessionSeed, TimerId, ToolUse,
 };
 
-use crate::builder::EngineParts;
+use crate::builder::EnginePorts;
 use crate::inbox::Inbox;
 use crate::jobs;
 use crate::machine::{Machine, World};
@@ -94,7 +96,7 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
-            let progress = jobs::redaction::progress(&self.world.shared.redactor, progress);
+            let progress = jobs::redaction::progress(&self.world.shared.ports.redactor, progress);
             return Poll::Ready(Event::Progress { call, progress });
         }
         if let Some(event) = poll_jobs(&mut self.jobs, &mut self.stops, cx) {
@@ -121,7 +123,7 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel { request, body } => {
-                self.model = Some((request, with_panics_caught(&*self.world.shared.model, body)));
+                self.model = Some((request, with_panics_caught(&*self.world.shared.ports.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
@@ -170,27 +172,26 @@ impl Inflight {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
-                let EngineParts { lookout, redactor, .. } = &*self.world.shared;
+                let EnginePorts { lookout, redactor, .. } = &self.world.shared.ports;
                 self.start_simple(jobs::look(lookout.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {
-                self.start_simple(jobs::prefetch(self.world.shared.prefetch.clone(), text));
+                self.start_simple(jobs::prefetch(self.world.shared.ports.prefetch.clone(), text));
             }
             // The machine does these itself.
             Effect::Emit(_) | Effect::Persist { .. } => (),
         }
     }
 
-    /// What searches must leave out: what may not be read, or not without a question. Whoever agreed to look where a question is due
-    /// agreed to what lies there.
-    fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> Hidden {
+    /// What searches must leave out. Whoever agreed to look where a question is due agreed to what lies there.
+    fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
         let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
         if !rules.restricts_any_reading() {
-            return Hidden::default();
+            return HiddenPaths::default();
         }
         let is_agreed = decided.iter().any(|path| rules.restricts_reading(path));
         let config = self.config.clone();
-        Hidden::new(move |path| {
+        HiddenPaths::new(move |path| {
             let rules = changed.as_ref().map_or(&config.permissions.rules, |changed| &changed.rules);
             let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
             if is_agreed { rules.hides(&fact) } else { rules.restricts_reading(&fact) }
@@ -200,7 +201,7 @@ impl Inflight {
     fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {
         let (call, cancel) = (context.call, context.cancel.clone());
         let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
-        let work = jobs::tool(tool, tool_use, context, self.world.shared.redactor.clone());
+        let work = jobs::tool(tool, tool_use, context, self.world.shared.ports.redactor.clone());
         self.start(Stoppable::Call(call), cancel, work);
     }
 

@@ -85,7 +85,8 @@ pub(crate) fn ask_hooks(
     scene: HookScene,
     cancel: CancellationToken,
 ) -> impl Future<Output = HookAnswer> + Send + use<> {
-    let (runner, redactor, event) = (shared.hooks.clone(), shared.redactor.clone(), call.event());
+    let (runner, redactor) = (shared.ports.hooks.clone(), shared.ports.redactor.clone());
+    let event = call.event();
     async move {
         let work = async {
             match runner {

@@ -33,7 +33,7 @@
 //!
 //! # Limits, answers of a given form, hooks
 //!
-//! Every rule of the loop has its option on [`EngineBuilder`]; what is not set has the value of a mature agent. Nonsense is
+//! Every rule of the loop has its field in [`Config`]; what is not set has the value of a mature agent. Nonsense is
 //! refused by [`EngineBuilder::build`], and a limit that is reached is a [`Terminal`] of its own, never an error beside it.
 //!
 //! ```
@@ -42,7 +42,7 @@
 //! use futures_util::StreamExt;
 //! use windlass_engine::ports::{BoxFuture, CancellationToken, HookRunner};
 //! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent, HookScene};
-//! use windlass_engine::{ContextPolicy, Engine, Transition, Update, answer_schema};
+//! use windlass_engine::{Config, ContextPolicy, Engine, Transition, Update, answer_schema};
 //! use windlass_models::{Script, ScriptModel, model_card};
 //!
 //! /// Lets no run end before the model has looked again.
@@ -70,11 +70,14 @@
 //! # let model = Arc::new(ScriptModel::new(Script::parse(answers)?));
 //! let form = answer_schema(r#"{"type": "object", "required": ["tests"]}"#, /* tries more */ 5)?;
 //! let engine = Engine::builder(model, model_card("claude-opus-5-5"))
-//!     .turns_max(Some(50))
-//!     .budget_usd(Some(2.50))
-//!     .answer(Some(form))
+//!     .config(Config {
+//!         turns_max: Some(50),
+//!         budget_usd: Some(2.50),
+//!         answer: Some(form),
+//!         context: ContextPolicy { window_tokens: Some(100_000), ..ContextPolicy::default() },
+//!         ..Config::default()
+//!     })
 //!     .hooks(Arc::new(LookAgain))
-//!     .context(ContextPolicy { window_tokens: Some(100_000), ..ContextPolicy::default() })
 //!     .build()?;
 //! let mut session = engine.session();
 //! let updates: Vec<Update> = session.run("Count the tests.").collect().await;
@@ -150,8 +153,6 @@ mod inflight;
 mod jobs;
 mod journal;
 mod machine;
-mod notifications;
-mod options;
 mod prompt;
 mod replay;
 mod results;
@@ -171,7 +172,7 @@ pub use toolbox::hidden_paths;
 pub use windlass_core::{
     AnswerSchema, CheckAnswer, CompactionPolicy, Config, ContextPolicy, ContinuationPolicy, EarlyStart,
     OutputPolicy, Priority, Prompt, Recall, RecalledSession, RepeatPolicy, RetryPolicy, RetryablePrompt,
-    Source, Speaker, ThinkingMode, ThinkingWish,
+    RunSource, Speaker, ThinkingMode, ThinkingWish,
 };
 pub use windlass_permission::{
     Anchors, Answerer, Classifier, CommandPattern, HostReach, Hosts, PROTECTED_DIRECTORIES, PROTECTED_FILES,

@@ -16,8 +16,7 @@ use crate::inflight::Inflight;
 use crate::journal::Journal;
 use crate::results::ResultFiles;
 
-/// How many events a poll may take that nothing is shown for. A model that never pauses must not keep the thread from
-/// whoever wants to interrupt it.
+/// How many events a poll may take in a row: a model that never pauses must not keep the thread from interrupts.
 const EVENTS_IN_A_ROW: usize = 128;
 
 /// What all machines of a session have in common.
@@ -147,8 +146,7 @@ impl Machine {
         self.go_on(restated);
     }
 
-    /// One step of the core. At rest something may be said while records of what was said before still wait for the log: then
-    /// this waits behind them.
+    /// One step of the core. What is said at rest while earlier records still wait for the log waits behind them.
     fn hear(&mut self, event: Event) {
         let input = self.input(event);
         if self.todo.is_empty() {
@@ -169,8 +167,7 @@ impl Machine {
         Input { at_ms, wall_ms: now_ms(), entropy: self.seed.entropy(self.inputs), event }
     }
 
-    /// Does what is to be done, as far as the log lets it. If the log failed, nothing that waits for it happens: the core
-    /// decides what does.
+    /// Does what is to be done. If the log failed, nothing that waits for it happens: the core decides what does.
     fn go_on(&mut self, mut logged: Result<(), LogError>) {
         loop {
             if let Err(error) = logged {

@@ -47,8 +47,7 @@ pub(crate) fn form_of_answer(schema: &RawValue) -> String {
     )
 }
 
-/// What the first prompt begins with, so that the system prompt stays the same: where and when the session takes place,
-/// and what is remembered.
+/// What the first prompt begins with, since the system prompt stays the same: place, time, and what is remembered.
 pub(crate) fn introduction(cwd: &Path, memory: &[MemoryNote]) -> Vec<Block> {
     let mut blocks = vec![environment_note(cwd)];
     blocks.extend((!memory.is_empty()).then(|| memory_note(memory)));

@@ -17,7 +17,7 @@ use windlass_protocol::{ContextReport, Record, SessionSnapshot, Transcript, Upda
 pub use difference::Mismatch;
 
 use crate::builder::Engine;
-use difference::{Difference, event_name, is_same};
+use difference::{event_name, is_same};
 
 /// A session that is played again; see [`Engine::replay`].
 #[derive(Debug)]
@@ -210,11 +210,11 @@ impl Replay {
     fn check_due(&self, next: &Event) -> Result<(), Mismatch> {
         if self.lost {
             return Err(
-                self.mismatch("facts", Difference::missing(&"a restatement of the facts", event_name(next)))
+                self.mismatch("facts", Mismatch::missing(&"a restatement of the facts", event_name(next)))
             );
         }
         match self.due.front() {
-            Some(due) => Err(self.mismatch(due.kind(), Difference::missing(due, event_name(next)))),
+            Some(due) => Err(self.mismatch(due.kind(), Mismatch::missing(due, event_name(next)))),
             None => Ok(()),
         }
     }
@@ -239,7 +239,7 @@ impl Replay {
             return Ok(());
         }
         let played = if is_over { "the run ended" } else { "the run continues" };
-        Err(self.mismatch("heard", Difference::of_words(event_name(event), played)))
+        Err(self.mismatch("heard", Mismatch::of_words(event_name(event), played)))
     }
 
     fn compare(&mut self, record: &Record) -> Result<(), Mismatch> {
@@ -248,15 +248,15 @@ impl Replay {
             return Ok(());
         }
         let Some(due) = self.due.pop_front() else {
-            return Err(self.mismatch(record.kind(), Difference::unasked(record)));
+            return Err(self.mismatch(record.kind(), Mismatch::unasked(record)));
         };
         if is_same(record, &due) {
             return Ok(());
         }
         let difference = if record.kind() == due.kind() {
-            Difference::between(record, &due)
+            Mismatch::between(record, &due)
         } else {
-            Difference::of_kinds(record, &due)
+            Mismatch::of_kinds(record, &due)
         };
         Err(self.mismatch(record.kind(), difference))
     }
@@ -274,8 +274,7 @@ impl Replay {
         if self.due.is_empty() && here.as_ref() == Some(facts) {
             return Ok(());
         }
-        let missing =
-            self.due.front().map(|due| self.mismatch(due.kind(), Difference::missing(due, "facts")));
+        let missing = self.due.front().map(|due| self.mismatch(due.kind(), Mismatch::missing(due, "facts")));
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let rested = self.state.clone().at_rest();
         let then = rested.snapshot();
@@ -286,12 +285,11 @@ impl Replay {
             return Ok(());
         }
         let played = here.or(then).unwrap_or_default();
-        Err(missing.unwrap_or_else(|| self.mismatch("facts", Difference::between(facts, &played))))
+        Err(missing.unwrap_or_else(|| self.mismatch("facts", Mismatch::between(facts, &played))))
     }
 
-    fn mismatch(&self, kind: &'static str, difference: Difference) -> Mismatch {
-        let Difference { field, logged, played } = difference;
+    fn mismatch(&self, kind: &'static str, difference: Mismatch) -> Mismatch {
         let heard = self.trail.back().map_or("nothing yet", |last| last.heard);
-        Mismatch { event: self.events, heard, kind, field, logged, played }
+        Mismatch { event: self.events, heard, kind, ..difference }
     }
 }

@@ -1,19 +1,21 @@
-//! A session: one conversation, one prompt after the other.
+//! A session: one conversation, one prompt after the other. Besides its runs, hooks hear of news of the host and of its end.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt, RetryablePrompt, State};
 use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{
-    ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, TimeSpent, Transcript,
-    estimate_tokens,
+    ContextReport, EndReason, HookCall, HookEvent, HookScene, ModelSpend, Role, SessionSeed, StartSource,
+    TimeSpent, Transcript, estimate_tokens,
 };
 
-use crate::builder::EngineParts;
+use crate::builder::{Engine, EngineParts};
 use crate::inbox::{Handle, Inbox, inbox};
+use crate::jobs::ask_hooks;
 use crate::machine::{Machine, World};
 use crate::prompt::{environment_note, introduction, token_budget};
 use crate::results::ResultFiles;
@@ -29,7 +31,7 @@ pub struct Session {
     /// Why it begins, until hooks hear of it.
     start: Option<StartSource>,
     /// Whether there was a run, with which hooks hear that the session begins.
-    pub(crate) has_run: bool,
+    has_run: bool,
     handle: Handle,
 }
 
@@ -49,9 +51,9 @@ impl Session {
     }
 
     pub(crate) fn with_state(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
-        let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
+        let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
-        let (inbox, handle) = inbox(shared.tasks.clone());
+        let (inbox, handle) = inbox(shared.ports.tasks.clone());
         let is_new = state.messages().is_empty();
         let untold = if is_new { PendingIntroduction::Everything } else { PendingIntroduction::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
@@ -84,8 +86,7 @@ impl Session {
         self.start(Event::Submit(prompt))
     }
 
-    /// Starts a run that only compacts the transcript. `focus` says what the summary is to keep, in the user's words; it may
-    /// be empty.
+    /// Starts a run that only compacts. `focus` says what the summary is to keep, in the user's words; it may be empty.
     pub fn compact(&mut self, focus: impl Into<String>) -> Run<'_> {
         self.start(Event::Compact { focus: focus.into() })
     }
@@ -116,8 +117,7 @@ impl Session {
         self.start.take().filter(|_| told)
     }
 
-    /// Puts everything that counts into the log now, without a run. For a session that was made to say something else, such as
-    /// one that was rewound.
+    /// Restates everything in the log now, without a run: for a session that was made to say something else, as by a rewind.
     pub async fn restate(&mut self) -> Result<(), LogError> {
         self.machine.stop();
         let mut begun = false;
@@ -178,8 +178,7 @@ impl Session {
         self.machine.advance(Event::TakeBack(id));
     }
 
-    /// How many messages wait that no request has carried yet: those that were steered, and news of background tasks. They
-    /// are part of the next run.
+    /// How many messages wait for the next run: those that were steered, and news of background tasks.
     pub fn waiting(&mut self) -> usize {
         self.take_messages();
         self.machine.state.waiting()
@@ -221,10 +220,48 @@ impl Session {
         self.machine.state.unfinished().collect()
     }
 
+    /// Lets hooks hear that the session is left, and waits for them as long as they may take. What they have to say to the user
+    /// comes back. Without any run, no hook heard that it began, so none hears that it ends. Nothing else ends with it: a session
+    /// can be dropped without.
+    pub fn end(&mut self, reason: EndReason) -> impl Future<Output = Vec<String>> + Send + use<> {
+        let ended = tell(&self.shared, self.cwd().to_owned(), HookCall::SessionEnd { reason });
+        let has_run = self.has_run;
+        async move { if has_run { ended.await } else { Vec::new() } }
+    }
+
     /// Keeps what was said between runs.
     fn take_messages(&mut self) {
         for message in self.inbox.take_messages() {
             self.machine.advance(message);
         }
     }
+}
+
+impl Engine {
+    /// Lets hooks hear of something that the host tells the user. `kind` is the host's name for this kind of news, such as
+    /// `permission_prompt`. What the hooks have to say to the user comes back; nothing happens until the future is polled.
+    pub fn notify(
+        &self,
+        kind: &str,
+        message: &str,
+        title: Option<&str>,
+    ) -> impl Future<Output = Vec<String>> + Send + use<> {
+        let title = title.map(Arc::from);
+        let call = HookCall::Notification { kind: kind.into(), message: message.into(), title };
+        tell(&self.shared, self.shared.cwd.clone(), call)
+    }
+}
+
+/// Asks the hooks of an event that no run waits for.
+fn tell(
+    shared: &EngineParts,
+    cwd: PathBuf,
+    call: HookCall,
+) -> impl Future<Output = Vec<String>> + Send + use<> {
+    let config = &shared.config;
+    let is_heard = config.hooks.contains(&call.event());
+    let (cwd, mode) = (Arc::new(cwd), config.permissions.mode.name());
+    let scene = HookScene { cwd, mode, effort: config.effort, ..HookScene::default() };
+    let asked = ask_hooks(shared, call, scene, CancellationToken::new());
+    async move { if is_heard { asked.await.told() } else { Vec::new() } }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windlass_core::Config;
 use windlass_permission::{Rules, ToolNames};
-use windlass_ports::{AnyTool, ExamineContext, Hidden};
+use windlass_ports::{AnyTool, ExamineContext, HiddenPaths};
 use windlass_protocol::{Admission, PathFact, RawObject, ToolSpec, ToolUse};
 
 use crate::builder::EngineError;
@@ -29,7 +29,7 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Whether providers take the tool.
 fn check(spec: &ToolSpec) -> Result<(), EngineError> {
-    let invalid = |problem| EngineError::InvalidTool { name: spec.name.clone(), problem };
+    let invalid = |problem| EngineError::Tool(format!("invalid tool {:?}: {problem}", spec.name));
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !(1..=NAME_CHARS_MAX).contains(&spec.name.len()) || !spec.name.bytes().all(is_plain) {
         return Err(invalid("a tool name needs 1 to 64 letters, digits, `_` or `-`"));
@@ -42,12 +42,12 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
 }
 
 /// What may not be read without a question, for tools that look at more than they name.
-pub fn hidden_paths(rules: &Rules) -> Hidden {
+pub fn hidden_paths(rules: &Rules) -> HiddenPaths {
     if !rules.restricts_any_reading() {
-        return Hidden::default();
+        return HiddenPaths::default();
     }
     let rules = rules.clone();
-    Hidden::new(move |path| {
+    HiddenPaths::new(move |path| {
         rules.restricts_reading(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
     })
 }
@@ -63,7 +63,9 @@ impl Toolbox {
             for name in names.collect::<Vec<Arc<str>>>() {
                 let entry = Entry { name: spec.name.clone(), tool: tool.clone() };
                 if toolbox.by_name.insert(name.clone(), entry).is_some() {
-                    return Err(EngineError::DuplicateTool(name));
+                    return Err(EngineError::Tool(format!(
+                        "two tools have the name {name}; rename one of them"
+                    )));
                 }
             }
             toolbox.specs.push(spec);

@@ -64,7 +64,9 @@ fn builder(project: &Path, script: &str) -> EngineBuilder {
     Engine::builder(Arc::new(model), model_card("scripted"))
         .tools(tools)
         .working_directory(project.to_owned())
-        .permissions(Permissions { mode: PermissionMode::DontAsk, ..Permissions::default() })
+        .with(|config| {
+            config.permissions = Permissions { mode: PermissionMode::DontAsk, ..Permissions::default() }
+        })
 }
 
 fn project() -> tempfile::TempDir {

@@ -25,8 +25,10 @@ fn engine(folder: &Path, hooks: &Value, responses: &str) -> Engine {
     Engine::builder(model, model_card("scripted"))
         .working_directory(folder.to_owned())
         .tools(vec![Arc::new(Write)])
-        .permissions(permissions)
-        .memory(vec![MemoryNote { path: folder.join("CLAUDE.md"), text: "be kind".into() }])
+        .with(|config| config.permissions = permissions)
+        .with(|config| {
+            config.memory = [MemoryNote { path: folder.join("CLAUDE.md"), text: "be kind".into() }].into()
+        })
         .hooks(Arc::new(runner))
         .build()
         .unwrap()

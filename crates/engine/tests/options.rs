@@ -41,10 +41,10 @@ fn check_config(change: impl FnOnce(&mut Config), expected: &str) {
 
 #[test]
 fn a_budget_in_usd_is_an_amount_of_money() {
-    check(|b| b.budget_usd(Some(0.5)), "");
+    check(|b| b.with(|config| config.budget_usd = Some(0.5)), "");
     for (budget, name) in [(0.0, "0"), (-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
         let error = format!("invalid budget of {name} USD: give a number above zero");
-        check(|b| b.budget_usd(Some(budget)), &error);
+        check(|b| b.with(|config| config.budget_usd = Some(budget)), &error);
     }
 }
 
@@ -52,20 +52,26 @@ fn a_budget_in_usd_is_an_amount_of_money() {
 fn a_budget_in_usd_needs_every_price() {
     let error = "the price of mystery is unknown, so a budget in USD cannot be checked. Use another model, or leave out the budget";
     let mystery = ModelCard::unknown("mystery");
-    let built = builder(mystery.clone()).budget_usd(Some(1.0)).build();
+    let built = builder(mystery.clone()).with(|config| config.budget_usd = Some(1.0)).build();
     assert_eq!(built.err().unwrap().to_string(), error);
-    check(|b| b.budget_usd(Some(1.0)).fallback_models(vec![priced(), mystery.clone()]), error);
-    check(|b| b.budget_usd(Some(1.0)).small_model(Some(mystery.clone())), error);
-    check(|b| b.fallback_models(vec![mystery.clone()]).small_model(Some(mystery.clone())), "");
+    check(
+        |b| b.with(|c| (c.budget_usd, c.fallbacks) = (Some(1.0), [priced(), mystery.clone()].into())),
+        error,
+    );
+    check(|b| b.with(|c| (c.budget_usd, c.small_model) = (Some(1.0), Some(mystery.clone()))), error);
+    check(
+        |b| b.with(|c| (c.fallbacks, c.small_model) = ([mystery.clone()].into(), Some(mystery.clone()))),
+        "",
+    );
 }
 
 #[test]
 fn limits_are_above_zero() {
     let zero = |name: &str| format!("{name} is 0. Give at least 1, or leave it out");
-    check(|b| b.turns_max(Some(0)), &zero("the limit on turns"));
+    check(|b| b.with(|config| config.turns_max = Some(0)), &zero("the limit on turns"));
     check_config(|config| config.token_budget = Some(0), &zero("the budget of output tokens"));
     check_config(|config| config.task_budget = Some(0), &zero("the task budget"));
-    check(|b| b.output_tokens_max(0), &zero("the limit on output tokens"));
+    check(|b| b.with(|config| config.output.explicit = Some(0)), &zero("the limit on output tokens"));
     let output = OutputPolicy::default();
     check_config(
         |config| config.output = OutputPolicy { first: 0, ..output },
@@ -89,7 +95,7 @@ fn limits_are_above_zero() {
         &zero("the number of repeated calls before the run ends"),
     );
     check_config(|config| config.token_budget = Some(1), "");
-    check(|b| b.turns_max(Some(1)).output_tokens_max(1), "");
+    check(|b| b.with(|c| (c.turns_max, c.output.explicit) = (Some(1), Some(1))), "");
     check_config(|config| (config.stop_hook_blocks_max, config.pauses_max) = (0, 0), "");
 }
 
@@ -101,10 +107,10 @@ fn shares_are_between_one_and_a_hundred() {
             "the share of the window that triggers compaction is {percent} %. Give a number from 1 to 100"
         )
     };
-    check(|b| b.context(context(0)), &error(0));
-    check(|b| b.context(context(101)), &error(101));
-    check(|b| b.context(context(1)), "");
-    check(|b| b.context(context(100)), "");
+    check(|b| b.with(|config| config.context = context(0)), &error(0));
+    check(|b| b.with(|config| config.context = context(101)), &error(101));
+    check(|b| b.with(|config| config.context = context(1)), "");
+    check(|b| b.with(|config| config.context = context(100)), "");
     let continuation = ContinuationPolicy { percent: 0, ..ContinuationPolicy::default() };
     check_config(
         |config| config.continuation = continuation,
@@ -121,12 +127,22 @@ fn a_window_leaves_room_for_work() {
         )
     };
     let name = priced().id;
-    check(|b| b.context(window(1_999)), &error(&name, 1_999));
-    check(|b| b.context(window(2_000)), "");
-    check(|b| b.context(ContextPolicy { compact_percent: Some(1), ..window(50_000) }), &error(&name, 50_000));
-    check(|b| b.context(ContextPolicy { compact_percent: Some(1), ..ContextPolicy::default() }), "");
+    check(|b| b.with(|config| config.context = window(1_999)), &error(&name, 1_999));
+    check(|b| b.with(|config| config.context = window(2_000)), "");
+    check(
+        |b| b.with(|config| config.context = ContextPolicy { compact_percent: Some(1), ..window(50_000) }),
+        &error(&name, 50_000),
+    );
+    check(
+        |b| {
+            b.with(|config| {
+                config.context = ContextPolicy { compact_percent: Some(1), ..ContextPolicy::default() }
+            })
+        },
+        "",
+    );
     let small = ModelCard { window_tokens: 1_000, ..ModelCard::unknown("small") };
-    check(|b| b.fallback_models(vec![small]), &error("small", 1_000));
+    check(|b| b.with(|config| config.fallbacks = [small].into()), &error("small", 1_000));
 }
 
 #[test]
@@ -146,11 +162,8 @@ fn a_budget_for_thinking_fits_the_answer() {
     check_config(|config| config.thinking = thinking(1_023), &error(1_023, 64_000));
     check_config(|config| config.thinking = thinking(64_000), &error(64_000, 64_000));
     check(
-        |b| b.config(Config { thinking: thinking(4_000), ..Config::default() }).output_tokens_max(4_000),
+        |b| b.with(|c| (c.thinking, c.output.explicit) = (thinking(4_000), Some(4_000))),
         &error(4_000, 4_000),
     );
-    check(
-        |b| b.config(Config { thinking: thinking(3_999), ..Config::default() }).output_tokens_max(4_000),
-        "",
-    );
+    check(|b| b.with(|c| (c.thinking, c.output.explicit) = (thinking(3_999), Some(4_000))), "");
 }

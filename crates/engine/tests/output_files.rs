@@ -74,7 +74,7 @@ async fn results_of(calls: &'static [(&'static str, &'static str)]) -> Vec<Strin
     let engine = Engine::builder(Arc::new(model), model_card("x"))
         .tools(tools)
         .working_directory(project.path().to_owned())
-        .permissions(permissions)
+        .with(|config| config.permissions = permissions)
         .build()
         .unwrap();
     let mut session = engine.session();

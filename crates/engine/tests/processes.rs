@@ -41,7 +41,7 @@ fn session(project: &Path, launcher: Launcher, script: &str) -> Session {
     Engine::builder(Arc::new(model), model_card("scripted"))
         .tools(vec![bash])
         .working_directory(project.to_owned())
-        .permissions(Permissions { mode, ..Permissions::default() })
+        .with(|config| config.permissions = Permissions { mode, ..Permissions::default() })
         .build()
         .unwrap()
         .session()

@@ -92,7 +92,7 @@ fn builder(script: &str, tool: &Wait) -> EngineBuilder {
 fn session(script: &str, tool: &Wait) -> Session {
     let mode = PermissionMode::BypassPermissions;
     builder(script, tool)
-        .permissions(Permissions { mode, ..Permissions::default() })
+        .with(|config| config.permissions = Permissions { mode, ..Permissions::default() })
         .build()
         .unwrap()
         .session()
@@ -179,7 +179,10 @@ async fn a_slow_reader_stops_the_models_stream() {
     let script = format!(r#"{{"responses": [{{"blocks": [{{"text": "{text}"}}], "delta_chars": 1}}]}}"#);
     let items = Arc::new(AtomicUsize::new(0));
     let model = Counting { inner: ScriptModel::new(Script::parse(&script).unwrap()), items: items.clone() };
-    let engine = Engine::builder(Arc::new(model), model_card("x")).partial_messages(true).build().unwrap();
+    let engine = Engine::builder(Arc::new(model), model_card("x"))
+        .with(|config| config.partial_messages = true)
+        .build()
+        .unwrap();
     let mut session = engine.session();
     let mut run = session.run("go");
     for _ in 0..10 {
@@ -337,7 +340,11 @@ async fn questions_are_answered_through_the_handle() {
         {"blocks": [{"text": "ok"}]}
     ]}"#;
     let permissions = Permissions { asking: Answerer::Person, ..Permissions::default() };
-    let mut session = builder(script, &Wait::default()).permissions(permissions).build().unwrap().session();
+    let mut session = builder(script, &Wait::default())
+        .with(|config| config.permissions = permissions)
+        .build()
+        .unwrap()
+        .session();
     let mut run = session.run("go");
     let handle = run.handle();
     let mut seen = Vec::new();
@@ -407,7 +414,8 @@ async fn a_tool_that_is_not_offered_is_not_named() {
         rules: windlass_engine::Rules::denying(["Wait"].into_iter()),
         ..Permissions::default()
     };
-    let engine = builder(script, &Wait::default()).permissions(permissions).build().unwrap();
+    let engine =
+        builder(script, &Wait::default()).with(|config| config.permissions = permissions).build().unwrap();
     let mut session = engine.session();
     words(&mut session, "go").await;
     let json = session.messages().to_json();
@@ -571,7 +579,7 @@ async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
     let small = Some(model_card("small"));
     let engine = builder(SUGGESTED, &Wait::default())
         .config(Config { prompt_suggestions: true, ..Config::default() })
-        .small_model(small);
+        .with(|config| config.small_model = small);
     let mut session = engine.build().unwrap().session();
     assert_eq!(words(&mut session, "a").await, ["request", "one", "=completed"]);
     let after_run = session.spent()["scripted"].usage.output_tokens;

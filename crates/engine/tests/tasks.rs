@@ -24,7 +24,7 @@ fn session(project: &tempfile::TempDir, script: &str) -> (Session, Arc<Tasks>) {
         .tools(tools)
         .tasks(tasks.clone())
         .working_directory(project.path().to_owned())
-        .permissions(permissions)
+        .with(|config| config.permissions = permissions)
         .build()
         .unwrap();
     (engine.session(), tasks)

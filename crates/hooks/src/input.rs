@@ -77,7 +77,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
         HookCall::PostToolUse { outcome, duration_ms, .. } => {
             before_call(fields, call, scene);
             if outcome.is_error {
-                fields.put("error", &middle_cut(&text(&outcome.content)));
+                fields.put("error", &middle_cut(&Block::texts(&outcome.content)));
             } else {
                 fields.put_json("tool_response", &response(outcome));
             }
@@ -155,7 +155,7 @@ fn batch(call: &BatchCall, scene: &HookScene) -> String {
     fields.put("tool_name", &call.tool);
     fields.put_json("tool_input", &absolute(&call.tool_use.input.json(), &scene.cwd));
     fields.put("tool_use_id", &call.tool_use.id);
-    fields.put("tool_response", &text(&call.content));
+    fields.put("tool_response", &Block::texts(&call.content));
     fields.close()
 }
 
@@ -163,13 +163,8 @@ fn batch(call: &BatchCall, scene: &HookScene) -> String {
 fn response(outcome: &ToolOutput) -> String {
     match &outcome.structured {
         Some(structured) => structured.0.get().to_owned(),
-        None => quoted(&text(&outcome.content)),
+        None => quoted(&Block::texts(&outcome.content)),
     }
-}
-
-fn text(content: &[Block]) -> String {
-    let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
-    texts.join("\n")
 }
 
 /// An input whose file is named in full, whatever the model wrote.

@@ -18,6 +18,6 @@ pub use schemars::{self, JsonSchema};
 pub use surroundings::{EndedTask, LookAround, MemoryPrefetch, TaskWatch};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    AnyTool, ExamineContext, Hidden, ProgressReceiver, ProgressSender, Tool, ToolContext, generated_spec,
-    progress_channel,
+    AnyTool, ExamineContext, HiddenPaths, ProgressReceiver, ProgressSender, Tool, ToolContext,
+    generated_spec, progress_channel,
 };

@@ -81,23 +81,23 @@ pub struct ExamineContext {
     /// named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
     /// What may not be read without a question, if at all.
-    pub hidden: Hidden,
+    pub hidden: HiddenPaths,
 }
 
 impl ExamineContext {
     /// A place in which everything may be read.
     pub fn new(cwd: PathBuf, roots: Arc<[PathBuf]>) -> Self {
-        Self { cwd, roots, hidden: Hidden::default() }
+        Self { cwd, roots, hidden: HiddenPaths::default() }
     }
 }
 
 /// Files that may not be read, and so are not found either.
 #[derive(Clone, Default)]
-pub struct Hidden(Option<Arc<Hides>>);
+pub struct HiddenPaths(Option<Arc<Hides>>);
 
 type Hides = dyn Fn(&Path) -> bool + Send + Sync;
 
-impl Hidden {
+impl HiddenPaths {
     /// Hides the resolved paths that `hides` says yes to.
     pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hides)))
@@ -114,9 +114,9 @@ impl Hidden {
     }
 }
 
-impl std::fmt::Debug for Hidden {
+impl std::fmt::Debug for HiddenPaths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Hidden").field(&self.0.is_some()).finish()
+        f.debug_tuple("HiddenPaths").field(&self.0.is_some()).finish()
     }
 }
 
@@ -138,7 +138,7 @@ pub struct ToolContext {
     /// What the conversation knows of the files that the call's facts name.
     pub seen: Vec<FileSeen>,
     /// What a search must not show.
-    pub hidden: Hidden,
+    pub hidden: HiddenPaths,
     /// Whether a command runs in the sandbox. A command that should and cannot does not run.
     pub confined: bool,
     /// Fires when the call is to stop.
@@ -170,7 +170,7 @@ impl ToolContext {
             cwd,
             facts: Arc::new(CallFacts::new(CallKind::Execute)),
             seen: Vec::new(),
-            hidden: Hidden::default(),
+            hidden: HiddenPaths::default(),
             confined: false,
             cancel: CancellationToken::new(),
             progress: progress_channel().0,

@@ -138,8 +138,7 @@ pub struct PlainCommand {
     pub whole: Vec<CommandWord>,
     /// Only a rule for these very words may allow it: it runs other commands that a pattern would let through unseen.
     pub exact_only: bool,
-    /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that
-    /// is run.
+    /// A rule with a star must spell so many of its words: they name another program that is run.
     pub spelled: Option<usize>,
     /// What it does.
     pub effect: CommandEffect,

@@ -1,13 +1,14 @@
-//! Hooks: what outside programs are asked at fixed points of a session, and what they may answer.
+//! Hooks: what outside programs are asked at fixed points of a session, what they may answer, and what a host hears of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::names::named_enum;
-use crate::{Block, CompactTrigger, Effort, Failure, HookEnding, MessageId, Terminal, ToolOutput, ToolUse};
+use crate::{Block, CompactTrigger, Effort, Failure, MessageId, Terminal, ToolOutput, ToolUse};
 
 named_enum! {
     /// The points at which hooks run.
@@ -311,8 +312,7 @@ pub struct HookAnswer {
     pub stop: Option<String>,
     /// Objections: a prompt is not heard, a call is not run, a response is the last, an end is no end.
     pub blocks: Vec<String>,
-    /// What is to become of the call; before it, and where it is asked about. Where a model denied it, an approval lets it be
-    /// made again.
+    /// What is to become of the call, before it or where it is asked about; where a model denied it, an approval allows a retry.
     pub permission: Option<HookPermission>,
     /// The input the call is to have instead; before it, and where it is asked about.
     pub input: Option<Arc<RawValue>>,
@@ -418,4 +418,101 @@ pub enum HookPermission {
     Ask(String),
     /// Put it off: the run ends, and whoever resumes it decides.
     Defer,
+}
+
+/// News of one handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookNews {
+    /// The number of this run of it, the same in all its news.
+    pub run: u64,
+    /// The event that asked.
+    pub event: HookEvent,
+    /// The event and the word that its matchers were compared with: `PreToolUse:Bash`.
+    pub name: Arc<str>,
+    /// What happened.
+    pub moment: HookMoment,
+}
+
+/// What happened to a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookMoment {
+    /// It was asked.
+    Began,
+    /// It goes on, and printed this so far.
+    Printed(HookPrinted),
+    /// It is over.
+    Ended {
+        /// All that it printed, or that was heard of it.
+        printed: HookPrinted,
+        /// The exit code, if it was a program that ended by itself.
+        code: Option<i32>,
+        /// How.
+        ending: HookEnding,
+    },
+}
+
+/// What a handler printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookPrinted {
+    /// On standard output; the answer, of a handler that is no program.
+    pub output: String,
+    /// On standard error; why it failed, where it had no chance to say so itself.
+    pub errors: String,
+}
+
+/// How a handler ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEnding {
+    /// It had its say.
+    Worked,
+    /// It objected by its exit code, or failed.
+    Failed,
+    /// Nobody waited for it any more.
+    Cancelled,
+}
+
+/// Whether anything in what was configured has an `onFailure` that blocks. Whatever is not understood there blocks too: a policy
+/// that cannot be read is the stricter one.
+pub fn blocks_on_failure(configured: &Value) -> bool {
+    match configured {
+        Value::Object(fields) => {
+            fields.iter().any(|(name, policy)| is_failure_policy(name) && policy != "continue")
+                || fields.values().any(blocks_on_failure)
+        }
+        Value::Array(items) => items.iter().any(blocks_on_failure),
+        _ => false,
+    }
+}
+
+/// Whether a field says what follows when a hook fails, however that is spelt: a hook must not stop blocking by a letter.
+pub fn is_failure_policy(name: &str) -> bool {
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    ["onfailure", "onfail", "onerror"].contains(&letters.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(configured: &Value, expected: bool) {
+        assert_eq!(blocks_on_failure(configured), expected, "{configured}");
+    }
+
+    #[test]
+    fn only_a_clear_word_lets_things_pass() {
+        check(&json!({"type": "command", "onFailure": "block"}), true);
+        check(&json!({"type": "command", "onFailure": "deny"}), true);
+        check(&json!({"onFailure": 5}), true);
+        check(&json!({"onFailure": "continue"}), false);
+        check(&json!({"type": "command"}), false);
+        check(&json!("onFailure"), false);
+        check(&json!({"on_failure": "block"}), true);
+        check(&json!({"OnFail": "block"}), true);
+        check(&json!({"on-failure": "continue"}), false);
+        check(&json!([{"hooks": [{"onFailure": "continue"}, {"onFailure": "block"}]}]), true);
+        check(&json!({"PreToolUse": {"hooks": [{"onFailure": "continue"}]}}), false);
+    }
 }

@@ -37,8 +37,7 @@ impl<'a> RawObject<'a> {
         self.fields.iter().map(|(name, value)| (&**name, *value))
     }
 
-    /// The object's JSON with these fields, each given as name and JSON: in the place of those of the same name, or
-    /// behind all others.
+    /// The object's JSON with these fields (name and JSON) in the place of those of the same name, or behind all others.
     pub fn with<N: AsRef<str>, J: AsRef<str>>(&self, fields: &[(N, J)]) -> String {
         let new_value = |name: &str| fields.iter().find(|(new, _)| new.as_ref() == name);
         let kept = self

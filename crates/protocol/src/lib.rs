@@ -9,8 +9,6 @@ mod command;
 mod decision;
 mod event;
 mod hook;
-mod hook_news;
-mod hook_policy;
 mod ids;
 mod json;
 mod message;
@@ -21,28 +19,25 @@ mod record;
 mod ruling;
 mod secret;
 mod shown_parts;
-mod surroundings;
 mod tokens;
 mod tool;
-mod tool_input;
 mod tool_profile;
 mod transcript;
 mod update;
 mod usage;
 
-pub use block::{Block, BlockError, BlockKind, ToolUse};
+pub use block::{Block, BlockError, BlockKind, ToolInput, ToolUse};
 pub use command::{
     CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, HostFact, NamedPath, PathNaming,
     PlainCommand, UrlFact,
 };
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
-pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
+pub use event::{AmbientChanges, Event, FileChange, Input, Interrupt, MemoryNote, Priority, Prompt, Speaker};
 pub use hook::{
-    BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookFailure, HookFailureKind, HookPermission,
-    HookRun, HookScene, LoadReason, PromptId, StartSource, StopHookSummary, StopHookVerdict,
+    BatchCall, EndReason, HookAnswer, HookCall, HookEnding, HookEvent, HookFailure, HookFailureKind,
+    HookMoment, HookNews, HookPermission, HookPrinted, HookRun, HookScene, LoadReason, PromptId, StartSource,
+    StopHookSummary, StopHookVerdict, blocks_on_failure, is_failure_policy,
 };
-pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
-pub use hook_policy::{blocks_on_failure, is_failure_policy};
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
 };
@@ -64,13 +59,11 @@ pub use ruling::{
 };
 pub use secret::Secret;
 pub use shown_parts::ShownParts;
-pub use surroundings::{AmbientChanges, FileChange, MemoryNote};
 pub use tokens::{estimate_text_tokens, estimate_tokens};
 pub use tool::{
     Admission, CallFacts, CallKind, FileSeen, FileStamp, LineRun, PathFact, RawValueEq, ShownPart,
     ToolOutput, ToolProgress, WrittenPath,
 };
-pub use tool_input::ToolInput;
 pub use tool_profile::{KNOWN_TOOLS, ToolProfile, ToolSubject};
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};

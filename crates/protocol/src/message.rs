@@ -29,8 +29,7 @@ pub enum Origin {
     Model(Arc<str>),
     /// A repair by the last gate.
     Repair,
-    /// What stands for everything before a compaction: the summary, and what was attached again. Nothing before it is
-    /// considered any more.
+    /// What stands for everything before a compaction, which counts no more: the summary, and what was attached again.
     Boundary,
     /// What stands for a span of rounds that was collapsed.
     Collapsed,
@@ -40,8 +39,7 @@ pub enum Origin {
     Attachment,
 }
 
-/// One message of the transcript. Messages are never changed once they are in it; one that says something else is a new
-/// one with the same id.
+/// One message of the transcript, never changed once it is in it: one that says something else is a new one with its id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// The id of the message's last part as the caller saw it.
@@ -76,6 +74,11 @@ impl Message {
     #[must_use]
     pub fn with_blocks(&self, blocks: Vec<Block>) -> Self {
         Self::new(self.id, self.role, self.origin.clone(), blocks)
+    }
+
+    /// Whether it holds reasoning.
+    pub fn thinks(&self) -> bool {
+        self.blocks.iter().any(Block::is_thinking)
     }
 
     /// About how many tokens the message is, rather more than fewer. Counted once, when it is made.

@@ -1,7 +1,6 @@
 //! Enums whose variants have names outside this program.
 
-/// Declares an enum with one row for each variant and its name, so that the list of all, the names and the way back cannot
-/// differ.
+/// Declares an enum with a row for each variant and its name, so that the list, the names and the way back cannot differ.
 macro_rules! named_enum {
     ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident => $name:literal,)+ }) => {
         $(#[$meta])*

@@ -38,10 +38,11 @@ named_enum! {
 
 named_enum! {
     /// Why a run ended. Every run ends with exactly one.
-    #[derive(Serialize, Deserialize)]
+    #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Terminal {
         /// The model answered and asked for nothing more.
+        #[default]
         Completed => "completed",
         /// The budget of output tokens is spent, or spending more of it brings nothing.
         TokenBudgetCompleted => "token_budget_completed",

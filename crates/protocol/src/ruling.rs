@@ -176,8 +176,7 @@ impl RuleJson {
 pub struct Offers {
     /// Rules for what is missing and no more; none if that cannot be remembered.
     pub rules: Vec<String>,
-    /// The same rules with a star behind commands that are usually repeated with other arguments; none if there are no such
-    /// commands.
+    /// The same rules with a star behind commands that are usually repeated with other arguments, if there are such.
     pub prefix_rules: Vec<String>,
     /// Whether the mode `acceptEdits` allows the call.
     pub accepts_edits: bool,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::{Block, CommandFacts, UrlFact};
 
 /// What a tool says about one input, before anything runs. Rules are functions of these facts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFacts {
     /// What kind of thing the call does.
     pub kind: CallKind,
@@ -17,8 +17,7 @@ pub struct CallFacts {
     pub shared: bool,
     /// The files and directories it names.
     pub paths: Vec<PathFact>,
-    /// The files it may change, resolved, as far as that can be known before it runs. Their content is kept before it
-    /// starts.
+    /// The files it may change, resolved, as far as that is known; their content is kept before it starts.
     pub changes: Vec<PathBuf>,
     /// The directories that git keeps a repository in, by whatever name, of which it would change a part.
     pub git_directories: Vec<PathBuf>,
@@ -35,17 +34,7 @@ pub struct CallFacts {
 impl CallFacts {
     /// A call of this kind that names nothing and runs alone.
     pub fn new(kind: CallKind) -> Self {
-        Self {
-            kind,
-            shared: false,
-            paths: Vec::new(),
-            changes: Vec::new(),
-            git_directories: Vec::new(),
-            target: String::new(),
-            commands: None,
-            url: None,
-            run: None,
-        }
+        Self { kind, ..Self::default() }
     }
 }
 
@@ -70,7 +59,7 @@ pub struct WrittenPath {
 }
 
 /// What kind of thing a call does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallKind {
     /// Only looks, at files.
@@ -80,6 +69,7 @@ pub enum CallKind {
     /// Changes the files it names, and nothing else.
     Edit,
     /// Runs something that can do anything.
+    #[default]
     Execute,
     /// Touches only the session itself, such as stopping a task it started.
     Session,
@@ -121,7 +111,7 @@ pub enum Admission {
 }
 
 /// What a tool returned.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOutput {
     /// What the model reads.
     pub content: Vec<Block>,
@@ -200,7 +190,7 @@ impl ToolOutput {
 
     /// A success of several blocks.
     pub fn blocks(content: Vec<Block>) -> Self {
-        Self { content, is_error: false, structured: None, seen: Vec::new(), cwd: None, readable: Vec::new() }
+        Self { content, ..Self::default() }
     }
 
     /// A failure the model should read.

@@ -320,7 +320,7 @@ pub enum Repair {
 }
 
 /// How a run ended and what it took.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The typed reason.
     pub terminal: Terminal,
@@ -390,23 +390,7 @@ impl ModelSpend {
 impl Outcome {
     /// An end at which nothing was said and nothing taken.
     pub fn new(terminal: Terminal) -> Self {
-        Self {
-            terminal,
-            text: String::new(),
-            stop_reason: None,
-            iterations: 0,
-            usage: Usage::default(),
-            models: BTreeMap::new(),
-            denials: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            failure: None,
-            duration_ms: 0,
-            duration_api_ms: 0,
-            structured: None,
-            deferred: None,
-            prompts: Vec::new(),
-        }
+        Self { terminal, ..Self::default() }
     }
 
     /// Total cost; `None` if any part is unknown.

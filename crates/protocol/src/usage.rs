@@ -52,25 +52,17 @@ pub struct ServerToolUse {
 impl Usage {
     /// Adds the usage of another response.
     pub fn add(&mut self, other: &Self) {
-        let counts = [
-            (&mut self.input_tokens, other.input_tokens),
-            (&mut self.output_tokens, other.output_tokens),
-            (&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens),
-            (&mut self.cache_read_input_tokens, other.cache_read_input_tokens),
-            (
-                &mut self.cache_creation.ephemeral_5m_input_tokens,
-                other.cache_creation.ephemeral_5m_input_tokens,
-            ),
-            (
-                &mut self.cache_creation.ephemeral_1h_input_tokens,
-                other.cache_creation.ephemeral_1h_input_tokens,
-            ),
-            (&mut self.server_tool_use.web_search_requests, other.server_tool_use.web_search_requests),
-            (&mut self.server_tool_use.web_fetch_requests, other.server_tool_use.web_fetch_requests),
-        ];
-        for (total, more) in counts {
-            *total = total.saturating_add(more);
-        }
+        let add = |total: &mut u64, more: u64| *total = total.saturating_add(more);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens);
+        add(&mut self.cache_read_input_tokens, other.cache_read_input_tokens);
+        let (cached, more) = (&mut self.cache_creation, &other.cache_creation);
+        add(&mut cached.ephemeral_5m_input_tokens, more.ephemeral_5m_input_tokens);
+        add(&mut cached.ephemeral_1h_input_tokens, more.ephemeral_1h_input_tokens);
+        let (served, more) = (&mut self.server_tool_use, &other.server_tool_use);
+        add(&mut served.web_search_requests, more.web_search_requests);
+        add(&mut served.web_fetch_requests, more.web_fetch_requests);
         self.service_tier.clone_from(&other.service_tier);
     }
 

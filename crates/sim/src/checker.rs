@@ -10,7 +10,7 @@ mod requests;
 mod side_work;
 mod turns;
 
-use windlass_core::{Config, Effect, Event, PhaseName, RecalledSession, Source, State};
+use windlass_core::{Config, Effect, Event, PhaseName, RecalledSession, RunSource, State};
 use windlass_protocol::{
     CallId, CallKind, Decision, HookEvent, ModelEvent, Record, Repair, RequestId, SessionSnapshot, Terminal,
     Transcript, Update,
@@ -221,7 +221,7 @@ impl Checker {
     fn check_after_end(&mut self, effect: &Effect) -> Verdict {
         let is_over = self.dones > 0;
         let fits = match effect {
-            Effect::Fork { config, .. } => is_over == (config.source == Source::PromptSuggestion),
+            Effect::Fork { config, .. } => is_over == (config.source == RunSource::PromptSuggestion),
             Effect::Persist { record: Record::Spent(spent), .. } => !is_over || spent.by_fork,
             Effect::CancelFork(fork) => !is_over || self.side_work.is_background(*fork),
             Effect::Emit(Update::PromptSuggestion { .. }) => {

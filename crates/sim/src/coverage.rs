@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use windlass_core::{Effect, PhaseName, Source};
+use windlass_core::{Effect, PhaseName, RunSource};
 use windlass_protocol::{
     CompactTrigger, Decision, FailureClass, HookEvent, ModelRequest, Terminal, Transition, Update,
 };
@@ -36,7 +36,7 @@ const DECISIONS: [&str; 13] = [
     "media_stripped",
     "thinking_stripped",
 ];
-const FORKS: [&str; 4] = ["compact", "collapse", "summary", "prompt_suggestion"];
+const FORKS: [&str; 4] = ["Compact", "Collapse", "Summary", "PromptSuggestion"];
 /// The ends that a fork which really ran can come to.
 const FORK_ENDS: [&str; 8] = [
     "completed",
@@ -104,8 +104,8 @@ impl Coverage {
         match effect {
             Effect::Emit(update) => self.on_update(update),
             Effect::Fork { config, .. } => {
-                self.count("fork", &config.source.name());
-                if config.cache_safe.is_some() && config.source != Source::Compact {
+                self.count("fork", &format!("{:?}", config.source));
+                if config.cache_safe.is_some() && config.source != RunSource::Compact {
                     self.count("sight", "fork behind the conversation of the run");
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     AnswerSchema, CheckAnswer, CompactionPolicy, Config, ContextPolicy, EarlyStart, OutputPolicy,
-    RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    RepeatPolicy, RetryPolicy, RunSource, ThinkingMode, ThinkingWish,
 };
 use windlass_permission::{Answerer, PermissionMode};
 use windlass_protocol::{
@@ -30,8 +30,14 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
     };
     let small_model = (!rng.one_in(4))
         .then(|| ModelCard { thinking: ThinkingSupport::default(), ..card(rng, "sim-s", window) });
-    let sources =
-        [Source::Print, Source::Sdk, Source::Repl, Source::Sdk, Source::Print, Source::Agent("plan".into())];
+    let sources = [
+        RunSource::Print,
+        RunSource::Sdk,
+        RunSource::Repl,
+        RunSource::Sdk,
+        RunSource::Print,
+        RunSource::Agent("plan".into()),
+    ];
     let mut config = Config {
         roots: ["/project".into()].into(),
         system: "You are simulated.".into(),
@@ -39,7 +45,7 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         model,
         fallbacks: fallbacks.into(),
         small_model,
-        source: rng.pick(&sources).unwrap_or(Source::Sdk),
+        source: rng.pick(&sources).unwrap_or(RunSource::Sdk),
         turns_max: rng.one_in(8).then(|| 1 + rng.small(5)),
         shared_calls_max: 1 + usize::try_from(rng.below(4)).unwrap_or(0),
         partial_messages: rng.one_in(3),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use windlass_core::{
-    Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Source, Speaker, State,
+    Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, RunSource, Speaker, State,
     step,
 };
 use windlass_protocol::{Block, CallId, CallKind, ForkId, ModelEvent, Record, StopReason, TimerId, Update};
@@ -209,7 +209,7 @@ impl World {
             return Ok(());
         }
         let mut forks = std::mem::take(&mut self.open.forks);
-        forks.retain(|(_, fork)| fork.config.source == Source::PromptSuggestion);
+        forks.retain(|(_, fork)| fork.config.source == RunSource::PromptSuggestion);
         self.forget();
         self.open.forks = forks;
         self.state = std::mem::take(&mut self.state).at_rest();
@@ -315,7 +315,7 @@ impl World {
         self.state = state;
         self.count(&effects);
         let mut effects: Vec<Effect> = effects.into_iter().collect();
-        for effect in &effects {
+        for effect in effects.iter() {
             self.tell(|| format!("    {effect:?}"));
         }
         let goes_on = |effect: &Effect| {
@@ -382,7 +382,7 @@ impl World {
         for edge in effects.edges() {
             *self.coverage.edges.entry(*edge).or_default() += 1;
         }
-        for effect in effects {
+        for effect in effects.iter() {
             self.coverage.on_effect(effect);
         }
     }
@@ -433,8 +433,9 @@ impl World {
                 beside.forks.push((fork, Fork { state, config, prompt }));
             }
             Effect::CancelFork(fork) => {
-                let is_background =
-                    |(id, own): &(ForkId, Fork)| *id == fork && own.config.source == Source::PromptSuggestion;
+                let is_background = |(id, own): &(ForkId, Fork)| {
+                    *id == fork && own.config.source == RunSource::PromptSuggestion
+                };
                 if beside.forks.iter().any(is_background) {
                     self.coverage.count("sight", "background work cancelled by the next run");
                 }

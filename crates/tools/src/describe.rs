@@ -89,7 +89,7 @@ mod tests {
         let cx = ExamineContext {
             cwd: "/".into(),
             roots: Vec::new().into(),
-            hidden: windlass_ports::Hidden::default(),
+            hidden: windlass_ports::HiddenPaths::default(),
         };
         let is_unknown =
             |tool: &str| describe(tool, &json!({}), &cx).is_ok_and(|facts| facts.kind == CallKind::Execute);
@@ -116,7 +116,7 @@ mod tests {
             let cx = ExamineContext {
                 cwd: root.join(cwd),
                 roots: vec![root.join(start)].into(),
-                hidden: windlass_ports::Hidden::default(),
+                hidden: windlass_ports::HiddenPaths::default(),
             };
             let facts = describe("Bash", &json!({ "command": "git status" }), &cx).unwrap();
             assert_eq!(facts.kind == CallKind::Read, looks, "{start} {cwd}");

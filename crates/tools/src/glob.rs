@@ -11,7 +11,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
+use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use crate::file::{OnCancel, blocking};
@@ -178,7 +178,7 @@ struct GlobMatches {
     late: bool,
 }
 
-fn search(query: &Query, settings: &GlobSettings, hidden: &Hidden, stop: &SearchStop) -> GlobMatches {
+fn search(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, stop: &SearchStop) -> GlobMatches {
     let newest = Mutex::new(NewestFiles::new(NAMES_MAX));
     let unreadable = AtomicU64::new(0);
     // What was decided on is what is searched; names stay as they were asked for.
@@ -205,7 +205,7 @@ fn search(query: &Query, settings: &GlobSettings, hidden: &Hidden, stop: &Search
     GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
 }
 
-fn walker(query: &Query, settings: &GlobSettings, hidden: &Hidden, root: &Path) -> WalkBuilder {
+fn walker(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, root: &Path) -> WalkBuilder {
     let mut walker = WalkBuilder::new(root);
     walker
         .standard_filters(settings.honour_ignore_files)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ignore::WalkBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
+use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
 
 use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
@@ -189,7 +189,7 @@ impl Query {
         })
     }
 
-    fn search(mut self, hidden: &Hidden, stop: &SearchStop) -> GrepMatches {
+    fn search(mut self, hidden: &HiddenPaths, stop: &SearchStop) -> GrepMatches {
         let page = ResultPage::new(self.limit, self.offset);
         let mut found = GrepMatches { mode: self.mode, page, ..GrepMatches::default() };
         let Some(root) = self.place.resolved.clone() else {

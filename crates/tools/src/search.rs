@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use ignore::WalkBuilder;
-use windlass_ports::{CancellationToken, Hidden, ToolContext};
+use windlass_ports::{CancellationToken, HiddenPaths, ToolContext};
 use windlass_protocol::PathFact;
 
 use crate::paths::{fact, locate, relative, with_bytes};
@@ -55,7 +55,7 @@ pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
 }
 
 /// Leaves out what may not be read and, unless `all` is wanted, version control directories inside the tree.
-pub(crate) fn leave_out(walker: &mut WalkBuilder, all: bool, hidden: &Hidden) {
+pub(crate) fn leave_out(walker: &mut WalkBuilder, all: bool, hidden: &HiddenPaths) {
     let hidden = hidden.clone();
     walker.filter_entry(move |entry| {
         let is_searched = all || entry.depth() == 0;

@@ -24,10 +24,10 @@ impl Leftovers {
     pub fn of(session: &mut Session) -> Self {
         let mut left = Self::default();
         for prompt in session.unfinished() {
-            left.unfinished.extend(Some(text(&prompt.blocks)).filter(|text| !text.is_empty()));
+            left.unfinished.extend(Some(Block::texts(&prompt.blocks)).filter(|text| !text.is_empty()));
             left.unfinished_ids.extend(prompt.ids);
         }
-        let named = |prompt: &Prompt| Some((prompt.id.clone()?, text(&prompt.blocks)));
+        let named = |prompt: &Prompt| Some((prompt.id.clone()?, Block::texts(&prompt.blocks)));
         for prompt in session.waiting_prompts() {
             match prompt.speaker {
                 Speaker::User => left.waiting.extend(named(prompt)),
@@ -47,9 +47,4 @@ impl Leftovers {
         let cancelled = self.unfinished_ids.iter().chain(undone).map(|id| (id.clone(), Lifecycle::Cancelled));
         cancelled.chain(self.waiting.iter().map(|(id, _)| (id.clone(), Lifecycle::Queued))).collect()
     }
-}
-
-fn text(blocks: &[Block]) -> String {
-    let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-    texts.join("\n")
 }

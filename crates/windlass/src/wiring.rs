@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_config::{RunConfig, Settings};
-use windlass_engine::{CompactionPolicy, Engine, Source, UnknownTool, answer_schema};
+use windlass_engine::{CompactionPolicy, Engine, RunSource, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_ports::AnyTool;
 use windlass_protocol::{ModelCard, SessionKey};
@@ -65,7 +65,7 @@ impl SessionStorage {
 #[derive(Clone, Debug)]
 pub struct Audience {
     /// Who asks: a person at a terminal, a host that sends lines, or a program.
-    pub source: Source,
+    pub source: RunSource,
     /// Whether pieces of messages are wanted as they come.
     pub partial_messages: bool,
     /// Whether a host reads what happens line by line.
@@ -76,7 +76,12 @@ pub struct Audience {
 
 impl Default for Audience {
     fn default() -> Self {
-        Self { source: Source::Print, partial_messages: false, reads_lines: false, prompt_suggestions: None }
+        Self {
+            source: RunSource::Print,
+            partial_messages: false,
+            reads_lines: false,
+            prompt_suggestions: None,
+        }
     }
 }
 
@@ -139,7 +144,7 @@ pub fn wire_models(
         if is_flag { &mut warnings } else { &mut standing }.push(unknown);
     }
     standing.extend(engine.unheeded());
-    let tools = engine.tool_names().iter().map(ToString::to_string).collect();
+    let tools = engine.config().tools.iter().map(|tool| tool.name.to_string()).collect();
     let cwd = shown(engine.working_directory());
     Ok(WiredEngine {
         engine,
@@ -162,7 +167,7 @@ fn engine_config(
     let schema = config.json_schema.as_ref();
     let answer = schema.map(|schema| answer_schema(schema.get(), stated.schema_retries_max));
     // Unless it is asked for, nothing is spent on a small model that the user did not choose.
-    let (is_chosen, is_person) = (stated.small.is_some(), audience.source == Source::Repl);
+    let (is_chosen, is_person) = (stated.small.is_some(), audience.source == RunSource::Repl);
     let suggestions = audience.prompt_suggestions.or(stated.prompt_suggestions);
     Ok(windlass_engine::Config {
         answer: answer.transpose().map_err(Error::Schema)?,
@@ -193,7 +198,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
         api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
         betas: api.betas.clone(),
         slash_commands: slash_commands::NAMES.map(str::to_owned).to_vec(),
-        capabilities: if audience.source == Source::Sdk {
+        capabilities: if audience.source == RunSource::Sdk {
             vec!["interrupt_receipt_v1".into()]
         } else {
             Vec::new()

@@ -12,9 +12,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("Run", "as with `Session`"),
 ];
 
-/// Names that are still to be changed. This list only gets shorter.
-const OPEN: &[&str] = &["End", "Hidden", "Source"];
-
 /// Types and modules that may be bare participles, with the reason.
 const PARTICIPLES_ALLOWED: &[(&str, &str)] = &[("Read", "the name of the tool")];
 
@@ -42,9 +39,7 @@ struct VisibleType<'a> {
 
 pub(crate) fn types_have_names_of_their_own(sources: &[SourceFile]) -> Vec<String> {
     let mut declared: BTreeMap<&str, Vec<VisibleType<'_>>> = BTreeMap::new();
-    for found in visible_types(sources)
-        .filter(|found| !is_listed(SHARED_NAMES, found.name) && !OPEN.contains(&found.name))
-    {
+    for found in visible_types(sources).filter(|found| !is_listed(SHARED_NAMES, found.name)) {
         declared.entry(found.name).or_default().push(found);
     }
     let complaint = |types: Vec<VisibleType<'_>>| {
@@ -57,15 +52,12 @@ pub(crate) fn types_have_names_of_their_own(sources: &[SourceFile]) -> Vec<Strin
 }
 
 pub(crate) fn names_are_no_participles(sources: &[SourceFile]) -> Vec<String> {
-    let types =
-        visible_types(sources).filter(|found| is_bare_participle(found.name) && !OPEN.contains(&found.name));
+    let types = visible_types(sources).filter(|found| is_bare_participle(found.name));
     let types = types.map(|found| {
         let (path, line, name) = (found.path, found.line, found.name);
         format!("{path}:{line}: the type `{name}` is a bare participle; name what it is")
     });
-    let is_module =
-        |source: &&SourceFile| is_bare_participle(module(source)) && !OPEN.contains(&module(source));
-    let modules = shipped(sources).filter(is_module);
+    let modules = shipped(sources).filter(|source| is_bare_participle(module(source)));
     let modules =
         modules.map(|source| format!("{}: the module is a bare participle; name its topic", source.path));
     types.chain(modules).collect()

@@ -66,7 +66,7 @@ pub fn apply(decision: &Decision, before: &Transcript) -> Transcript {
 
 /// A message without its thinking, the same if it has none; nothing if it has nothing else.
 pub(crate) fn without_thinking(message: &Arc<Message>) -> Option<Arc<Message>> {
-    if !message.blocks.iter().any(Block::is_thinking) {
+    if !message.thinks() {
         return Some(message.clone());
     }
     let rest: Vec<Block> = message.blocks.iter().filter(|block| !block.is_thinking()).cloned().collect();
@@ -80,8 +80,7 @@ pub(crate) fn bound_after(
     is_gone: impl Fn(usize) -> bool,
 ) -> Option<MessageId> {
     let mut rest = messages.iter().enumerate().skip(place);
-    let bound =
-        rest.find(|(place, message)| !is_gone(*place) && message.blocks.iter().any(Block::is_thinking));
+    let bound = rest.find(|(place, message)| !is_gone(*place) && message.thinks());
     bound.map(|(_, message)| message.id)
 }
 

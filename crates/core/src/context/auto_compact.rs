@@ -8,10 +8,10 @@ use windlass_protocol::{
     LoadReason, Message, Origin, Outcome, Overflow, StartSource, Terminal, Update,
 };
 
+use super::Thresholds;
 use super::boundary::{self, BoundaryHead};
 use super::summariser::{self, SummaryFailure};
 use super::tokens::{estimated, fixed_tokens, scaled};
-use super::{LayerWork, Thresholds};
 use crate::config::CompactionPolicy;
 use crate::effect::Effect;
 use crate::step::Cx;
@@ -30,7 +30,9 @@ pub(crate) struct CompactionProgress {
     tokens_before: u64,
     /// How many compactions in a row before this one made no progress.
     no_progress: u32,
-    /// What the summary is to keep.
+    /// What the user wants it to keep.
+    focus: String,
+    /// What the summary is to keep, in all.
     instructions: Vec<String>,
     /// How often the request for the summary was made shorter.
     shrinks: u32,
@@ -38,15 +40,8 @@ pub(crate) struct CompactionProgress {
     room: u64,
     /// What stands for the past, once it is known.
     head: Option<BoundaryHead>,
-    /// Once it is done: what came of it, and what hooks are still to hear.
-    done: Option<FinishedCompaction>,
-}
-
-/// A compaction that was made.
-#[derive(Clone, Debug)]
-struct FinishedCompaction {
-    tokens_after: u64,
-    untold: std::vec::IntoIter<HookCall>,
+    /// Once it is done: how many tokens it left, and what hooks are still to hear.
+    done: Option<(u64, std::vec::IntoIter<HookCall>)>,
 }
 
 pub(crate) fn auto_compact(
@@ -54,20 +49,38 @@ pub(crate) fn auto_compact(
     preparing: &mut Preparation,
     reply: Option<LayerReply>,
 ) -> LayerStep {
-    let Some(reply) = reply else { return start(cx, preparing) };
-    let Some(mut compacting) = preparing.work.compacting.take() else { return LayerStep::Passed };
-    let work = &mut preparing.work;
+    let begun = match reply {
+        None => begin(cx, preparing),
+        Some(_) => preparing.compacting.take().ok_or(LayerStep::Passed),
+    };
+    let mut compacting = match begun {
+        Ok(compacting) => compacting,
+        Err(step) => return step,
+    };
+    let step = go_on(cx, &mut compacting, reply);
+    if matches!(step, LayerStep::Asked(_)) {
+        preparing.compacting = Some(compacting);
+    }
+    step
+}
+
+fn go_on(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, reply: Option<LayerReply>) -> LayerStep {
     match reply {
-        LayerReply::Hooked(answer) if compacting.done.is_some() => on_told(cx, work, compacting, &answer),
-        LayerReply::Hooked(answer) => {
-            if let Some(objection) = hear_hooks(cx, &mut compacting, *answer) {
-                return fail(cx, compacting.trigger, &objection);
-            }
-            summarise(cx, work, compacting)
+        None if cx.config.hooks.contains(&HookEvent::PreCompact) => {
+            let (trigger, instructions) = (compacting.trigger, compacting.focus.as_str().into());
+            LayerStep::Asked(LayerQuestion::Hooks(
+                cx.ask_hooks(HookCall::PreCompact { trigger, instructions }),
+            ))
         }
-        LayerReply::Forked(outcome) => on_summary(cx, work, compacting, &outcome),
-        LayerReply::Looked(found) => finish(cx, work, compacting, &found),
-        LayerReply::Stored(_) => LayerStep::Passed,
+        None => summarise(cx, compacting),
+        Some(LayerReply::Hooked(answer)) if compacting.done.is_some() => on_told(cx, compacting, &answer),
+        Some(LayerReply::Hooked(answer)) => match hear_hooks(cx, compacting, *answer) {
+            Some(objection) => fail(cx, compacting.trigger, &objection),
+            None => summarise(cx, compacting),
+        },
+        Some(LayerReply::Forked(outcome)) => on_summary(cx, compacting, &outcome),
+        Some(LayerReply::Looked(found)) => finish(cx, compacting, &found),
+        Some(LayerReply::Stored(_)) => LayerStep::Passed,
     }
 }
 
@@ -78,31 +91,33 @@ pub(crate) fn reducible(cx: &Cx<'_>) -> bool {
         && !cx.state.carry.messages.is_empty()
 }
 
-fn start(cx: &mut Cx<'_>, preparing: &mut Preparation) -> LayerStep {
-    let Some((trigger, focus)) = due(cx, preparing) else { return LayerStep::Passed };
+/// The compaction that is due, or what the layer comes to without one.
+fn begin(cx: &mut Cx<'_>, preparing: &Preparation) -> Result<Box<CompactionProgress>, LayerStep> {
+    let Some((trigger, focus)) = due(cx, preparing) else { return Err(LayerStep::Passed) };
+    let before = &cx.state.carry.compactions;
     let no_progress = match trigger {
         CompactTrigger::Auto | CompactTrigger::Reactive => {
-            idle_compactions(&cx.state.carry.compactions, cx.config.context.refill_turns)
+            idle_compactions(before, cx.config.context.refill_turns)
         }
-        CompactTrigger::Manual => cx.state.carry.compactions.no_progress,
+        CompactTrigger::Manual => before.no_progress,
     };
     if trigger != CompactTrigger::Manual && no_progress >= cx.config.context.no_progress_max {
-        return LayerStep::End(Terminal::RapidRefill);
+        return Err(LayerStep::End(Terminal::RapidRefill));
     }
     if cx.config.context.compaction == CompactionPolicy::Off {
-        return fail(cx, trigger, "Compaction is turned off.");
+        return Err(fail(cx, trigger, "Compaction is turned off."));
     }
     if !boundary::has_past(&cx.state.carry.messages, trigger) {
-        return match trigger {
+        return Err(match trigger {
             CompactTrigger::Auto => LayerStep::Passed,
             _ => fail(cx, trigger, "There is nothing to compact."),
-        };
+        });
     }
     if trigger == CompactTrigger::Manual && !boundary::can_shrink(cx) {
-        return fail(cx, trigger, "The conversation is already as short as a compaction would leave it.");
+        let why = "The conversation is already as short as a compaction would leave it.";
+        return Err(fail(cx, trigger, why));
     }
     cx.emit(Update::Compacting(trigger));
-    let tokens_before = cx.context_tokens();
     let mut instructions = summariser::wishes(&cx.config.memory);
     instructions.extend((!focus.trim().is_empty()).then(|| focus.clone()));
     let mut room = summariser::room(cx);
@@ -110,23 +125,19 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparation) -> LayerStep {
         // What the provider has just refused would be refused again.
         room = summariser::smaller(cx, room, refusal(cx));
     }
-    let compacting = CompactionProgress {
+    let (started_at_ms, tokens_before) = (cx.at_ms, cx.context_tokens());
+    Ok(Box::new(CompactionProgress {
         trigger,
-        started_at_ms: cx.at_ms,
+        started_at_ms,
         tokens_before,
         no_progress,
+        focus,
         instructions,
         shrinks: 0,
         room,
         head: None,
         done: None,
-    };
-    if !cx.config.hooks.contains(&HookEvent::PreCompact) {
-        return summarise(cx, &mut preparing.work, Box::new(compacting));
-    }
-    let hook = cx.ask_hooks(HookCall::PreCompact { trigger, instructions: focus.into() });
-    preparing.work.compacting = Some(Box::new(compacting));
-    LayerStep::Asked(LayerQuestion::Hooks(hook))
+    }))
 }
 
 /// What asks for a compaction, and what the user wants it to keep.
@@ -173,44 +184,31 @@ fn fail(cx: &mut Cx<'_>, trigger: CompactTrigger, why: &str) -> LayerStep {
 
 /// A run that only compacts ends with what came of it.
 fn report(cx: &mut Cx<'_>, text: String) -> LayerStep {
-    cx.state.ledger.text = text;
+    cx.state.ledger.outcome.text = text;
     LayerStep::End(Terminal::Completed)
 }
 
-fn summarise(cx: &mut Cx<'_>, work: &mut LayerWork, compacting: Box<CompactionProgress>) -> LayerStep {
+fn summarise(cx: &mut Cx<'_>, compacting: &mut CompactionProgress) -> LayerStep {
     let is_broken = cx.state.carry.compactions.failures >= cx.config.context.summary_failures_max;
-    let fork = if is_broken {
-        None
-    } else {
-        let plan = summariser::plan(cx, &compacting.instructions, compacting.room);
-        cx.fork(plan)
-    };
-    match fork {
-        Some(fork) => {
-            work.compacting = Some(compacting);
-            LayerStep::Asked(LayerQuestion::Fork(fork))
-        }
-        None => look(cx, work, compacting, BoundaryHead::Mechanical),
+    let plan = (!is_broken).then(|| summariser::plan(cx, &compacting.instructions, compacting.room));
+    match plan.and_then(|plan| cx.fork(plan)) {
+        Some(fork) => LayerStep::Asked(LayerQuestion::Fork(fork)),
+        None => look(cx, compacting, BoundaryHead::Mechanical),
     }
 }
 
-fn on_summary(
-    cx: &mut Cx<'_>,
-    work: &mut LayerWork,
-    mut compacting: Box<CompactionProgress>,
-    outcome: &Outcome,
-) -> LayerStep {
+fn on_summary(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, outcome: &Outcome) -> LayerStep {
     let why = match summariser::read(outcome) {
         Ok(summary) => {
             cx.state.carry.compactions.failures = 0;
-            return look(cx, work, compacting, BoundaryHead::Summary(summary));
+            return look(cx, compacting, BoundaryHead::Summary(summary));
         }
         Err(SummaryFailure::TooLong(overflow))
             if compacting.shrinks < cx.config.context.summary_shrinks_max =>
         {
             compacting.shrinks += 1;
             compacting.room = summariser::smaller(cx, compacting.room, overflow);
-            return summarise(cx, work, compacting);
+            return summarise(cx, compacting);
         }
         Err(SummaryFailure::TooLong(_)) => {
             "The summary request does not fit into the context window.".to_owned()
@@ -229,38 +227,27 @@ fn on_summary(
         return fail(cx, compacting.trigger, &why);
     }
     cx.emit(Update::Notice(format!("Compacting without a model. {why}")));
-    look(cx, work, compacting, BoundaryHead::Mechanical)
+    look(cx, compacting, BoundaryHead::Mechanical)
 }
 
 /// Looks at what has to be attached again: the files read last, and the task list.
-fn look(
-    cx: &mut Cx<'_>,
-    work: &mut LayerWork,
-    mut compacting: Box<CompactionProgress>,
-    head: BoundaryHead,
-) -> LayerStep {
+fn look(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, head: BoundaryHead) -> LayerStep {
     let policy = &cx.config.context;
     let files = cx.known_files(policy.files_attached);
     let show = files.into_iter().map(|file| (file.path, policy.file_chars_max)).collect();
     let look = cx.state.ids.look();
     cx.effects.push(Effect::LookAround { look, known: Vec::new(), show });
     compacting.head = Some(head);
-    work.compacting = Some(compacting);
     LayerStep::Asked(LayerQuestion::Look(look))
 }
 
-fn finish(
-    cx: &mut Cx<'_>,
-    work: &mut LayerWork,
-    mut compacting: Box<CompactionProgress>,
-    found: &AmbientChanges,
-) -> LayerStep {
+fn finish(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, found: &AmbientChanges) -> LayerStep {
     let CompactionProgress { trigger, tokens_before, .. } = *compacting;
     let head = compacting.head.as_ref().unwrap_or(&BoundaryHead::Mechanical);
     let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
-    let goal = goal(cx, &compacting);
+    let goal = goal(cx, compacting);
     let Some(mut compaction) = boundary::build(cx, trigger, head, found, goal) else {
-        note(cx, &compacting, /* made progress */ false);
+        note(cx, compacting, /* made progress */ false);
         return fail(cx, trigger, "The conversation cannot be made shorter.");
     };
     let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
@@ -276,22 +263,20 @@ fn finish(
     let untold = untold(cx, trigger, head, &compaction.boundary).into_iter();
     cx.change(Decision::Compacted(Box::new(compaction)));
     cx.state.carry.tokens = super::TokenCount::default();
-    note(cx, &compacting, made_progress);
+    note(cx, compacting, made_progress);
     cx.state.carry.notes.forget_told();
     if let Some(fork) = cx.state.carry.staged.drop_all() {
         cx.cancel_fork(fork);
     }
-    compacting.done = Some(FinishedCompaction { tokens_after, untold });
-    tell_hooks(cx, work, compacting)
+    compacting.done = Some((tokens_after, untold));
+    tell_hooks(cx, compacting)
 }
 
 /// What hooks hear of a compaction: that it was made, that the session begins anew, and what is remembered again.
 fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &Message) -> Vec<HookCall> {
     let summary = match head {
         BoundaryHead::Summary(summary) => summary.clone(),
-        BoundaryHead::Mechanical => {
-            boundary.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
-        }
+        BoundaryHead::Mechanical => Block::texts(&boundary.blocks),
     };
     let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
     let model = cx.model().id.clone();
@@ -300,34 +285,27 @@ fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &
     calls.into_iter().flatten().filter(|call| cx.config.hooks.contains(&call.event())).collect()
 }
 
-/// Tells one hook after the other, then goes on.
-fn tell_hooks(cx: &mut Cx<'_>, work: &mut LayerWork, mut compacting: Box<CompactionProgress>) -> LayerStep {
-    let next = compacting.done.as_mut().and_then(|done| done.untold.next());
-    let Some(call) = next else { return go_on(cx, &compacting) };
-    let hook = cx.ask_hooks(call);
-    work.compacting = Some(compacting);
-    LayerStep::Asked(LayerQuestion::Hooks(hook))
+/// Tells one hook after the other, then says what came of it all.
+fn tell_hooks(cx: &mut Cx<'_>, compacting: &mut CompactionProgress) -> LayerStep {
+    let next = compacting.done.as_mut().and_then(|(_, untold)| untold.next());
+    let Some(call) = next else { return conclude(cx, compacting) };
+    LayerStep::Asked(LayerQuestion::Hooks(cx.ask_hooks(call)))
 }
 
 /// What hooks want known after a compaction is told at once; it cannot be undone.
-fn on_told(
-    cx: &mut Cx<'_>,
-    work: &mut LayerWork,
-    compacting: Box<CompactionProgress>,
-    answer: &HookAnswer,
-) -> LayerStep {
+fn on_told(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, answer: &HookAnswer) -> LayerStep {
     cx.show_notices(answer);
     let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
     cx.tell(&context);
     if let Some(reason) = &answer.stop {
         return cx.end_by_hook(ended_by_hook("A hook after the compaction", reason));
     }
-    tell_hooks(cx, work, compacting)
+    tell_hooks(cx, compacting)
 }
 
-fn go_on(cx: &mut Cx<'_>, compacting: &CompactionProgress) -> LayerStep {
+fn conclude(cx: &mut Cx<'_>, compacting: &CompactionProgress) -> LayerStep {
     let CompactionProgress { trigger, tokens_before, .. } = *compacting;
-    let tokens_after = compacting.done.as_ref().map_or(0, |done| done.tokens_after);
+    let tokens_after = compacting.done.as_ref().map_or(0, |(tokens_after, _)| *tokens_after);
     match trigger {
         CompactTrigger::Auto | CompactTrigger::Reactive => {
             if let Some(note) = cx.rest_to_ask_for() {

@@ -14,6 +14,7 @@ use super::rounds::{Unit, units};
 use super::text::clip;
 use super::tokens::{estimated, fixed_tokens};
 use crate::step::Cx;
+use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
 /// What stands for the past.
 #[derive(Clone, Debug)]
@@ -127,7 +128,7 @@ impl Parts<'_> {
         let blocks = self.texts(tail).iter().map(|text| Block::text(text)).collect();
         let kept = &self.list[tail..];
         let is_bound = self.cx.model().binds_thinking;
-        let unbound = is_bound && kept.iter().any(|message| message.blocks.iter().any(Block::is_thinking));
+        let unbound = is_bound && kept.iter().any(|message| message.thinks());
         Compaction {
             trigger: CompactTrigger::Auto,
             boundary: Arc::new(Message::user(id, Origin::Boundary, blocks)),
@@ -246,4 +247,17 @@ impl Parts<'_> {
         };
         files.take(policy.files_attached >> (self.level / 2)).map(text).collect()
     }
+}
+
+/// Looked at once: only a conversation from elsewhere may hold what was before its last compaction.
+pub(crate) fn after_boundary(cx: &mut Cx<'_>, _: &mut Preparation, _: Option<LayerReply>) -> LayerStep {
+    if cx.state.carry.compactions.decided_to.is_none() {
+        let messages = &cx.state.carry.messages;
+        let newest = messages.iter().rev().position(|message| message.origin == Origin::Boundary);
+        if let Some(newest) = newest.filter(|newest| newest + 1 < messages.len()) {
+            let view: Transcript = messages.iter().skip(messages.len() - 1 - newest).cloned().collect();
+            cx.rewrite(view);
+        }
+    }
+    LayerStep::Passed
 }

@@ -13,10 +13,10 @@ use windlass_protocol::{
 use super::Thresholds;
 use super::apply::{apply, bound_after, place_of};
 use super::digest::prompted;
-use super::render::render;
 use super::rounds::{newest_from, units};
+use super::text::render;
 use super::tokens::estimated;
-use crate::config::{CompactionPolicy, Source};
+use crate::config::{CompactionPolicy, RunSource};
 use crate::step::Cx;
 use crate::turn::fork::{ForkGround, ForkPlan};
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
@@ -163,7 +163,7 @@ fn stage(cx: &mut Cx<'_>) {
     let chars_max = usize::try_from(model.window_tokens / 2).unwrap_or(usize::MAX);
     let text = render(&list, RESULT_CHARS, chars_max);
     let own = ForkPlan {
-        source: Source::Collapse,
+        source: RunSource::Collapse,
         output_tokens: SUMMARY_TOKENS.min(model.output_tokens_max),
         ground: ForkGround::Own { model, system: SYSTEM.into() },
         prompt: format!("{PROMPT}\n\n<part>\n{text}\n</part>").into(),

@@ -1,8 +1,10 @@
-//! Pictures and documents that a provider refuses, and other blocks that it refuses by name.
+//! What a provider refuses: pictures and documents, thinking, and other blocks by name.
 
 use std::sync::Arc;
 
-use windlass_protocol::{Block, BlockKind, Culprit, Decision, Message, RawObject, RawValue, Transcript};
+use windlass_protocol::{
+    Block, BlockKind, Culprit, Decision, Message, MessageId, Origin, RawObject, RawValue, Transcript,
+};
 
 use super::apply::without_thinking;
 use super::results::{self, answered};
@@ -124,12 +126,26 @@ pub(crate) fn unbound(decision: Decision) -> Decision {
     }
 }
 
+pub(crate) fn has_thinking(messages: &Transcript) -> bool {
+    messages.iter().any(|message| message.thinks())
+}
+
+/// Takes thinking out of every answer, or out of all but those of one model.
+pub(crate) fn strip_thinking(messages: &Transcript, keep_model: Option<&str>) -> Option<Decision> {
+    let kept = |message: &Arc<Message>| match &message.origin {
+        Origin::Model(model) => Some(&**model) == keep_model,
+        _ => false,
+    };
+    let stripped = messages.iter().filter(|message| message.thinks() && !kept(message));
+    let ids: Vec<MessageId> = stripped.map(|message| message.id).collect();
+    (!ids.is_empty()).then_some(Decision::ThinkingStripped { messages: ids })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::context::apply;
-    use crate::context::fixture::{answer, calls, prompt, shared_prefix, transcript};
-    use windlass_protocol::{MessageId, Origin};
+    use crate::context::fixture::{answer, calls, prompt, shared_prefix, thinking, transcript};
 
     fn picture() -> Block {
         Block::image("image/png", "AAAA")
@@ -215,5 +231,25 @@ mod tests {
         assert!(strip_media(&plain, None).is_none());
         assert!(!has_media(&plain));
         assert!(has_media(&with_media()));
+    }
+
+    #[track_caller]
+    fn check_thinking(keep_model: Option<&str>, left: &[u64]) {
+        let other = Message::assistant(MessageId(3), "other".into(), vec![thinking(), Block::text("x")]);
+        let before = transcript(vec![prompt(1, "a"), calls(2, &[("t", "Read", "{}")]), other]);
+        let after = apply(&strip_thinking(&before, keep_model).unwrap(), &before);
+        let found: Vec<u64> =
+            after.iter().filter(|message| message.thinks()).map(|message| message.id.0).collect();
+        assert_eq!(found, left);
+    }
+
+    #[test]
+    fn thinking_goes_unless_the_model_made_it() {
+        check_thinking(None, &[]);
+        check_thinking(Some("other"), &[3]);
+        check_thinking(Some("m"), &[2]);
+        let plain = transcript(vec![prompt(1, "a")]);
+        assert!(strip_thinking(&plain, None).is_none());
+        assert!(!has_thinking(&plain));
     }
 }

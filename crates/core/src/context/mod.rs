@@ -5,10 +5,8 @@
 //!
 //! [`Decision`]: windlass_protocol::Decision
 
-mod after_boundary;
 mod apply;
 mod auto_compact;
-mod blocking_limit;
 mod boundary;
 mod context_collapse;
 mod digest;
@@ -17,45 +15,31 @@ mod fixture;
 mod media;
 mod micro_compact;
 pub(crate) mod prefix;
-mod render;
 mod report;
 mod results;
 mod rounds;
 mod snip;
 mod summariser;
 mod text;
-mod thinking_blocks;
 mod thresholds;
 mod tokens;
 mod tool_result_budget;
 
 use windlass_protocol::{CompactionMemory, Transition};
 
-pub(crate) use after_boundary::after_boundary;
 pub use apply::apply;
-pub(crate) use auto_compact::{auto_compact, reducible};
-pub(crate) use blocking_limit::blocking_limit;
+pub(crate) use auto_compact::{CompactionProgress, auto_compact, reducible};
+pub(crate) use boundary::after_boundary;
 pub(crate) use context_collapse::{StagedCollapses, context_collapse, drain, drainable, on_staged};
-pub(crate) use media::{has_media, replace_block, strip_media, unbound};
+pub(crate) use media::{has_media, has_thinking, replace_block, strip_media, strip_thinking, unbound};
 pub(crate) use micro_compact::micro_compact;
-pub(crate) use render::render;
 pub(crate) use report::sizes;
 pub(crate) use results::answered;
 pub(crate) use snip::snip;
-pub(crate) use text::one_line;
-pub(crate) use thinking_blocks::{has_thinking, strip_thinking};
-pub(crate) use thresholds::Thresholds;
+pub(crate) use text::{one_line, render};
+pub(crate) use thresholds::{Thresholds, blocking_limit};
 pub(crate) use tokens::TokenCount;
-pub(crate) use tool_result_budget::tool_result_budget;
-
-/// What the layers of one iteration have done so far.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LayerWork {
-    /// The results that are being put into files.
-    storing: Vec<tool_result_budget::LargeResult>,
-    /// The compaction in the making.
-    compacting: Option<Box<auto_compact::CompactionProgress>>,
-}
+pub(crate) use tool_result_budget::{LargeResult, tool_result_budget};
 
 /// Compactions after a transition: turns are counted.
 pub(crate) fn after_transition(compactions: &CompactionMemory, transition: Transition) -> CompactionMemory {

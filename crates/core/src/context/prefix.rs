@@ -22,13 +22,10 @@ const KEPT_MS: u64 = 5 * 60 * 1_000;
 const KEPT_TOKENS_MIN: u64 = 4_096;
 
 impl SentPrefix {
-    pub(crate) fn new(body: Arc<ModelRequest>, thinking: bool, at_ms: u64) -> Self {
-        Self { body, at_ms, thinking, cached_tokens: None, cached_before: 0 }
-    }
-
-    /// The same behind another request, which it begins with.
-    pub(crate) fn after(self, before: Option<&Self>) -> Self {
-        Self { cached_before: before.map_or(0, |before| before.cached_at(self.at_ms)), ..self }
+    /// A request that begins with the one before.
+    pub(crate) fn new(body: Arc<ModelRequest>, thinking: bool, at_ms: u64, before: Option<&Self>) -> Self {
+        let cached_before = before.map_or(0, |before| before.cached_at(at_ms));
+        Self { body, at_ms, thinking, cached_tokens: None, cached_before }
     }
 
     /// How many tokens of it the provider's cache holds at this time, as far as is known.
@@ -48,7 +45,7 @@ impl SentPrefix {
         let transcript = messages.prefix(memory.messages);
         let body =
             Arc::new(ModelRequest { model: memory.model.clone(), transcript, ..ModelRequest::default() });
-        Self::new(body, memory.thinking, 0)
+        Self::new(body, memory.thinking, 0, None)
     }
 
     /// The last message of the request: the provider's cache ends there.
@@ -122,10 +119,10 @@ mod tests {
     fn check(before: ModelRequest, after: ModelRequest, read: u64, expected: &str) {
         let tools = before.tools.clone();
         let same_tools = after.tools.is_empty();
-        let mut sent = SentPrefix::new(Arc::new(before), true, 0);
+        let mut sent = SentPrefix::new(Arc::new(before), true, 0, None);
         sent.answered(&usage(9_000, 1_000));
         let after = if same_tools { ModelRequest { tools, ..after } } else { after };
-        let next = SentPrefix::new(Arc::new(after), true, 1_000);
+        let next = SentPrefix::new(Arc::new(after), true, 1_000, None);
         let seen = match sent.missed(&next, &usage(read, 0)) {
             Some(Update::CacheMissed { part: None, .. }) => "nothing differs".to_owned(),
             Some(Update::CacheMissed { part: Some(PrefixPart::Message { index, id }), .. }) => {
@@ -153,14 +150,18 @@ mod tests {
 
     #[test]
     fn what_the_provider_need_not_keep_is_no_miss() {
-        let mut short = SentPrefix::new(Arc::new(body(&["a"])), true, 0);
+        let mut short = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
         short.answered(&usage(0, 2_000));
-        assert!(short.missed(&SentPrefix::new(Arc::new(body(&["a", "b"])), true, 1), &usage(0, 0)).is_none());
-        let mut old = SentPrefix::new(Arc::new(body(&["a"])), true, 0);
+        assert!(
+            short
+                .missed(&SentPrefix::new(Arc::new(body(&["a", "b"])), true, 1, None), &usage(0, 0))
+                .is_none()
+        );
+        let mut old = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
         old.answered(&usage(0, 20_000));
-        let next = SentPrefix::new(Arc::new(body(&["a", "b"])), true, KEPT_MS);
+        let next = SentPrefix::new(Arc::new(body(&["a", "b"])), true, KEPT_MS, None);
         assert!(old.missed(&next, &usage(0, 0)).is_none());
-        let unanswered = SentPrefix::new(Arc::new(body(&["a"])), true, 0);
+        let unanswered = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
         assert!(unanswered.missed(&next, &usage(0, 0)).is_none());
     }
 }

@@ -32,8 +32,7 @@ pub(crate) fn content(result: &Block) -> Vec<Block> {
 
 /// The text of a result; pictures and documents are not part of it.
 pub(crate) fn text(result: &Block) -> String {
-    let content = content(result);
-    content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
+    Block::texts(&content(result))
 }
 
 /// What the model sees of a result that stands in a file: its beginning and end, and where the rest is. Pictures stay.

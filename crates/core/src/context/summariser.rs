@@ -14,7 +14,7 @@ use super::results::{self, answered};
 use super::rounds::units;
 use super::text::clip;
 use super::tokens::{estimated, scaled};
-use crate::config::Source;
+use crate::config::RunSource;
 use crate::step::Cx;
 use crate::turn::fork::{ForkGround, ForkPlan};
 
@@ -88,7 +88,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
         prompt.push_str(&instructions.join("\n\n"));
     }
     ForkPlan {
-        source: Source::Compact,
+        source: RunSource::Compact,
         ground: ForkGround::Shared {
             messages: fit(&cx.state.carry.messages, room, cx.model().binds_thinking),
         },

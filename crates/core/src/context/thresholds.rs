@@ -1,8 +1,10 @@
-//! The sizes at which layers act.
+//! The sizes at which layers act, and the blocking limit: no request that is doomed, where nothing is summarised automatically.
 
-use windlass_protocol::ModelCard;
+use windlass_protocol::{ModelCard, Terminal};
 
-use crate::config::Config;
+use crate::config::{CompactionPolicy, Config};
+use crate::step::Cx;
+use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
 /// The sizes at which layers act, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,24 +13,6 @@ pub(crate) struct Thresholds {
     pub(crate) compact: u64,
     pub(crate) blocking: u64,
     pub(crate) warning: u64,
-}
-
-/// A margin that nobody set: so many tokens, but no more than this share of the window, so that a small window is not spent
-/// on margins.
-struct DefaultMargin {
-    tokens: u64,
-    window_divisor: u64,
-}
-
-const OUTPUT_RESERVE: DefaultMargin = DefaultMargin { tokens: 20_000, window_divisor: 8 };
-const COMPACT: DefaultMargin = DefaultMargin { tokens: 13_000, window_divisor: 12 };
-const BLOCKING: DefaultMargin = DefaultMargin { tokens: 3_000, window_divisor: 48 };
-const WARNING: DefaultMargin = DefaultMargin { tokens: 20_000, window_divisor: 8 };
-
-impl DefaultMargin {
-    fn or(&self, set: Option<u64>, window: u64) -> u64 {
-        set.unwrap_or_else(|| self.tokens.min(window / self.window_divisor))
-    }
 }
 
 impl Thresholds {
@@ -42,18 +26,33 @@ impl Thresholds {
         let policy = &config.context;
         let window = Self::window(config, model);
         let below = |size: u64, margin: u64| size.saturating_sub(margin).max(size / 2);
-        let reserve = OUTPUT_RESERVE.or(policy.output_reserve_tokens, window);
+        // A margin that nobody set is no more than this share of the window, so that a small one is not spent on margins.
+        let margin = |set: Option<u64>, tokens: u64, window_divisor: u64| {
+            set.unwrap_or_else(|| tokens.min(window / window_divisor))
+        };
+        let reserve = margin(policy.output_reserve_tokens, 20_000, 8);
         let effective = below(window, reserve.min(model.output_tokens_max.into()));
-        let compact = below(effective, COMPACT.or(policy.compact_margin_tokens, window));
+        let compact = below(effective, margin(policy.compact_margin_tokens, 13_000, 12));
         let by_share =
             policy.compact_percent.map_or(compact, |percent| effective.saturating_mul(percent) / 100);
         Self {
             effective,
             compact: compact.min(by_share),
-            blocking: below(effective, BLOCKING.or(policy.blocking_margin_tokens, window)),
-            warning: below(effective, WARNING.or(policy.warning_margin_tokens, window)),
+            blocking: below(effective, margin(policy.blocking_margin_tokens, 3_000, 48)),
+            warning: below(effective, margin(policy.warning_margin_tokens, 20_000, 8)),
         }
     }
+}
+
+/// Nothing was compacted in this iteration: where compaction is not automatic, only the user can ask for it, in a run that
+/// ends with it.
+pub(crate) fn blocking_limit(cx: &mut Cx<'_>, _: &mut Preparation, _: Option<LayerReply>) -> LayerStep {
+    let is_automatic = cx.config.context.compaction == CompactionPolicy::Automatic;
+    if is_automatic || cx.config.source.is_summariser() {
+        return LayerStep::Passed;
+    }
+    let limit = Thresholds::of(cx.config, cx.model()).blocking;
+    if cx.context_tokens() < limit { LayerStep::Passed } else { LayerStep::End(Terminal::BlockingLimit) }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) fn tool_result_budget(
         return LayerStep::Passed;
     }
     if let Some(LayerReply::Stored(files)) = reply {
-        let large = std::mem::take(&mut preparing.work.storing);
+        let large = std::mem::take(&mut preparing.storing);
         keep_previews(cx, large, files);
         return decided(cx);
     }
@@ -40,7 +40,7 @@ pub(crate) fn tool_result_budget(
     let store = cx.state.ids.store();
     let results = large.iter().map(|large| (large.tool_use_id.clone(), large.result.clone())).collect();
     cx.effects.push(Effect::Store { store, results });
-    preparing.work.storing = large;
+    preparing.storing = large;
     LayerStep::Asked(LayerQuestion::Store(store))
 }
 

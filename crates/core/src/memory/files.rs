@@ -45,8 +45,7 @@ impl KnownFiles {
         known.into_iter().map(|known| known.seen.clone()).collect()
     }
 
-    /// Adds what was seen of a file to what was known of the same content: looking at a part does not unlearn the
-    /// whole.
+    /// Adds what was seen of a file to what was known of the same content: a look at a part does not unlearn the whole.
     pub(crate) fn learn(&mut self, mut seen: FileSeen) {
         let before = self.files.remove(&seen.path).map(|known| known.seen);
         self.lines -= before.as_ref().map_or(0, |known| known.lines.len());

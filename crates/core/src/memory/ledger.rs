@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Denial, Failure, ModelCard, ModelSpend, Outcome, PromptId, RawValue, RawValueEq, SpendEntry, StopReason,
-    Terminal, TimeSpent, ToolUse, Usage,
+    Denial, ModelCard, ModelSpend, Outcome, Price, PromptId, RawValue, SpendEntry, StopReason, Terminal,
+    TimeSpent, Usage,
 };
 
 use crate::config::{CompactionPolicy, Config};
-use crate::memory::cost::cost_usd;
 
 /// As much of the inputs of denied calls is kept: half of what a line of a host's protocol may be.
 const DENIED_BYTES_MAX: usize = 512 * 1024;
@@ -18,24 +17,19 @@ const DENIED_BYTES_MAX: usize = 512 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) started_at_ms: u64,
-    pub(crate) api_ms: u64,
-    pub(crate) models: BTreeMap<Arc<str>, ModelSpend>,
+    /// The report as far as it is known.
+    pub(crate) outcome: Outcome,
     /// What each model took in the whole session.
     pub(crate) session: BTreeMap<Arc<str>, ModelSpend>,
     /// How long the runs of the session took that are over.
     pub(crate) session_time: TimeSpent,
     /// What each model took since the last report, and the time spent waiting for it: the next one tells it.
-    unreported: (BTreeMap<Arc<str>, ModelSpend>, u64),
-    /// Calls that were not allowed.
-    pub(crate) denials: Vec<Denial>,
-    /// How long their inputs are together.
+    unreported: Outcome,
+    /// How long the inputs of denied calls are together.
     denied_bytes: usize,
     pub(crate) stop: Option<StopReason>,
-    /// The text of the model's last answer.
-    pub(crate) text: String,
     /// Why the log could not be written.
     pub(crate) store_failure: Option<String>,
-    pub(crate) failure: Option<Failure>,
     /// Whether a provider ever answered in this session.
     pub(crate) reached: bool,
     /// What the whole tree has cost in this session, as far as prices are known.
@@ -44,12 +38,6 @@ pub(crate) struct Ledger {
     pub(crate) before_usd: f64,
     /// Tokens that went in and out in this run.
     pub(crate) run_tokens: u64,
-    /// The answer as a value that matches the schema.
-    pub(crate) structured: Option<Arc<RawValueEq>>,
-    /// The call that a hook put off.
-    pub(crate) deferred: Option<ToolUse>,
-    /// The prompts that are part of the run, by the ids their senders gave them.
-    pub(crate) prompts: Vec<Arc<str>>,
     /// The last prompt that became part of the conversation.
     pub(crate) prompt: Option<PromptId>,
     /// Whether the prompt was cut, since the provider refused it as too long.
@@ -57,8 +45,8 @@ pub(crate) struct Ledger {
     pub(crate) ended_by_hook: Option<String>,
     /// Whether the model was asked in this run.
     pub(crate) requested: bool,
-    /// What was interrupted, where it was neither an answer nor calls at work.
-    pub(crate) interrupted: Option<InterruptedWork>,
+    /// What tells the user what was interrupted, where it was neither an answer nor calls at work.
+    pub(crate) interrupted: Option<&'static str>,
     /// What the provider said about declining.
     pub(crate) refusal: Option<String>,
 }
@@ -66,11 +54,9 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A fresh account for the next run of the same session.
     pub(crate) fn next_run(&self, at_ms: u64) -> Self {
-        let (models, api_ms) = self.unreported.clone();
         Self {
             started_at_ms: at_ms,
-            models,
-            api_ms,
+            outcome: self.unreported.clone(),
             reached: self.reached,
             prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
@@ -96,13 +82,8 @@ impl Ledger {
         };
         self.run_tokens =
             self.run_tokens.saturating_add(usage.input_total()).saturating_add(usage.output_tokens);
-        self.add(model, spend, /* by a fork */ false)
-    }
-
-    /// Adds what a model took to every sum.
-    fn add(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> SpendEntry {
-        ModelSpend::add(&mut self.models, &[(model.clone(), spend.clone())].into());
-        self.add_to_session(model, spend, by_fork)
+        ModelSpend::add(&mut self.outcome.models, &[(model.clone(), spend.clone())].into());
+        self.add_to_session(model, spend, /* by a fork */ false)
     }
 
     fn add_to_session(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> SpendEntry {
@@ -119,13 +100,13 @@ impl Ledger {
         } else {
             self.denied_bytes += bytes;
         }
-        self.denials.push(denial);
+        self.outcome.denials.push(denial);
     }
 
     /// Books what a fork took.
     pub(crate) fn book_fork(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) -> Vec<SpendEntry> {
-        let models = models.iter();
-        models.map(|(model, spend)| self.add(model, spend.clone(), /* by a fork */ true)).collect()
+        ModelSpend::add(&mut self.outcome.models, models);
+        self.add_fork_to_session(models)
     }
 
     /// Books what a fork took that was at work after the end of a run.
@@ -134,8 +115,12 @@ impl Ledger {
         models: &BTreeMap<Arc<str>, ModelSpend>,
         api_ms: u64,
     ) -> Vec<SpendEntry> {
-        ModelSpend::add(&mut self.unreported.0, models);
-        self.unreported.1 += api_ms;
+        ModelSpend::add(&mut self.unreported.models, models);
+        self.unreported.duration_api_ms += api_ms;
+        self.add_fork_to_session(models)
+    }
+
+    fn add_fork_to_session(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) -> Vec<SpendEntry> {
         let models = models.iter();
         models.map(|(model, spend)| self.add_to_session(model, spend.clone(), /* by a fork */ true)).collect()
     }
@@ -149,30 +134,23 @@ impl Ledger {
         config: &Config,
     ) -> Outcome {
         let mut usage = Usage::default();
-        for spend in self.models.values() {
+        for spend in self.outcome.models.values() {
             usage.add(&spend.usage);
         }
         let duration_ms = at_ms.saturating_sub(self.started_at_ms);
         let time = &mut self.session_time;
         time.duration_ms = time.duration_ms.saturating_add(duration_ms);
-        time.duration_api_ms = time.duration_api_ms.saturating_add(self.api_ms);
+        time.duration_api_ms = time.duration_api_ms.saturating_add(self.outcome.duration_api_ms);
         let (errors, warnings) = (self.errors(terminal, config), self.warnings(terminal));
         Outcome {
             terminal,
-            text: std::mem::take(&mut self.text),
             stop_reason: self.stop.take().map(|stop| stop.name().into()),
             iterations,
             usage,
-            models: std::mem::take(&mut self.models),
-            denials: std::mem::take(&mut self.denials),
             errors,
             warnings,
-            failure: self.failure.take(),
             duration_ms,
-            duration_api_ms: self.api_ms,
-            structured: self.structured.take(),
-            deferred: self.deferred.take(),
-            prompts: std::mem::take(&mut self.prompts),
+            ..std::mem::take(&mut self.outcome)
         }
     }
 
@@ -205,7 +183,7 @@ impl Ledger {
                     .into()
             }
             Terminal::AbortedStreaming | Terminal::AbortedTools => match self.interrupted {
-                Some(interrupted) => interrupted.text().into(),
+                Some(interrupted) => interrupted.into(),
                 None if terminal == Terminal::AbortedTools => "Interrupted while tools were running.".into(),
                 None => "Interrupted while the model was answering.".into(),
             },
@@ -223,7 +201,7 @@ impl Ledger {
                 let why = self.store_failure.as_deref().unwrap_or("the session log cannot be written");
                 format!("Stopped: {why}.")
             }
-            Terminal::PromptTooLong if self.failure.is_none() => match compaction {
+            Terminal::PromptTooLong if self.outcome.failure.is_none() => match compaction {
                 CompactionPolicy::Automatic => "The context window is full, and compaction did not make \
                      room. Use /compact, or start a new session."
                     .into(),
@@ -233,7 +211,13 @@ impl Ledger {
                 let is_blocked =
                     terminal == Terminal::PromptTooLong && compaction != CompactionPolicy::Automatic;
                 let advice = is_blocked.then(|| blocked(compaction).to_owned());
-                return self.failure.iter().map(|failure| failure.message.clone()).chain(advice).collect();
+                return self
+                    .outcome
+                    .failure
+                    .iter()
+                    .map(|failure| failure.message.clone())
+                    .chain(advice)
+                    .collect();
             }
         };
         vec![own]
@@ -257,43 +241,13 @@ impl Ledger {
             (Some(StopReason::PauseTurn), Terminal::Completed) => {
                 "The answer is incomplete: the provider paused it too often."
             }
-            (_, Terminal::Completed) if self.text.trim().is_empty() => {
+            (_, Terminal::Completed) if self.outcome.text.trim().is_empty() => {
                 "The last answer of the model is \
                 empty."
             }
             _ => return None,
         };
         Some(cut)
-    }
-}
-
-/// What an interrupt met that the terminal does not tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InterruptedWork {
-    /// Anything, for a new message of the user's.
-    ByMessage,
-    /// A compaction that the user had asked for.
-    Compaction,
-    /// The work before a request.
-    Preparation,
-    /// The pause before a request is sent again.
-    Pause,
-    /// Stop hooks.
-    StopHooks,
-    /// A question about a call, while no call was running.
-    Question,
-}
-
-impl InterruptedWork {
-    fn text(self) -> &'static str {
-        match self {
-            Self::ByMessage => "Interrupted by a new message.",
-            Self::Compaction => "The compaction was stopped; the conversation is as it was.",
-            Self::Preparation => "Interrupted before the next request.",
-            Self::Pause => "Interrupted while waiting to try again.",
-            Self::StopHooks => "Interrupted while stop hooks were running.",
-            Self::Question => "Interrupted at a permission prompt; the call was not run.",
-        }
     }
 }
 
@@ -314,10 +268,36 @@ fn blocked(compaction: CompactionPolicy) -> &'static str {
 const CUT_PROMPT: &str = "The prompt is too long for the model, which saw only its beginning and end. \
     Shorten it, or put it into a file that the model can read in parts.";
 
+pub(crate) fn cost_usd(usage: &Usage, price: &Price) -> f64 {
+    let factor = match price.tier {
+        Some((threshold, factor)) if usage.input_total() > threshold => factor,
+        _ => 1.0,
+    };
+    let hour = usage.cache_creation.ephemeral_1h_input_tokens.min(usage.cache_creation_input_tokens);
+    let five_minutes = usage.cache_creation_input_tokens - hour;
+    let sum = tokens(usage.input_tokens) * price.input
+        + tokens(five_minutes) * price.write_5m
+        + tokens(hour) * price.write_1h
+        + tokens(usage.cache_read_input_tokens) * price.read
+        + tokens(usage.output_tokens) * price.output;
+    sum * factor / 1e6
+}
+
+/// Whether one request is known to cost less than another: where a price is missing, nothing is known.
+pub(crate) fn is_cheaper(one: (&Usage, Option<&Price>), other: (&Usage, Option<&Price>)) -> bool {
+    let cost = |(usage, price): (&Usage, Option<&Price>)| price.map(|price| cost_usd(usage, price));
+    cost(one).zip(cost(other)).is_some_and(|(one, other)| one < other)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+fn tokens(count: u64) -> f64 {
+    count as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_protocol::CallId;
+    use windlass_protocol::{CacheCreation, CallId, ToolUse};
 
     fn denial(input_bytes: usize) -> Denial {
         let input = RawValue::from_string(format!("{{\"text\":\"{}\"}}", "x".repeat(input_bytes))).unwrap();
@@ -332,8 +312,32 @@ mod tests {
             ledger.deny(denial(DENIED_BYTES_MAX / 10));
         }
         ledger.deny(denial(1));
-        let lengths = ledger.denials.iter().map(|denial| denial.tool_use.input.get().len());
-        assert!(lengths.clone().sum::<usize>() <= DENIED_BYTES_MAX + 2 * ledger.denials.len());
-        assert_eq!((ledger.denials.len(), lengths.filter(|length| *length > 2).count()), (101, 10));
+        let lengths = ledger.outcome.denials.iter().map(|denial| denial.tool_use.input.get().len());
+        assert!(lengths.clone().sum::<usize>() <= DENIED_BYTES_MAX + 2 * ledger.outcome.denials.len());
+        assert_eq!((ledger.outcome.denials.len(), lengths.filter(|length| *length > 2).count()), (101, 10));
+    }
+
+    const PRICE: Price = Price {
+        input: 4.0,
+        output: 20.0,
+        write_5m: 5.0,
+        write_1h: 8.0,
+        read: 0.2,
+        tier: Some((100_000, 5.0)),
+    };
+
+    fn check(usage: &Usage, expected: f64) {
+        let cost = cost_usd(usage, &PRICE);
+        assert!((cost - expected).abs() < 1e-9, "{cost} is not {expected}");
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_price() {
+        check(&Usage { input_tokens: 1000, output_tokens: 100, ..Usage::default() }, 0.006);
+        check(&Usage { cache_creation_input_tokens: 1000, ..Usage::default() }, 0.005);
+        let hour = CacheCreation { ephemeral_1h_input_tokens: 1000, ..CacheCreation::default() };
+        check(&Usage { cache_creation_input_tokens: 1000, cache_creation: hour, ..Usage::default() }, 0.008);
+        check(&Usage { cache_read_input_tokens: 10_000, ..Usage::default() }, 0.002);
+        check(&Usage { input_tokens: 200_000, ..Usage::default() }, 4.0);
     }
 }

@@ -1,6 +1,5 @@
 //! What a session remembers: its state from its records, what is restated of it, what it cost, and what it knows of files.
 
-pub(crate) mod cost;
 pub(crate) mod files;
 pub(crate) mod ledger;
 pub(crate) mod recall;

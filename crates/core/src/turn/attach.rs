@@ -174,11 +174,11 @@ impl Cx<'_> {
         }
         let mut attached = AttachedMessages::new();
         for said in prompts.chunk_by(|one, next| one.speaker == next.speaker) {
-            let synthetic = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
+            let is_task = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
+            let origin = if is_task { Origin::Attachment } else { Origin::Prompt };
             let blocks = said.iter().flat_map(|prompt| prompt.context.iter().chain(&prompt.blocks)).cloned();
-            let (blocks, prompts) = (blocks.collect(), said.iter().filter_map(|prompt| prompt.id.clone()));
-            let piece = Piece { blocks, prompts: prompts.collect(), taken: said.len(), synthetic };
-            self.attach(&mut attached, piece);
+            let prompts = said.iter().filter_map(|prompt| prompt.id.clone()).collect();
+            self.attach(&mut attached, origin, blocks.collect(), (prompts, said.len()));
         }
         self.requeue();
         attached
@@ -194,19 +194,24 @@ impl Cx<'_> {
     }
 
     fn remind(&mut self, attached: &mut AttachedMessages, blocks: Vec<Block>) {
-        self.attach(attached, Piece { blocks, prompts: Vec::new(), taken: 0, synthetic: true });
+        self.attach(attached, Origin::Attachment, blocks, (Vec::new(), 0));
     }
 
-    fn attach(&mut self, attached: &mut AttachedMessages, piece: Piece) {
-        let Piece { blocks, prompts, taken, synthetic } = piece;
+    /// Adds a message that holds so many waiting prompts, which have these ids.
+    fn attach(
+        &mut self,
+        attached: &mut AttachedMessages,
+        origin: Origin,
+        blocks: Vec<Block>,
+        (prompts, taken): (Vec<Arc<str>>, usize),
+    ) {
         if blocks.is_empty() {
             return;
         }
-        let origin = if synthetic { Origin::Attachment } else { Origin::Prompt };
         let message = Arc::new(Message::user(self.message_id(), origin, blocks));
         let said = UserEntry { message: message.clone(), context: 0, prompts, taken };
         self.note_prompt(&said);
-        self.show_said(said, synthetic);
+        self.show_said(said);
         attached.push(message);
     }
 
@@ -219,16 +224,6 @@ impl Cx<'_> {
         }
     }
 }
-struct Piece {
-    blocks: Vec<Block>,
-    /// The ids their senders gave to the prompts in it.
-    prompts: Vec<Arc<str>>,
-    /// How many waiting prompts it holds.
-    taken: usize,
-    /// Whether the engine speaks.
-    synthetic: bool,
-}
-
 /// What hooks said when the calls were answered.
 fn said_by_hooks(cx: &mut Cx<'_>, _: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
     let said = std::mem::take(&mut cx.state.carry.notes.from_hooks);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{ForkId, Message, Outcome, Record, Terminal, Update};
 
-use crate::config::{Config, Source};
+use crate::config::{Config, RunSource};
 use crate::context::{one_line, render};
 use crate::effect::Effect;
 use crate::state::State;
@@ -69,7 +69,7 @@ impl Cx<'_> {
         let messages: Vec<&Arc<Message>> = self.state.carry.messages.iter().collect();
         let latest = &messages[messages.len().saturating_sub(MESSAGES_MAX)..];
         let own = ForkPlan {
-            source: Source::PromptSuggestion,
+            source: RunSource::PromptSuggestion,
             ground: ForkGround::Own { model, system: format!("{READER} {TASK}").into() },
             prompt: format!("The end of the conversation:\n\n{}", render(latest, RESULT_CHARS, CHARS_MAX))
                 .into(),
@@ -82,7 +82,7 @@ impl Cx<'_> {
 
 /// Whether somebody can see a suggestion: in print mode the result is the end.
 fn suggests_prompts(config: &Config) -> bool {
-    config.prompt_suggestions && matches!(config.source, Source::Repl | Source::Sdk)
+    config.prompt_suggestions && matches!(config.source, RunSource::Repl | RunSource::Sdk)
 }
 
 /// The suggestion that a fork came to, if it has one.

@@ -54,21 +54,21 @@ impl TokenBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Source;
+    use crate::config::RunSource;
 
     #[track_caller]
-    fn check(budget: TokenBudget, source: Source, expected: TokensLeft) {
+    fn check(budget: TokenBudget, source: RunSource, expected: TokensLeft) {
         assert_eq!(budget.left(&Config { source, ..Config::default() }), expected);
     }
 
     #[test]
     fn nine_tenths_count_as_spent_and_sub_agents_always_stop() {
         let budget = |spent, at_continuation| TokenBudget { total: Some(10_000), spent, at_continuation };
-        check(TokenBudget::default(), Source::Print, TokensLeft::NoBudget);
-        check(budget(0, None), Source::Agent("explore".into()), TokensLeft::NoBudget);
-        check(budget(8_999, None), Source::Print, TokensLeft::Enough { small_gain: false });
-        check(budget(9_000, None), Source::Print, TokensLeft::Spent);
-        check(budget(1_499, Some(1_000)), Source::Repl, TokensLeft::Enough { small_gain: true });
-        check(budget(1_500, Some(1_000)), Source::Sdk, TokensLeft::Enough { small_gain: false });
+        check(TokenBudget::default(), RunSource::Print, TokensLeft::NoBudget);
+        check(budget(0, None), RunSource::Agent("explore".into()), TokensLeft::NoBudget);
+        check(budget(8_999, None), RunSource::Print, TokensLeft::Enough { small_gain: false });
+        check(budget(9_000, None), RunSource::Print, TokensLeft::Spent);
+        check(budget(1_499, Some(1_000)), RunSource::Repl, TokensLeft::Enough { small_gain: true });
+        check(budget(1_500, Some(1_000)), RunSource::Sdk, TokensLeft::Enough { small_gain: false });
     }
 }

@@ -131,7 +131,10 @@ impl CallQueue {
     /// Walks the queue from the front: starts what may start, prepares the next, stops where a call holds the rest.
     fn advance_while(&mut self, cx: &mut Cx<'_>, may_start: fn(&CallFacts) -> bool) {
         self.repeats_before.get_or_insert_with(|| cx.state.carry.repeats.clone());
-        self.halt(cx);
+        if self.repeated() {
+            // The run is to end: no other call starts, and those that run finish.
+            self.leave_unrun(REPEATED, cx);
+        }
         let mut running =
             self.calls.iter().filter(|call| matches!(call.stage, CallStage::Running { .. })).count();
         let mut earlier_open = false;
@@ -176,13 +179,6 @@ impl CallQueue {
         self.release(cx);
     }
 
-    /// Once the run is to end because a call repeated itself, no other starts. Those that run finish.
-    fn halt(&mut self, cx: &mut Cx<'_>) {
-        if self.repeated() {
-            self.leave_unrun(REPEATED, cx);
-        }
-    }
-
     fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().filter(|call| call.may_start()) {
             call.leave_unrun(text, cx);
@@ -192,7 +188,7 @@ impl CallQueue {
     /// A hook ended the run before a call: no other starts, and those that run are told to stop.
     pub(crate) fn stop_for_hook(&mut self, cx: &mut Cx<'_>) {
         self.leave_unrun(hooks::STOPPED, cx);
-        self.cancel_all(cx);
+        self.cancel(Interrupt::Stop, cx);
     }
 
     pub(crate) fn on_examined(&mut self, id: CallId, admission: Admission, cx: &mut Cx<'_>) {
@@ -220,11 +216,6 @@ impl CallQueue {
         }
     }
 
-    /// Stops everything: what has not started never will, what runs is told to stop.
-    pub(crate) fn cancel_all(&mut self, cx: &mut Cx<'_>) {
-        self.cancel_for(Interrupt::Stop, cx);
-    }
-
     /// Whether somebody is being asked about a call, and none is running.
     pub(crate) fn only_asks(&self) -> bool {
         let any = |is: fn(&CallStage) -> bool| self.calls.iter().any(|call| is(&call.stage));
@@ -233,7 +224,7 @@ impl CallQueue {
     }
 
     /// Stops everything for this kind of interrupt. What may finish is left to, within the time a stop may take.
-    pub(crate) fn cancel_for(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
+    pub(crate) fn cancel(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         for call in &mut self.calls {
             call.cancel(interrupt, cx);
         }
@@ -250,7 +241,7 @@ impl CallQueue {
     /// Nobody can say which calls were told to stop: what runs is told again.
     pub(crate) fn stop_again(&mut self, cx: &mut Cx<'_>) {
         self.calls.iter_mut().for_each(|call| call.cancelled = false);
-        self.cancel_all(cx);
+        self.cancel(Interrupt::Stop, cx);
     }
 
     /// Gives calls that are to stop a limited time for it.
@@ -274,8 +265,7 @@ impl CallQueue {
         }
     }
 
-    /// The response does not stand, and what its calls came to does not count. Returns the results that were shown and are
-    /// to be taken back.
+    /// The response does not stand, nor what its calls came to. Returns the shown results that are to be taken back.
     pub(crate) fn discard(&mut self, cx: &mut Cx<'_>) -> Vec<MessageId> {
         self.discarded = true;
         if let Some(before) = self.repeats_before.take() {

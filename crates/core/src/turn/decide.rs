@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Culprit, Decision, Delivery, Failure, FailureClass, HookAnswer, Message, MessageId, ModelRequest,
-    RawValueEq, Role, Terminal, Transcript, Transition, Update,
+    Culprit, Decision, Delivery, Failure, FailureClass, HookAnswer, Interrupt, Message, MessageId,
+    ModelRequest, Origin, RawValueEq, Role, Terminal, Transcript, Transition, Update,
 };
 
 use crate::context;
 use crate::state::{LeftEarly, Phase, Settlement};
 use crate::step::Cx;
-use crate::turn::answer_schema;
+use crate::turn::calls::CallQueue;
 use crate::turn::gate::Watermark;
 use crate::turn::hooks::{StopCheck, StopSubject};
-use crate::turn::ladder::{self, LadderDecision, RUNGS, ResponseEnd, Retry, Situation};
+use crate::turn::ladder::{
+    self, LadderDecision, LadderLimits, RUNGS, ResponseEnd, ResponseFault, Retry, SchemaFit, Situation,
+};
 use crate::turn::retry::{self, Attempts, RetryVerdict};
 use crate::turn::settle::{AfterCalls, BrokenResponse};
 use crate::turn::stream::OpenResponse;
 use crate::turn::transition::Onward;
+use crate::turn::{answer_schema, budget};
 
 impl Cx<'_> {
-    /// The response has ended, one way or another. `reported` is what the provider says the conversation now is, in
-    /// tokens.
+    /// The response has ended. `reported` is what the provider says the conversation now is, in tokens.
     pub(crate) fn decide_answer(
         &mut self,
         mut streaming: OpenResponse,
@@ -42,7 +44,7 @@ impl Cx<'_> {
                 self.state.carry.tokens.on_response(tokens, messages);
             }
         } else {
-            streaming.calls.cancel_all(self);
+            streaming.calls.cancel(Interrupt::Stop, self);
             self.retract(&mut streaming);
         }
         let then = self.follow(&mut streaming, &situation, next, verdict);
@@ -59,15 +61,15 @@ impl Cx<'_> {
         match next {
             LadderDecision::Resend => self.resend(streaming, verdict),
             LadderDecision::RunCalls { fall_back } => {
-                let broken = matches!(situation.answer, ResponseEnd::Failed(_))
-                    .then(|| self.break_off(verdict, fall_back));
-                AfterCalls::NextTurn { broken }
+                let is_broken = matches!(situation.answer, ResponseEnd::Failed(_));
+                let broken = is_broken.then(|| self.break_off(verdict, fall_back));
+                AfterCalls::NextTurn(broken.unwrap_or_default())
             }
             LadderDecision::Again(transition) => AfterCalls::Go(Box::new(self.onward(transition, situation))),
             LadderDecision::AskStopHooks => AfterCalls::AskStopHooks(Box::new(*situation)),
             LadderDecision::End(terminal) => {
                 let acted = streaming.calls.has_acted();
-                streaming.calls.cancel_all(self);
+                streaming.calls.cancel(Interrupt::Stop, self);
                 self.release(if acted { self.state.carry.broken } else { streaming.attempts });
                 AfterCalls::End(terminal)
             }
@@ -93,8 +95,7 @@ impl Cx<'_> {
         AfterCalls::Retry { body, attempts, not_before_ms: self.at_ms.saturating_add(delay_ms) }
     }
 
-    /// The response broke off after something of it had acted: it stands as far as it came, and the next request waits for
-    /// the pause of a retry.
+    /// The response broke off after it had acted: it stands as far as it came, and the next request waits as for a retry.
     fn break_off(&mut self, verdict: Option<RetryVerdict>, fall_back: bool) -> BrokenResponse {
         let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
         let attempts = self.state.carry.broken;
@@ -114,7 +115,7 @@ impl Cx<'_> {
     /// The failure that was withheld is shown: no cure is left.
     pub(crate) fn release(&mut self, attempts: Attempts) {
         if let Some(failure) = self.state.carry.withheld.take() {
-            self.state.ledger.failure = Some(retry::given_up(*failure, attempts, &self.config.retry));
+            self.state.ledger.outcome.failure = Some(retry::given_up(*failure, attempts, &self.config.retry));
         }
     }
 
@@ -195,8 +196,7 @@ impl Cx<'_> {
         }
         let is_changed = |message: &&Arc<Message>| changed.iter().any(|new| new.id == message.id);
         let behind = self.state.carry.messages.iter().skip_while(|message| !is_changed(message));
-        let thinks = |message: &&Arc<Message>| message.blocks.iter().any(Block::is_thinking);
-        behind.filter(thinks).map(|message| message.id).collect()
+        behind.filter(|message| message.thinks()).map(|message| message.id).collect()
     }
 
     /// How to ask for the rest of a paused answer that ends in words. Only the model that was paused takes them as the last
@@ -221,17 +221,12 @@ impl Cx<'_> {
     pub(crate) fn decide_round(
         &mut self,
         settling: &Settlement,
-        broken: Option<BrokenResponse>,
+        broken: BrokenResponse,
     ) -> Result<Onward, Terminal> {
         let situation = Situation { settled: true, ..self.situation(ResponseEnd::Called, &settling.calls) };
         match ladder::decide(&RUNGS, &situation) {
             LadderDecision::End(terminal) => Err(terminal),
-            _ => Ok(Onward {
-                fall_back: broken.is_some_and(|broken| broken.fall_back),
-                broken: broken.map_or_else(Attempts::default, |broken| broken.attempts),
-                not_before_ms: broken.map_or(self.at_ms, |broken| broken.not_before_ms),
-                ..Onward::new(Transition::NextTurn)
-            }),
+            _ => Ok(Onward { broken, ..Onward::new(Transition::NextTurn) }),
         }
     }
     pub(crate) fn on_stop_hooked(&mut self, stopping: &StopCheck, answer: &HookAnswer) -> Phase {
@@ -239,12 +234,12 @@ impl Cx<'_> {
             StopSubject::Ending(situation) => situation,
             StopSubject::Failure(terminal) => return self.end(*terminal, None),
         };
-        let heard = self.hear_stop_hooks(asked, answer);
-        match ladder::decide(&RUNGS, &heard.situation) {
+        let (situation, objection) = self.hear_stop_hooks(asked, answer);
+        match ladder::decide(&RUNGS, &situation) {
             LadderDecision::Again(transition) => {
-                let onward = self.onward(transition, &heard.situation);
+                let onward = self.onward(transition, &situation);
                 let objected = transition == Transition::StopHookBlocking;
-                let note = if objected { Some(heard.objection) } else { onward.note };
+                let note = if objected { Some(objection) } else { onward.note };
                 self.go(Onward { note, ..onward })
             }
             LadderDecision::End(terminal) => self.end(terminal, None),
@@ -257,7 +252,7 @@ impl Cx<'_> {
     /// The last answer as a value, or what is wrong with it.
     pub(crate) fn read_structured(&self) -> Result<Arc<RawValueEq>, String> {
         match &self.config.answer {
-            Some(schema) => answer_schema::read(&self.state.ledger.text, schema),
+            Some(schema) => answer_schema::read(&self.state.ledger.outcome.text, schema),
             None => Err(String::new()),
         }
     }
@@ -267,6 +262,67 @@ impl Cx<'_> {
         self.state.carry.messages = messages;
         self.state.carry.checked = Watermark::default();
         self.state.carry.sent = None;
+    }
+
+    /// The situation after an answer with these calls, as far as it does not depend on how the answer came.
+    pub(crate) fn situation(&self, answer: ResponseEnd, calls: &CallQueue) -> Situation {
+        let (carry, config) = (&self.state.carry, self.config);
+        let is_bound = answer == ResponseEnd::Failed(ResponseFault::Bound);
+        Situation {
+            guards: carry.guards,
+            limits: self.limits(),
+            answer,
+            has_calls: !calls.is_empty(),
+            settled: false,
+            acted: calls.has_acted(),
+            retry: Retry::GiveUp,
+            stopped_by_hook: calls.stopped_by_hook().is_some(),
+            deferred: calls.deferred().is_some(),
+            repeated: calls.repeated(),
+            staged: context::drainable(self),
+            reducible: context::reducible(self),
+            has_refused: match answer {
+                ResponseEnd::Failed(ResponseFault::Media) => context::has_media(&carry.messages),
+                ResponseEnd::Failed(ResponseFault::Block) => {
+                    context::replace_block(&carry.messages, self.culprit()).is_some()
+                }
+                _ => false,
+            },
+            has_thinking: is_bound && context::has_thinking(&carry.messages),
+            after_results: is_after_results(&carry.messages),
+            form: SchemaFit::Fits,
+            stop_hooks: self.stop_hooks(),
+            tokens_left: carry.budget.left(config),
+            turns_left: config.turns_max.is_none_or(|limit| carry.turn_count < limit),
+            usd_left: budget::usd_left(&self.state.ledger, config),
+        }
+    }
+
+    /// Whether a final answer has the form the schema asks for.
+    pub(crate) fn form(&self, streaming: &OpenResponse) -> SchemaFit {
+        match &self.config.answer {
+            Some(schema) if streaming.calls.is_empty() => {
+                match answer_schema::read(&self.said(streaming), schema) {
+                    Ok(_) => SchemaFit::Fits,
+                    Err(_) => SchemaFit::Differs,
+                }
+            }
+            _ => SchemaFit::Fits,
+        }
+    }
+
+    fn limits(&self) -> LadderLimits {
+        let config = self.config;
+        let own_most = self.model().output_tokens_max;
+        LadderLimits {
+            may_escalate: config.output.explicit.is_none() && own_most > config.output.first,
+            output_recoveries: config.output.recoveries_max,
+            stop_blocks: config.stop_hook_blocks_max,
+            continuations_min: config.continuation.continuations_min,
+            schema_tries: config.answer.as_ref().map_or(0, |answer| answer.retries_max),
+            pauses: config.pauses_max,
+            fallbacks: u32::try_from(config.fallbacks.len()).unwrap_or(u32::MAX),
+        }
     }
 }
 
@@ -299,3 +355,9 @@ pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Contin
 pub(crate) const REST: &str =
     "Your answer is not complete. Continue exactly where it stopped: no apology, no recap.";
 const NUDGE: &str = "You said nothing after the last results. Continue the work, or say what you found.";
+
+/// Whether the last thing said is results, and what was attached to them.
+fn is_after_results(messages: &Transcript) -> bool {
+    let mut last = messages.iter().rev().take_while(|message| message.role == Role::User);
+    last.any(|message| message.origin == Origin::Results)
+}

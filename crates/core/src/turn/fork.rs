@@ -13,10 +13,10 @@ use windlass_protocol::{
 };
 
 use crate::config::{
-    CacheSafe, CompactionPolicy, Config, ContextPolicy, OutputPolicy, Source, ThinkingMode, ThinkingWish,
+    CacheSafe, CompactionPolicy, Config, ContextPolicy, OutputPolicy, RunSource, ThinkingMode, ThinkingWish,
 };
 use crate::effect::Effect;
-use crate::memory::cost::is_cheaper;
+use crate::memory::ledger::is_cheaper;
 use crate::state::{Phase, State};
 use crate::step::Cx;
 use crate::turn::budget;
@@ -25,7 +25,7 @@ use crate::turn::request::{budgeted, is_thinking_on};
 /// What a fork works on, and as whom.
 #[derive(Clone, Debug)]
 pub(crate) struct ForkPlan {
-    pub(crate) source: Source,
+    pub(crate) source: RunSource,
     pub(crate) ground: ForkGround,
     pub(crate) prompt: Prompt,
     /// The cap on its answer, thinking included.
@@ -185,12 +185,11 @@ impl State {
         {
             ledger.book(&streaming.model, usage, config.model_after(self.carry.guards.fallbacks));
         }
-        ledger.models
+        ledger.outcome.models
     }
 }
 
-/// What a request says that the provider's cache depends on. A budget for thinking leaves half of the cap for the answer, even
-/// where that costs the cache.
+/// What the provider's cache depends on. Thinking leaves half of the cap for the answer, even where that costs the cache.
 fn cache_safe(request: &ModelRequest, output_tokens: u32) -> CacheSafe {
     let thinking = match request.thinking {
         RequestThinking::Budgeted { tokens, display } => {

@@ -1,7 +1,12 @@
 //! Flags and counters: what keeps the loop from going round for ever.
 //!
-//! Each transition has its row here: a complete literal that says what is set, what is cleared and what is kept. Together
-//! with the ladder these rows are the graph that the termination test walks.
+//! Each transition has its row in a table that says of every guard whether it is set, cleared or kept. Together with the
+//! ladder these rows are the graph that the termination test walks.
+
+use windlass_protocol::Transition;
+use windlass_protocol::Transition as T;
+
+use Change::{Clear as C, Keep as K, Raise as R};
 
 /// What was already tried in this run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,272 +41,110 @@ pub(crate) struct Guards {
     pub(crate) drained: bool,
 }
 
+/// What a transition does to one guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Keep,
+    /// A flag goes down, a counter to 0.
+    Clear,
+    /// A flag goes up, a counter by 1.
+    Raise,
+}
+
+/// A column for each guard, in the order of the fields, and a row for each transition, in the order of the enum: a new one of
+/// either does not compile before every decision is made.
+const ROWS: [([Change; 14], Transition); Transition::ALL.len()] = [
+    // Tool results exist. What was tried for the last request may be tried again for the next; what counts through the
+    // whole run is kept.
+    ([C, C, C, K, K, K, K, K, C, C, K, C, C, C], T::NextTurn),
+    // Staged collapses were committed at once; everything else is kept.
+    ([K, K, K, K, K, K, K, K, K, K, K, K, K, R], T::CollapseDrainRetry),
+    // The transcript was compacted so that the provider takes it, once.
+    ([K, R, K, K, K, K, K, K, C, K, K, K, K, C], T::ReactiveCompactRetry),
+    // What the provider refused was taken out: one rewrite more.
+    ([K, K, K, K, K, K, K, K, C, K, K, R, K, C], T::MediaStripRetry),
+    // Thinking was taken out so that the provider takes the transcript, once.
+    ([K, K, K, K, K, K, K, K, C, K, K, K, R, C], T::ThinkingStripRetry),
+    // The first output cap was hit: the override is set.
+    ([K, K, R, K, K, K, K, K, C, K, K, K, K, C], T::MaxOutputTokensEscalate),
+    // A cut answer is resumed. The override stays, since the rest may be long too.
+    ([R, K, K, K, K, K, K, K, C, K, K, K, K, C], T::MaxOutputTokensRecovery),
+    // A stop hook objected. The reactive guard is kept, or compaction and hook would call each other for ever.
+    ([C, K, C, R, R, K, K, K, C, K, K, K, K, C], T::StopHookBlocking),
+    // The budget of output tokens asks to go on. A gain that is not small clears the small ones instead.
+    ([C, K, C, K, K, R, R, K, C, K, K, K, K, C], T::TokenBudgetContinuation),
+    // The answer does not match the schema: one try more.
+    ([C, K, C, K, K, K, K, R, C, K, K, K, K, C], T::StructuredOutputRetry),
+    // A paused turn is resumed: one more in a row.
+    ([K, K, K, K, K, K, K, K, R, K, K, K, K, C], T::PauseTurnResume),
+    // The model said nothing after results and is nudged, once.
+    ([K, K, K, K, K, K, K, K, C, R, K, K, K, C], T::EmptyAnswerNudge),
+    // Another model takes over; thinking that it refuses may be taken out for it too. Compaction stays used up: it is
+    // tried once until the next results.
+    ([K, K, K, K, K, K, K, K, C, K, R, K, C, C], T::ModelFallback),
+];
+
+const _: () = {
+    let mut place = 0;
+    while place < ROWS.len() {
+        assert!(ROWS[place].1 as usize == place, "the rows are in the order of the transitions");
+        place += 1;
+    }
+};
+
 impl Guards {
-    /// A new submission: nothing was tried yet, and the first model has its chance again.
-    pub(crate) fn submitted() -> Self {
-        Self::default()
-    }
-
-    /// Tool results exist. What was tried for the last request may be tried again for the next; what counts through the
-    /// whole run is kept.
-    pub(crate) fn next_turn(self) -> Self {
+    /// The guards after a transition. `small_gain` says that the last continuation brought little.
+    pub(crate) fn after(self, transition: Transition, small_gain: bool) -> Self {
+        let [
+            output_recoveries,
+            reactive_done,
+            output_escalated,
+            stop_hook_active,
+            stop_blocks,
+            continuations,
+            small_gains,
+            schema_tries,
+            pauses,
+            nudged,
+            fallbacks,
+            media_strips,
+            thinking_stripped,
+            drained,
+        ] = ROWS[transition as usize].0;
+        let small_gains = if small_gains == R && !small_gain { C } else { small_gains };
         Self {
-            output_recoveries: 0,
-            reactive_done: false,
-            output_escalated: false,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: false,
-            fallbacks: self.fallbacks,
-            media_strips: 0,
-            thinking_stripped: false,
-            drained: false,
+            output_recoveries: output_recoveries.count(self.output_recoveries),
+            reactive_done: reactive_done.flag(self.reactive_done),
+            output_escalated: output_escalated.flag(self.output_escalated),
+            stop_hook_active: stop_hook_active.flag(self.stop_hook_active),
+            stop_blocks: stop_blocks.count(self.stop_blocks),
+            continuations: continuations.count(self.continuations),
+            small_gains: small_gains.count(self.small_gains).min(2),
+            schema_tries: schema_tries.count(self.schema_tries),
+            pauses: pauses.count(self.pauses),
+            nudged: nudged.flag(self.nudged),
+            fallbacks: fallbacks.count(self.fallbacks),
+            media_strips: media_strips.count(self.media_strips),
+            thinking_stripped: thinking_stripped.flag(self.thinking_stripped),
+            drained: drained.flag(self.drained),
+        }
+    }
+}
+
+impl Change {
+    fn count(self, before: u32) -> u32 {
+        match self {
+            Self::Keep => before,
+            Self::Clear => 0,
+            Self::Raise => before + 1,
         }
     }
 
-    /// Staged collapses were committed at once; everything else is kept.
-    pub(crate) fn collapse_drain_retry(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: self.pauses,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: true,
-        }
-    }
-
-    /// The transcript was compacted so that the provider takes it, once.
-    pub(crate) fn reactive_compact_retry(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: true,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// What the provider refused was taken out: one rewrite more.
-    pub(crate) fn media_strip_retry(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips + 1,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// Thinking was taken out so that the provider takes the transcript, once.
-    pub(crate) fn thinking_strip_retry(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: true,
-            drained: false,
-        }
-    }
-
-    /// The first output cap was hit: the override is set.
-    pub(crate) fn max_output_tokens_escalate(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: true,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// A cut answer is resumed: one recovery more. The override stays, since the rest may be long too.
-    pub(crate) fn max_output_tokens_recovery(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries + 1,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// A stop hook objected. The reactive guard is kept: clearing it here would let compaction and hook call each other for
-    /// ever.
-    pub(crate) fn stop_hook_blocking(self) -> Self {
-        Self {
-            output_recoveries: 0,
-            reactive_done: self.reactive_done,
-            output_escalated: false,
-            stop_hook_active: true,
-            stop_blocks: self.stop_blocks + 1,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// The budget of output tokens asks to go on. `small_gain` says that the last continuation brought little.
-    pub(crate) fn token_budget_continuation(self, small_gain: bool) -> Self {
-        Self {
-            output_recoveries: 0,
-            reactive_done: self.reactive_done,
-            output_escalated: false,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations + 1,
-            small_gains: if small_gain { (self.small_gains + 1).min(2) } else { 0 },
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// The answer does not match the schema: one try more.
-    pub(crate) fn structured_output_retry(self) -> Self {
-        Self {
-            output_recoveries: 0,
-            reactive_done: self.reactive_done,
-            output_escalated: false,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries + 1,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// A paused turn is resumed: one more in a row.
-    pub(crate) fn pause_turn_resume(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: self.pauses + 1,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// The model said nothing after results and is nudged, once.
-    pub(crate) fn empty_answer_nudge(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: true,
-            fallbacks: self.fallbacks,
-            media_strips: self.media_strips,
-            thinking_stripped: self.thinking_stripped,
-            drained: false,
-        }
-    }
-
-    /// Another model takes over; thinking that it refuses may be taken out for it too. Compaction stays used up: it is
-    /// tried once until the next results.
-    pub(crate) fn model_fallback(self) -> Self {
-        Self {
-            output_recoveries: self.output_recoveries,
-            reactive_done: self.reactive_done,
-            output_escalated: self.output_escalated,
-            stop_hook_active: self.stop_hook_active,
-            stop_blocks: self.stop_blocks,
-            continuations: self.continuations,
-            small_gains: self.small_gains,
-            schema_tries: self.schema_tries,
-            pauses: 0,
-            nudged: self.nudged,
-            fallbacks: self.fallbacks + 1,
-            media_strips: self.media_strips,
-            thinking_stripped: false,
-            drained: false,
+    fn flag(self, before: bool) -> bool {
+        match self {
+            Self::Keep => before,
+            Self::Clear => false,
+            Self::Raise => true,
         }
     }
 }

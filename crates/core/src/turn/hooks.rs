@@ -4,7 +4,7 @@ use windlass_protocol::{
     HookAnswer, HookCall, HookEvent, HookId, HookScene, StopHookSummary, StopHookVerdict, Terminal, Update,
 };
 
-use crate::config::Source;
+use crate::config::RunSource;
 use crate::effect::Effect;
 use crate::state::{Phase, PhaseName, Settlement};
 use crate::step::Cx;
@@ -26,15 +26,6 @@ pub(crate) enum StopSubject {
     Failure(Terminal),
 }
 
-/// What stop hooks said.
-#[derive(Clone, Debug)]
-pub(crate) struct StopHookReply {
-    /// What is decided on now.
-    pub(crate) situation: Situation,
-    /// What the model is told if the objection counts.
-    pub(crate) objection: String,
-}
-
 /// What hooks are asked once every call of a response is answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundHooks {
@@ -51,8 +42,7 @@ impl RoundHooks {
 }
 
 impl Cx<'_> {
-    /// Asks hooks about the calls of a response, and about each prompt that is to go in with the results. False if there is
-    /// nothing left to ask.
+    /// Asks hooks about the calls of a response, and each prompt that goes in with the results. False if none is left to ask.
     pub(crate) fn ask_round_hooks(&mut self, settling: &mut Settlement) -> bool {
         let hooked = &mut settling.hooked;
         let heard = std::mem::replace(&mut hooked.batch_heard, true);
@@ -105,7 +95,7 @@ impl Cx<'_> {
             effort: self.config.effort,
             prompt: self.state.ledger.prompt.clone(),
             agent: match &self.config.source {
-                Source::Agent(kind) => Some(kind.clone()),
+                RunSource::Agent(kind) => Some(kind.clone()),
                 _ => None,
             },
         }
@@ -130,13 +120,15 @@ impl Cx<'_> {
     pub(crate) fn ask_stop_hooks(&mut self, situation: Situation) -> Phase {
         self.enter(PhaseName::Stopping);
         let active = self.state.carry.guards.stop_hook_active;
-        let hook = self.ask_hooks(HookCall::Stop { active, text: self.state.ledger.text.as_str().into() });
+        let hook =
+            self.ask_hooks(HookCall::Stop { active, text: self.state.ledger.outcome.text.as_str().into() });
         Phase::Stopping(Box::new(StopCheck { hook, about: StopSubject::Ending(Box::new(situation)) }))
     }
 
     /// Reads what stop hooks said: an objection first, then a wish not to go on. Something the model is to know is an
-    /// objection too, since only going on lets it know.
-    pub(crate) fn hear_stop_hooks(&mut self, asked: &Situation, answer: &HookAnswer) -> StopHookReply {
+    /// objection too, since only going on lets it know. Returns what is decided on now, and what the model is told if the
+    /// objection counts.
+    pub(crate) fn hear_stop_hooks(&mut self, asked: &Situation, answer: &HookAnswer) -> (Situation, String) {
         self.show_notices(answer);
         let blocks = [&answer.blocks[..], &answer.context[..]].concat();
         let Situation { guards, limits, .. } = asked;
@@ -158,7 +150,7 @@ impl Cx<'_> {
         };
         self.report_stop_hooks(answer, stop_hooks, &blocks);
         let objection = format!("A stop hook wants you to continue:\n{}", blocks.join("\n"));
-        StopHookReply { situation: Situation { stop_hooks, ..*asked }, objection }
+        (Situation { stop_hooks, ..*asked }, objection)
     }
 
     /// Reports what ran and what followed from it, as one update.
@@ -181,14 +173,13 @@ impl Cx<'_> {
         self.effects.push(Effect::CancelHooks(stopping.hook));
     }
 
-    /// Tells hooks that the run ends because of a failure, and waits until they have heard; what they answer changes
-    /// nothing.
+    /// Tells hooks that the run ends because of a failure, and waits until they have heard; their answer changes nothing.
     pub(crate) fn end_by_failure(&mut self, terminal: Terminal) -> Phase {
         if !self.config.hooks.contains(&HookEvent::StopFailure) {
             return self.end(terminal, None);
         }
         self.enter(PhaseName::Stopping);
-        let failure = self.state.ledger.failure.clone().map(Box::new);
+        let failure = self.state.ledger.outcome.failure.clone().map(Box::new);
         let hook = self.ask_hooks(HookCall::StopFailure { terminal, failure });
         Phase::Stopping(Box::new(StopCheck { hook, about: StopSubject::Failure(terminal) }))
     }

@@ -353,8 +353,7 @@ fn next_turn_or_completed(s: &Situation) -> Option<LadderDecision> {
 }
 
 impl Situation {
-    /// What the retry policy and the list of fallbacks make of a failure. Once something has acted, the response stands
-    /// as far as it came.
+    /// What retry policy and fallbacks make of a failure. Once something has acted, the response stands as far as it came.
     fn try_again_or(&self, terminal: Terminal) -> LadderDecision {
         let another_model = self.guards.fallbacks < self.limits.fallbacks;
         let (fall_back, resend) = match self.retry {

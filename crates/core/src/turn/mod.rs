@@ -22,7 +22,6 @@ pub(crate) mod request;
 pub(crate) mod retry;
 pub(crate) mod run_start;
 pub(crate) mod settle;
-pub(crate) mod situation;
 pub(crate) mod stream;
 pub(crate) mod summary;
 pub(crate) mod transition;

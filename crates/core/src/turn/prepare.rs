@@ -22,8 +22,7 @@ use crate::turn::retry::Attempts;
 use crate::turn::run_start::{RunStart, StartCause, opening};
 use crate::turn::stream::OpenResponse;
 
-/// What happens to the conversation before each request, in order. Only the first iteration of a run opens it. The gate is last:
-/// it sees what is sent.
+/// What happens before each request, in order. The first opens a run and else passes; the gate is last: it sees what is sent.
 const LAYERS: [Layer; 9] = [
     opening,
     context::after_boundary,
@@ -36,8 +35,7 @@ const LAYERS: [Layer; 9] = [
     last_gate,
 ];
 
-/// A step of preparation: it may replace what the next request will say. A layer that asked a question is called again with
-/// the reply.
+/// May replace what the next request says. A layer that asked a question is called again with the reply.
 pub(crate) type Layer = fn(&mut Cx<'_>, &mut Preparation, Option<LayerReply>) -> LayerStep;
 
 /// What a layer came to.
@@ -73,17 +71,19 @@ pub(crate) enum LayerReply {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Preparation {
     /// The layer whose turn it is.
-    layer: usize,
+    pub(crate) layer: usize,
     /// What it waits for.
-    asked: Option<LayerQuestion>,
+    pub(crate) asked: Option<LayerQuestion>,
     /// No request goes out before this time.
-    not_before_ms: u64,
+    pub(crate) not_before_ms: u64,
     /// The run is beginning.
     pub(crate) opening: Option<Box<RunStart>>,
     /// The compaction that was asked for, whatever the thresholds say.
     pub(crate) forced: Option<ForcedCompaction>,
-    /// What the layers of this iteration have done so far.
-    pub(crate) work: context::LayerWork,
+    /// The results that are being put into files.
+    pub(crate) storing: Vec<context::LargeResult>,
+    /// The compaction in the making.
+    pub(crate) compacting: Option<Box<context::CompactionProgress>>,
 }
 
 /// A compaction that somebody asked for.
@@ -177,7 +177,10 @@ impl Cx<'_> {
     pub(crate) fn on_compact(&mut self, phase: Phase, focus: String) -> Phase {
         let Phase::Idle = phase else { return phase };
         self.submitted(TokenBudget::default());
-        self.prepare_forced(ForcedCompaction::Manual { focus })
+        self.prepare(Preparation {
+            forced: Some(ForcedCompaction::Manual { focus }),
+            ..Preparation::default()
+        })
     }
 
     fn submitted(&mut self, budget: TokenBudget) {
@@ -190,7 +193,8 @@ impl Cx<'_> {
             grants: carry.grants,
             blocked: carry.blocked,
             compactions: context::for_next_run(&carry.compactions),
-            guards: Guards::submitted(),
+            // Nothing was tried yet, and the first model has its chance again.
+            guards: Guards::default(),
             summary: None,
             turn_count: 1,
             transition: None,
@@ -214,21 +218,14 @@ impl Cx<'_> {
 
     /// The first iteration of a run.
     fn prepare_opening(&mut self, by: StartCause, start: Option<StartSource>) -> Phase {
-        self.enter(PhaseName::Preparing);
         let opening = Some(Box::new(self.opened(by, start)));
-        self.go_through_layers(Preparation { opening, ..Preparation::default() }, None)
+        self.prepare(Preparation { opening, ..Preparation::default() })
     }
 
-    /// Makes the next request and sends it, but not before this time.
-    pub(crate) fn prepare(&mut self, not_before_ms: u64) -> Phase {
+    /// Makes the next request and sends it.
+    pub(crate) fn prepare(&mut self, preparing: Preparation) -> Phase {
         self.enter(PhaseName::Preparing);
-        self.go_through_layers(Preparation { not_before_ms, ..Preparation::default() }, None)
-    }
-
-    /// Compacts first, whatever the thresholds say.
-    pub(crate) fn prepare_forced(&mut self, forced: ForcedCompaction) -> Phase {
-        self.enter(PhaseName::Preparing);
-        self.go_through_layers(Preparation { forced: Some(forced), ..Preparation::default() }, None)
+        self.go_through_layers(preparing, None)
     }
 
     fn go_through_layers(&mut self, mut preparing: Preparation, mut reply: Option<LayerReply>) -> Phase {
@@ -283,8 +280,7 @@ impl Cx<'_> {
         self.state.ledger.requested = true;
         let thinking = is_thinking_on(body.thinking, self.model());
         let before = self.state.carry.sent.take();
-        self.state.carry.sent =
-            Some(SentPrefix::new(body.clone(), thinking, self.at_ms).after(before.as_ref()));
+        self.state.carry.sent = Some(SentPrefix::new(body.clone(), thinking, self.at_ms, before.as_ref()));
         let request = self.state.ids.request();
         let model = body.model.clone();
         let (attempt, parts) = (attempts.retries + 1, context::sizes(self));

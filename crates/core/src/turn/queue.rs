@@ -45,20 +45,19 @@ pub(crate) struct PromptBatch {
 impl Queue {
     /// One more waits, behind those of its priority.
     pub(crate) fn push(&mut self, prompt: Prompt) {
-        let place = self.place(&prompt);
-        self.entries.insert(place, WaitingPrompt::new(prompt, /* own */ false));
+        self.insert(prompt, /* own */ false);
     }
 
     /// One more, which is taken behind all that wait: the prompt of a submission answers to what was said before it.
     pub(crate) fn push_own(&mut self, prompt: Prompt) {
-        let place = self.place(&prompt);
-        self.entries.insert(place, WaitingPrompt::new(prompt, /* own */ true));
+        self.insert(prompt, /* own */ true);
     }
 
     /// Commands stand last: what is taken for the model are the first ones.
-    fn place(&self, prompt: &Prompt) -> usize {
+    fn insert(&mut self, prompt: Prompt, is_own: bool) {
         let rank = |prompt: &Prompt| (prompt.speaker == Speaker::Command, prompt.priority);
-        self.entries.partition_point(|waiting| rank(&waiting.prompt) <= rank(prompt))
+        let place = self.entries.partition_point(|waiting| rank(&waiting.prompt) <= rank(&prompt));
+        self.entries.insert(place, WaitingPrompt::new(prompt, is_own));
     }
 
     /// The prompts, the next first.
@@ -103,8 +102,7 @@ impl Queue {
         self.entries.iter().find(|entry| entry.is_own).map(|entry| &entry.prompt)
     }
 
-    /// Adds to what the model is to know with the prompt that began the run, and to what is said in front of it. False if there
-    /// is none.
+    /// Adds to what the model is to know with the prompt that began the run, and in front of it. False if there is none.
     pub(crate) fn add_to_own(&mut self, context: &[Block], front: Option<Block>) -> bool {
         let Some(own) = self.entries.iter_mut().find(|entry| entry.is_own) else { return false };
         own.context.extend_from_slice(context);
@@ -143,8 +141,7 @@ impl Queue {
         Some((entry.prompt, entry.is_own))
     }
 
-    /// The run is over. What hooks said about prompts that are left is forgotten: whoever opens the session elsewhere does not know
-    /// it either.
+    /// The run is over. What hooks said about prompts that are left is forgotten, as whoever resumes the session has.
     pub(crate) fn rest(&mut self) {
         for entry in &mut self.entries {
             let prompt = std::mem::take(&mut entry.prompt);

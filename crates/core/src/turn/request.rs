@@ -209,8 +209,7 @@ pub fn unheeded(config: &Config) -> Vec<String> {
     texts
 }
 
-/// Whether the model will think, so that thinking of earlier answers may be sent. An unknown model that is told nothing does
-/// what it did before.
+/// Whether the model will think, so that earlier thinking may be sent. An unknown model that is told nothing goes on as before.
 pub(crate) fn is_thinking_on(thinking: RequestThinking, model: &ModelCard) -> bool {
     match thinking {
         RequestThinking::Disabled => false,

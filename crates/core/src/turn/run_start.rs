@@ -5,7 +5,7 @@ use windlass_protocol::{
     Terminal, Update,
 };
 
-use crate::config::Source;
+use crate::config::RunSource;
 use crate::step::Cx;
 use crate::turn::attach::reminder;
 use crate::turn::hooks::ended_by_hook;
@@ -104,7 +104,7 @@ impl Cx<'_> {
             return Some(ended_by_hook("A hook at the start of the session", reason));
         }
         let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
-        let is_print = self.config.source == Source::Print;
+        let is_print = self.config.source == RunSource::Print;
         let first = answer.first_prompt.as_ref().filter(|_| is_print).map(|text| Block::text(text));
         if !self.state.carry.waiting.add_to_own(&context, first) {
             opening.context.extend(context);
@@ -117,14 +117,13 @@ impl Cx<'_> {
         if !self.asks_about_prompts() {
             return None;
         }
-        let prompt = text(self.state.carry.waiting.unheard(due)?).into();
+        let prompt = Block::texts(&self.state.carry.waiting.unheard(due)?.blocks).into();
         let hook = self.ask_hooks(HookCall::UserPromptSubmit { prompt });
         self.state.carry.waiting.asked(hook);
         Some(hook)
     }
 
-    /// Hears what hooks say about a prompt. A prompt that is refused is gone; if it began the run, so is the run, and the text
-    /// says why.
+    /// Hears what hooks say about a prompt: one they refuse is gone. If it began the run, the text says why the run ends.
     pub(crate) fn hear_prompt_hooks(&mut self, hook: HookId, answer: &HookAnswer) -> Option<String> {
         self.show_notices(answer);
         let reasons: Vec<&str> = answer.stop.iter().chain(&answer.blocks).map(String::as_str).collect();
@@ -180,8 +179,4 @@ impl Cx<'_> {
             }
         }
     }
-}
-fn text(prompt: &Prompt) -> String {
-    let texts: Vec<&str> = prompt.blocks.iter().filter_map(Block::as_text).collect();
-    texts.join("\n")
 }

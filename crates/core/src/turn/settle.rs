@@ -8,7 +8,6 @@ use windlass_protocol::{
 };
 
 use crate::effect::Effect;
-use crate::memory::ledger::InterruptedWork;
 use crate::state::{LeftEarly, Phase, PhaseName, RetryWait, Settlement, State};
 use crate::step::Cx;
 use crate::turn::attach::AttachmentContext;
@@ -25,7 +24,7 @@ use crate::turn::transition::Onward;
 #[derive(Clone, Debug)]
 pub(crate) enum AfterCalls {
     /// Go round with the results.
-    NextTurn { broken: Option<BrokenResponse> },
+    NextTurn(BrokenResponse),
     /// Send the same request again, not before this time.
     Retry { body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64 },
     /// Go round without results.
@@ -36,8 +35,8 @@ pub(crate) enum AfterCalls {
     End(Terminal),
 }
 
-/// The response broke off after something of it had acted.
-#[derive(Clone, Copy, Debug)]
+/// What follows from a response that broke off after something of it had acted; nothing by default.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BrokenResponse {
     /// How often that happened in a row, this time included.
     pub(crate) attempts: Attempts,
@@ -62,7 +61,7 @@ impl Cx<'_> {
             }
             Phase::Settling(mut settling) => {
                 news(&mut settling.calls, self);
-                if settling.calls.must_stop() && matches!(settling.then, AfterCalls::NextTurn { .. }) {
+                if settling.calls.must_stop() && matches!(settling.then, AfterCalls::NextTurn(_)) {
                     settling.calls.stop_for_hook(self);
                     settling.then = AfterCalls::End(Terminal::HookStopped);
                     settling.deadline = settling.calls.start_deadline(self);
@@ -76,12 +75,14 @@ impl Cx<'_> {
 
     pub(crate) fn on_interrupt(&mut self, phase: Phase, kind: Interrupt) -> Phase {
         let interrupted = match &phase {
-            _ if kind == Interrupt::Replace => Some(InterruptedWork::ByMessage),
-            Phase::Preparing(preparing) if preparing.only_compacts() => Some(InterruptedWork::Compaction),
-            Phase::Preparing(_) => Some(InterruptedWork::Preparation),
-            Phase::Waiting(_) => Some(InterruptedWork::Pause),
-            Phase::Stopping(_) => Some(InterruptedWork::StopHooks),
-            Phase::Settling(settling) if settling.calls.only_asks() => Some(InterruptedWork::Question),
+            _ if kind == Interrupt::Replace => Some("Interrupted by a new message."),
+            Phase::Preparing(preparing) if preparing.only_compacts() => {
+                Some("The compaction was stopped; the conversation is as it was.")
+            }
+            Phase::Preparing(_) => Some("Interrupted before the next request."),
+            Phase::Waiting(_) => Some("Interrupted while waiting to try again."),
+            Phase::Stopping(_) => Some("Interrupted while stop hooks were running."),
+            Phase::Settling(settling) if settling.calls.only_asks() => Some(AT_QUESTION),
             _ => None,
         };
         self.state.ledger.interrupted = self.state.ledger.interrupted.or(interrupted);
@@ -157,7 +158,7 @@ impl Cx<'_> {
     fn interrupt_settling(&mut self, mut settling: Box<Settlement>, kind: Interrupt) -> Phase {
         settling.then = match settling.then {
             AfterCalls::End(terminal) => AfterCalls::End(terminal),
-            AfterCalls::NextTurn { .. } => AfterCalls::End(Terminal::AbortedTools),
+            AfterCalls::NextTurn(_) => AfterCalls::End(Terminal::AbortedTools),
             AfterCalls::Retry { .. } | AfterCalls::Go(_) | AfterCalls::AskStopHooks(_) => {
                 AfterCalls::End(Terminal::AbortedStreaming)
             }
@@ -165,7 +166,7 @@ impl Cx<'_> {
         settling.looking = None;
         self.cancel_round_hooks(&mut settling);
         settling.left.interrupt = settling.left.interrupt.or(Some(kind));
-        settling.calls.cancel_for(kind, self);
+        settling.calls.cancel(kind, self);
         if settling.deadline.is_none() {
             settling.deadline = settling.calls.start_deadline(self);
         }
@@ -197,7 +198,7 @@ impl Cx<'_> {
             return Phase::Settling(settling);
         }
         match settling.then {
-            AfterCalls::NextTurn { broken } => self.finish_round(settling, broken),
+            AfterCalls::NextTurn(broken) => self.finish_round(settling, broken),
             AfterCalls::Retry { body, attempts, not_before_ms } => self.wait(body, attempts, not_before_ms),
             AfterCalls::Go(onward) => self.go(*onward),
             AfterCalls::AskStopHooks(situation) => self.ask_stop_hooks(*situation),
@@ -213,7 +214,7 @@ impl Cx<'_> {
     }
 
     /// The calls of the response are answered: ends, or looks around for what else the model should know.
-    fn finish_round(&mut self, mut settling: Box<Settlement>, broken: Option<BrokenResponse>) -> Phase {
+    fn finish_round(&mut self, mut settling: Box<Settlement>, broken: BrokenResponse) -> Phase {
         if self.ask_round_hooks(&mut settling) {
             return Phase::Settling(settling);
         }
@@ -246,7 +247,7 @@ impl Cx<'_> {
     pub(crate) fn on_looked(&mut self, phase: Phase, look: LookId, found: AmbientChanges) -> Phase {
         match phase {
             Phase::Settling(settling) if settling.looking == Some(look) => {
-                let AfterCalls::NextTurn { broken } = settling.then else { return Phase::Settling(settling) };
+                let AfterCalls::NextTurn(broken) = settling.then else { return Phase::Settling(settling) };
                 match self.decide_round(&settling, broken) {
                     Ok(onward) => self.go_round(&settling.calls, onward, &found),
                     Err(terminal) => self.end_round(&settling.calls, terminal),
@@ -281,7 +282,7 @@ impl Cx<'_> {
                 let name = deferred.as_ref().map_or("a tool", |call| &*call.name);
                 self.state.ledger.ended_by_hook =
                     Some(format!("A hook deferred the call of {name}, so the run ends here."));
-                self.state.ledger.deferred = deferred;
+                self.state.ledger.outcome.deferred = deferred;
             }
             Terminal::HookStopped => {
                 self.state.ledger.ended_by_hook = calls.stopped_by_hook().map(str::to_owned);
@@ -314,7 +315,7 @@ impl Cx<'_> {
         if self.state.ledger.requested && (terminal.is_success() || stopped) {
             self.state.carry.unfinished.clear();
         }
-        self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());
+        self.state.ledger.outcome.structured = self.read_structured().ok().filter(|_| terminal.is_success());
         let has_answer = self.state.ledger.stop.is_some();
         let turns = self.state.carry.turn_count;
         let outcome = self.state.ledger.report(terminal, turns, self.at_ms, self.config);
@@ -338,7 +339,7 @@ impl Cx<'_> {
         }
         let text = match (interrupt, terminal) {
             (Some(Interrupt::Stop), Terminal::AbortedTools)
-                if self.state.ledger.interrupted == Some(InterruptedWork::Question) =>
+                if self.state.ledger.interrupted == Some(AT_QUESTION) =>
             {
                 "The user interrupted at a permission prompt; the call was not run."
             }
@@ -367,6 +368,8 @@ impl Cx<'_> {
         }
     }
 }
+
+const AT_QUESTION: &str = "Interrupted at a permission prompt; the call was not run.";
 
 impl State {
     /// The session at rest, ready for the next submission. A run that was dropped in the middle is closed as

@@ -37,24 +37,9 @@ pub(crate) struct OpenResponse {
     pub(crate) has_begun: bool,
     /// Complete blocks, as they were shown.
     pub(crate) blocks: Vec<(MessageId, Block)>,
-    /// The text block that is not complete yet.
-    open: Option<OpenText>,
+    /// The text block that is not complete yet: its position and its text.
+    open: Option<(u32, String)>,
     pub(crate) calls: CallQueue,
-}
-
-#[derive(Clone, Debug)]
-struct OpenText {
-    index: u32,
-    text: String,
-}
-
-/// A block as the caller sees it.
-#[derive(Clone, Copy)]
-struct ShownBlock<'a> {
-    id: MessageId,
-    index: u32,
-    block: &'a Block,
-    aborted: bool,
 }
 
 impl OpenResponse {
@@ -97,25 +82,14 @@ impl Cx<'_> {
                 streaming.model = model.clone();
                 streaming.usage = Some(usage.clone());
                 self.emit(Update::Responding { request, message_id, model, usage });
-                Phase::Streaming(streaming)
             }
-            ModelEvent::Delta { index, delta } => {
-                streaming.has_begun = true;
-                self.on_delta(&mut streaming, index, delta);
-                Phase::Streaming(streaming)
-            }
-            ModelEvent::Block { index, block } => {
-                streaming.has_begun = true;
-                self.on_block(&mut streaming, index, block);
-                Phase::Streaming(streaming)
-            }
-            ModelEvent::Note(note) => {
-                self.on_note(note);
-                Phase::Streaming(streaming)
-            }
-            ModelEvent::Ended { stop, usage } => self.on_ended(*streaming, &stop, usage),
-            ModelEvent::Failed(failure) => self.on_failed(*streaming, *failure),
+            ModelEvent::Delta { index, delta } => self.on_delta(&mut streaming, index, delta),
+            ModelEvent::Block { index, block } => self.on_block(&mut streaming, index, block),
+            ModelEvent::Note(note) => self.on_note(note),
+            ModelEvent::Ended { stop, usage } => return self.on_ended(*streaming, &stop, usage),
+            ModelEvent::Failed(failure) => return self.on_failed(*streaming, *failure),
         }
+        Phase::Streaming(streaming)
     }
 
     fn on_note(&mut self, note: ModelNote) {
@@ -136,12 +110,11 @@ impl Cx<'_> {
 
     /// Text is kept as it comes, so that an interrupt does not lose what was on the screen.
     fn on_delta(&mut self, streaming: &mut OpenResponse, index: u32, delta: Delta) {
+        streaming.has_begun = true;
         if let Delta::Text(piece) = &delta {
             match &mut streaming.open {
-                Some(open) if open.index == index => open.text.push_str(piece),
-                open => {
-                    *open = Some(OpenText { index, text: piece.clone() });
-                }
+                Some((open, text)) if *open == index => text.push_str(piece),
+                open => *open = Some((index, piece.clone())),
             }
         }
         if self.config.partial_messages {
@@ -151,7 +124,7 @@ impl Cx<'_> {
 
     /// A complete block is shown; a complete tool use may start at once. Blank text says nothing and cannot be sent back.
     fn on_block(&mut self, streaming: &mut OpenResponse, index: u32, block: Block) {
-        streaming.open = None;
+        (streaming.has_begun, streaming.open) = (true, None);
         if streaming.calls.let_go() {
             streaming.calls.advance_early(self);
         }
@@ -163,18 +136,23 @@ impl Cx<'_> {
         }
         let id = self.message_id();
         let block = self.with_unique_id(&streaming.calls, id, block);
-        self.show_block(streaming, ShownBlock { id, index, block: &block, aborted: false });
-        if let Some(tool_use) = block.as_tool_use() {
+        let tool_use = block.as_tool_use().cloned();
+        self.show_block(streaming, (id, block), index, /* aborted */ false);
+        if let Some(tool_use) = tool_use {
             let call = self.state.ids.call();
-            streaming.calls.admit(call, id, tool_use.clone());
+            streaming.calls.admit(call, id, tool_use);
             streaming.calls.advance_early(self);
         }
-        streaming.blocks.push((id, block));
     }
 
     /// A block is logged, then shown.
-    fn show_block(&mut self, streaming: &OpenResponse, shown: ShownBlock<'_>) {
-        let ShownBlock { id, index, block, aborted } = shown;
+    fn show_block(
+        &mut self,
+        streaming: &mut OpenResponse,
+        (id, block): (MessageId, Block),
+        index: u32,
+        aborted: bool,
+    ) {
         self.persist(Record::Answered(AnswerBlock {
             id,
             request: streaming.request,
@@ -187,6 +165,7 @@ impl Cx<'_> {
             aborted,
         }));
         self.emit(Update::Block { id, index, block: block.clone(), aborted });
+        streaming.blocks.push((id, block));
     }
 
     /// A model that uses an id twice, or one the API refuses, would make the conversation impossible to send.
@@ -200,7 +179,7 @@ impl Cx<'_> {
     }
 
     fn on_ended(&mut self, mut streaming: OpenResponse, stop: &StopReason, usage: Box<Usage>) -> Phase {
-        self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
+        self.state.ledger.outcome.duration_api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
         self.book(&streaming.model, &usage);
         self.state.ledger.stop = Some(stop.clone());
         self.state.carry.budget.spent = self.state.carry.budget.spent.saturating_add(usage.output_tokens);
@@ -250,7 +229,7 @@ impl Cx<'_> {
     /// What was said stays said, what was started is stopped.
     pub(crate) fn interrupt_streaming(&mut self, mut streaming: OpenResponse, kind: Interrupt) -> Phase {
         self.stop_reading(&mut streaming);
-        streaming.calls.cancel_for(kind, self);
+        streaming.calls.cancel(kind, self);
         self.record_answer(&mut streaming);
         let end = AfterCalls::End(Terminal::AbortedStreaming);
         self.leave(
@@ -273,10 +252,9 @@ impl Cx<'_> {
     fn stop_reading(&mut self, streaming: &mut OpenResponse) {
         self.effects.push(Effect::CancelModel(streaming.request));
         self.close_account(streaming);
-        if let Some(open) = streaming.open.take().filter(|open| !open.text.trim().is_empty()) {
-            let (id, block) = (self.message_id(), Block::text(&open.text));
-            self.show_block(streaming, ShownBlock { id, index: open.index, block: &block, aborted: true });
-            streaming.blocks.push((id, block));
+        if let Some((index, text)) = streaming.open.take().filter(|(_, text)| !text.trim().is_empty()) {
+            let shown = (self.message_id(), Block::text(&text));
+            self.show_block(streaming, shown, index, /* aborted */ true);
         }
     }
 
@@ -298,7 +276,7 @@ impl Cx<'_> {
 
     /// Books what is known of a response that never ended: its input was paid for.
     pub(crate) fn close_account(&mut self, streaming: &OpenResponse) {
-        self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
+        self.state.ledger.outcome.duration_api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
         if let Some(usage) = &streaming.usage {
             self.book(&streaming.model, usage);
         }
@@ -313,7 +291,7 @@ impl Cx<'_> {
 
     /// The complete blocks become the assistant's message.
     pub(crate) fn record_answer(&mut self, streaming: &mut OpenResponse) {
-        self.state.ledger.text = self.said(streaming);
+        self.state.ledger.outcome.text = self.said(streaming);
         let blocks = std::mem::take(&mut streaming.blocks);
         if let Some(message) = answer(streaming.body.model.clone(), blocks) {
             self.state.carry.messages.push(Arc::new(message));
@@ -325,7 +303,7 @@ impl Cx<'_> {
         let texts: Vec<&str> = streaming.blocks.iter().filter_map(|(_, block)| block.as_text()).collect();
         let own = texts.join("\n");
         let goes_on = self.state.carry.messages.last().is_some_and(|last| asks_for_the_rest(last));
-        if goes_on { format!("{}{own}", self.state.ledger.text) } else { own }
+        if goes_on { format!("{}{own}", self.state.ledger.outcome.text) } else { own }
     }
 
     /// Takes back what was shown of a response that does not stand, results included.
@@ -340,8 +318,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether the next answer goes on where the last one stopped: it was paused and is the last word, or the model was asked
-/// to.
+/// Whether the next answer goes on where the last stopped: it was paused and is the last word, or the model was asked to.
 fn asks_for_the_rest(last: &Message) -> bool {
     let asks = |block: &Block| block.as_text().is_some_and(|text| [RESUME, REST].contains(&text));
     last.role == Role::Assistant || (last.origin == Origin::Continuation && last.blocks.iter().any(asks))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{Block, ForkId, Outcome, Prompt, Terminal, Update};
 
-use crate::config::Source;
+use crate::config::RunSource;
 use crate::context::one_line;
 use crate::step::Cx;
 use crate::turn::calls::CallQueue;
@@ -39,7 +39,7 @@ impl Cx<'_> {
         let tool_use_ids: Vec<_> = calls.answered().map(|(tool_use, _)| tool_use.id.clone()).collect();
         // What the calls did is what the provider has not read yet, so behind the conversation the label would never cost less.
         let plan = ForkPlan {
-            source: Source::Summary,
+            source: RunSource::Summary,
             ground: ForkGround::Own { model, system: SYSTEM.into() },
             prompt: Prompt::from(list(calls)),
             output_tokens: OUTPUT_TOKENS,
@@ -75,14 +75,13 @@ impl Cx<'_> {
 fn list(calls: &CallQueue) -> String {
     let mut list = String::from("The calls:\n");
     for (tool_use, outcome) in calls.answered().take(CALLS_MAX) {
-        let texts: Vec<&str> = outcome.content.iter().filter_map(Block::as_text).collect();
         let verb = if outcome.is_error { "failed with" } else { "returned" };
         let _ = writeln!(
             list,
             "- {} {} {verb}: {}",
             tool_use.name,
             one_line(tool_use.input.get(), CUT_CHARS),
-            one_line(&texts.join(" "), CUT_CHARS)
+            one_line(&Block::texts(&outcome.content), CUT_CHARS)
         );
     }
     list

@@ -8,8 +8,8 @@ use crate::context;
 use crate::state::{Carry, Phase};
 use crate::step::Cx;
 use crate::turn::guards::Guards;
-use crate::turn::prepare::ForcedCompaction;
-use crate::turn::retry::Attempts;
+use crate::turn::prepare::{ForcedCompaction, Preparation};
+use crate::turn::settle::BrokenResponse;
 
 /// How the loop goes on, and what goes with it.
 #[derive(Clone, Debug)]
@@ -19,42 +19,17 @@ pub(crate) struct Onward {
     pub(crate) note: Option<String>,
     /// The last continuation brought little.
     pub(crate) small_gain: bool,
-    /// The next model answers from now on.
-    pub(crate) fall_back: bool,
-    /// The responses just before that broke off after something of them had acted.
-    pub(crate) broken: Attempts,
-    /// No request goes out before this time.
-    pub(crate) not_before_ms: u64,
+    /// What follows from a response that broke off.
+    pub(crate) broken: BrokenResponse,
 }
 
 impl Onward {
     pub(crate) fn new(transition: Transition) -> Self {
-        Self {
-            transition,
-            note: None,
-            small_gain: false,
-            fall_back: transition == Transition::ModelFallback,
-            broken: Attempts::default(),
-            not_before_ms: 0,
-        }
+        Self { transition, note: None, small_gain: false, broken: BrokenResponse::default() }
     }
     pub(crate) fn guards(&self, guards: Guards) -> Guards {
-        match self.transition {
-            Transition::NextTurn if self.fall_back => guards.next_turn().model_fallback(),
-            Transition::NextTurn => guards.next_turn(),
-            Transition::CollapseDrainRetry => guards.collapse_drain_retry(),
-            Transition::ReactiveCompactRetry => guards.reactive_compact_retry(),
-            Transition::MediaStripRetry => guards.media_strip_retry(),
-            Transition::ThinkingStripRetry => guards.thinking_strip_retry(),
-            Transition::MaxOutputTokensEscalate => guards.max_output_tokens_escalate(),
-            Transition::MaxOutputTokensRecovery => guards.max_output_tokens_recovery(),
-            Transition::StopHookBlocking => guards.stop_hook_blocking(),
-            Transition::TokenBudgetContinuation => guards.token_budget_continuation(self.small_gain),
-            Transition::StructuredOutputRetry => guards.structured_output_retry(),
-            Transition::PauseTurnResume => guards.pause_turn_resume(),
-            Transition::EmptyAnswerNudge => guards.empty_answer_nudge(),
-            Transition::ModelFallback => guards.model_fallback(),
-        }
+        let after = guards.after(self.transition, self.small_gain);
+        if self.broken.fall_back { after.after(Transition::ModelFallback, false) } else { after }
     }
 
     /// The whole next state; what the transcript says is already in it.
@@ -83,8 +58,8 @@ impl Onward {
             notes: carry.notes,
             tokens: carry.tokens,
             // Another model has a cache of its own.
-            sent: carry.sent.filter(|_| !self.fall_back),
-            broken: self.broken,
+            sent: carry.sent.filter(|_| guards.fallbacks == carry.guards.fallbacks),
+            broken: self.broken.attempts,
             checked: carry.checked,
             doubtful: carry.doubtful,
         }
@@ -97,20 +72,19 @@ impl Cx<'_> {
         if let Some(note) = &onward.note {
             self.say(note, Origin::Continuation);
         }
-        let Onward { transition, not_before_ms, .. } = onward;
+        let Onward { transition, broken, .. } = onward;
         let carry = std::mem::take(&mut self.state.carry);
         self.state.carry = onward.next_state(carry);
         self.emit(Update::Continued(transition));
-        match transition {
-            Transition::ReactiveCompactRetry => self.prepare_forced(ForcedCompaction::Reactive),
-            _ => self.prepare(not_before_ms),
-        }
+        let forced = (transition == Transition::ReactiveCompactRetry).then_some(ForcedCompaction::Reactive);
+        let not_before_ms = broken.not_before_ms;
+        self.prepare(Preparation { forced, not_before_ms, ..Preparation::default() })
     }
 
     /// Adds a note of the engine to the conversation, shown as one.
     pub(crate) fn say(&mut self, text: &str, origin: Origin) {
         let message = Arc::new(Message::user(self.message_id(), origin, vec![Block::text(text)]));
-        self.show_said(UserEntry::plain(message.clone()), /* synthetic */ true);
+        self.show_said(UserEntry::plain(message.clone()));
         self.state.carry.messages.push(message);
     }
 }

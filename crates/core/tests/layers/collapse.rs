@@ -1,6 +1,6 @@
 //! Spans of rounds: staged in the background, committed when the room is needed.
 
-use windlass_core::{CompactionPolicy, Config, Source};
+use windlass_core::{CompactionPolicy, Config, RunSource};
 use windlass_protocol::{Decision, FailureClass, ModelCard, Terminal};
 
 use crate::world::{Ends, World, config};
@@ -112,7 +112,7 @@ fn without_a_small_model_or_outside_the_main_loop_nothing_is_staged() {
     assert!(rounds(collapsing(|c| c.context.collapse = false), 8, 150_000).forks.is_empty());
     let on_request = |c: &mut Config| c.context.compaction = CompactionPolicy::OnRequest;
     assert!(rounds(collapsing(on_request), 8, 150_000).forks.is_empty());
-    assert!(rounds(collapsing(|c| c.source = Source::Agent("a".into())), 8, 150_000).forks.is_empty());
+    assert!(rounds(collapsing(|c| c.source = RunSource::Agent("a".into())), 8, 150_000).forks.is_empty());
     // The last rounds never are.
     assert!(rounds(collapsing(|c| c.context.rounds_kept = 8), 8, 150_000).forks.is_empty());
 }

@@ -1,6 +1,6 @@
 //! Compaction: when it is due, what it asks, what it leaves, and what happens when it fails.
 
-use windlass_core::{CompactionPolicy, Config, Event, Prompt, Source};
+use windlass_core::{CompactionPolicy, Config, Event, Prompt, RunSource};
 use windlass_protocol::{
     Block, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
     ModelCard, Overflow, RequestThinking, Terminal,
@@ -65,7 +65,7 @@ fn at_the_threshold_history_gives_way_to_a_summary() {
 
 #[test]
 fn a_summariser_is_never_compacted_and_the_setting_is_heeded() {
-    check(full(Config { source: Source::Compact, ..config() }, &[], 170_000), &["request"]);
+    check(full(Config { source: RunSource::Compact, ..config() }, &[], 170_000), &["request"]);
     let mut off = config();
     off.context.compaction = CompactionPolicy::OnRequest;
     off.context.micro_compact = false;

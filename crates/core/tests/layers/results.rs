@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CompactionPolicy, Config, ContextPolicy, Event, Prompt, Source, Speaker};
+use windlass_core::{CompactionPolicy, Config, ContextPolicy, Event, Prompt, RunSource, Speaker};
 use windlass_permission::PermissionMode;
 use windlass_protocol::{
     Block, Decision, FailureClass, Message, MessageId, ModelCard, Origin, Terminal, Transcript,
@@ -92,7 +92,7 @@ fn a_stored_result_may_be_read_wherever_it_lies() {
 
 #[test]
 fn a_summariser_stores_nothing() {
-    check(World::new(Config { source: Source::Compact, ..config() }), "Bash", &"x".repeat(30_001), &[]);
+    check(World::new(Config { source: RunSource::Compact, ..config() }), "Bash", &"x".repeat(30_001), &[]);
 }
 
 fn user(id: u64, origin: Origin, text: &str) -> Arc<Message> {
@@ -167,7 +167,7 @@ fn above_the_warning_threshold_old_results_are_cleared() {
 fn results_are_cleared_only_where_it_is_due_and_worth_it() {
     let none = |world: World| assert!(world.decisions.is_empty(), "{:?}", world.decisions);
     none(check_cleared(without_auto(|_| ()), 150_000, &[]));
-    none(check_cleared(without_auto(|c| c.source = Source::Compact), 170_000, &[]));
+    none(check_cleared(without_auto(|c| c.source = RunSource::Compact), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.micro_compact = false), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.clear_at_least_tokens = 200_000), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.results_kept = 20), 170_000, &[]));
@@ -327,7 +327,7 @@ fn the_blocking_limit_holds_where_nothing_is_summarised_automatically() {
     check(off(|_| ()), 176_000, "request");
     check(off(|_| ()), 177_000, "done blocking_limit");
     check(off(|c| c.context.compaction = CompactionPolicy::Off), 177_000, "done blocking_limit");
-    check(off(|c| c.source = Source::Compact), 177_000, "request");
+    check(off(|c| c.source = RunSource::Compact), 177_000, "request");
 }
 
 #[test]

@@ -266,11 +266,12 @@ impl World {
                 Some(Event::Hooked { hook, answer: Box::new(self.hooks.clone()) })
             }
             Effect::Fork { fork, state, config, prompt } => {
-                self.log.push(format!("fork {}", config.source.name()));
+                let source = format!("{:?}", config.source).to_lowercase();
+                self.log.push(format!("fork {source}"));
                 let request = first_request(&state, &config, prompt.clone(), self.at_ms);
                 let prompt = prompt.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
                 let messages = state.messages().clone();
-                self.forks.push(Forked { source: config.source.name(), config, messages, prompt, request });
+                self.forks.push(Forked { source, config, messages, prompt, request });
                 let Some(ends) = self.ends.pop_front() else {
                     self.open.insert(fork.0, fork);
                     return None;

@@ -1,6 +1,6 @@
 //! How a log of a scenario words records, effects and updates.
 
-use windlass_core::{Effect, PhaseName};
+use windlass_core::{Effect, PhaseName, RunSource};
 use windlass_protocol::{
     Block, BlockKind, Decision, Durability, HookCall, Message, Origin, Record, Role, ToolUse, Transcript,
     Update,
@@ -34,11 +34,18 @@ pub(super) fn plain_words(effect: &Effect) -> Option<String> {
         Effect::CancelTool(call) => format!("cancel c{}", call.0),
         Effect::AbandonTool(call) => format!("abandon c{}", call.0),
         Effect::CancelHooks(hook) => format!("cancel h{}", hook.0),
-        Effect::Fork { fork, config, .. } => format!("fork f{} {}", fork.0, config.source.name()),
+        Effect::Fork { fork, config, .. } => format!("fork f{} {}", fork.0, source_words(&config.source)),
         Effect::CancelFork(fork) => format!("cancel f{}", fork.0),
         Effect::Store { store, results } => format!("store s{} {}", store.0, results.len()),
         _ => return None,
     })
+}
+
+fn source_words(source: &RunSource) -> String {
+    match source {
+        RunSource::PromptSuggestion => "prompt_suggestion".into(),
+        other => format!("{other:?}").to_lowercase(),
+    }
 }
 
 pub(super) fn hook_words(call: &HookCall) -> String {

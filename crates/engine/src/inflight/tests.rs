@@ -58,7 +58,7 @@ fn builder(script: &str, alive: &Arc<AtomicUsize>) -> EngineBuilder {
 fn inflight(builder: EngineBuilder) -> Inflight {
     let shared = builder.build().unwrap().shared;
     let config = shared.config.clone();
-    let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
+    let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
     Inflight::new(World { shared, results, started: Instant::now() }, config, SessionSeed(7))
 }
 

@@ -6,7 +6,7 @@ use windlass_core::Event;
 use windlass_protocol::{ModelEvent, Record};
 
 /// A log says something else than the engine.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("event {event} ({heard}), `{kind}`{}: the log has {logged}, the engine has {played}", at(field))]
 pub struct Mismatch {
     /// The event behind which it was noticed; the first is 1.
@@ -27,22 +27,16 @@ fn at(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!(" at `{field}`") }
 }
 
-/// What differs, without the place in the log.
-pub(super) struct Difference {
-    pub(super) field: String,
-    pub(super) logged: String,
-    pub(super) played: String,
-}
-
 /// As much of a value is shown.
 const SHOWN_CHARS: usize = 160;
 
 /// As much of what both have in common is shown before the first difference.
 const COMMON_CHARS: usize = 40;
 
-impl Difference {
+/// What differs; the place in the log is filled in later.
+impl Mismatch {
     pub(super) fn of_words(logged: &str, played: &str) -> Self {
-        Self { field: String::new(), logged: logged.to_owned(), played: played.to_owned() }
+        Self { logged: logged.to_owned(), played: played.to_owned(), ..Self::default() }
     }
 
     /// The engine wants something recorded, and the log goes on with something else.
@@ -76,7 +70,8 @@ impl Difference {
                     let (one, other) = (value(one), value(other));
                     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
                     let from = common.saturating_sub(COMMON_CHARS);
-                    return Self { field: place.name(), logged: cut(one, from), played: cut(other, from) };
+                    let (logged, played) = (cut(one, from), cut(other, from));
+                    return Self { field: place.name(), logged, played, ..Self::default() };
                 }
             }
         }
@@ -220,7 +215,7 @@ mod tests {
 
     #[track_caller]
     fn check(logged: &impl Debug, played: &impl Debug, expected: [&str; 3]) {
-        let Difference { field, logged, played } = Difference::between(logged, played);
+        let Mismatch { field, logged, played, .. } = Mismatch::between(logged, played);
         assert_eq!([&*field, &*logged, &*played], expected);
     }
 
@@ -261,7 +256,7 @@ mod tests {
     fn long_values_are_shown_around_the_first_difference() {
         let (one, other) =
             (result(&format!("{}1{}", "a".repeat(500), "b".repeat(500))), result(&"a".repeat(500)));
-        let Difference { field, logged, played } = Difference::between(&one, &other);
+        let Mismatch { field, logged, played, .. } = Mismatch::between(&one, &other);
         assert_eq!(field, "result");
         let common = "a".repeat(COMMON_CHARS);
         assert!(logged.starts_with(&format!("…{common}1bbb")) && logged.ends_with("b…"), "{logged}");

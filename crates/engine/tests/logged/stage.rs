@@ -334,7 +334,7 @@ impl Stage {
         let builder = Engine::builder(Arc::new(model), model_card("scripted"))
             .tools(tools)
             .working_directory(project.path().to_owned())
-            .permissions(Permissions { mode, ..Permissions::default() });
+            .with(|config| config.permissions = Permissions { mode, ..Permissions::default() });
         let engine = set(builder).build().unwrap();
         Self { desk, engine, paths, _home: home, _project: project }
     }

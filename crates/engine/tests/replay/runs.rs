@@ -128,7 +128,11 @@ async fn failed_requests_and_a_model_that_takes_over() {
            {}, {{"blocks": [{{"text": "Instead."}}]}}"#,
         [overloaded; 4].join(", ")
     );
-    let engine = stage.builder(&responses).fallback_models(vec![model_card("other")]).build().unwrap();
+    let engine = stage
+        .builder(&responses)
+        .with(|config| config.fallbacks = [model_card("other")].into())
+        .build()
+        .unwrap();
     let mut session = stage.begin(&engine);
     let mut live = run(&mut session, "go").await;
     live.extend(run(&mut session, "again").await);
@@ -216,7 +220,7 @@ async fn messages_typed_meanwhile() {
 async fn limits_and_budgets() {
     let stage = Stage::new();
     let calls = r#"{"blocks": [{"text": "So."}, {"tool": "Work", "input": {"ms": 1}}]}"#;
-    let engine = stage.builder(calls).turns_max(Some(2)).build().unwrap();
+    let engine = stage.builder(calls).with(|config| config.turns_max = Some(2)).build().unwrap();
     let mut session = stage.begin(&engine);
     let live = run(&mut session, "go").await;
     let played = stage.play(&engine);
@@ -237,7 +241,7 @@ async fn answers_of_a_given_form_and_caps_on_output() {
     let responses = r#"{"blocks": [{"text": "Two."}]}, {"blocks": [{"text": "{\"tests\": "}], "stop_reason": "max_tokens"},
         {"blocks": [{"text": "{\"tests\": 2}"}]}"#;
     let form = answer_schema(r#"{"type": "object", "required": ["tests"]}"#, 5).unwrap();
-    let engine = stage.builder(responses).answer(Some(form)).build().unwrap();
+    let engine = stage.builder(responses).with(|config| config.answer = Some(form)).build().unwrap();
     let live = run(&mut stage.begin(&engine), "count").await;
     assert_eq!(terminal(&live), Terminal::Completed);
     check_shown(&live, &stage.play(&engine));
@@ -249,7 +253,7 @@ async fn questions_and_their_answers() {
     let call = r#"{"blocks": [{"tool": "Work", "input": {"ms": 1, "write": "f"}}]}"#;
     let permissions = Permissions { asking: Answerer::Person, ..Permissions::default() };
     let responses = format!(r#"{call}, {call}, {{"blocks": [{{"text": "ok"}}]}}"#);
-    let engine = stage.builder(&responses).permissions(permissions).build().unwrap();
+    let engine = stage.builder(&responses).with(|config| config.permissions = permissions).build().unwrap();
     let mut session = stage.begin(&engine);
     let handle = session.handle();
     let mut answers = vec![Answer::Deny("not now".into()), Answer::Allow];

@@ -144,7 +144,7 @@ impl Stage {
             .working_directory(self.project().to_owned())
             .lookout(Arc::new(Lookout::default()))
             .results_directory(self.home.path().join("results"))
-            .permissions(Permissions { mode, ..Permissions::default() })
+            .with(|config| config.permissions = Permissions { mode, ..Permissions::default() })
     }
 
     pub(crate) fn engine(&self, responses: &str) -> Engine {

@@ -73,7 +73,7 @@ pub(crate) fn run(_: &Contest) -> Result<Vec<Row>> {
     let roots = [folder.path().canonicalize()?];
     let permissions = permissions(&roots[0])?;
     let rules = permissions.rules.clone();
-    let hidden = windlass_ports::Hidden::new(move |path| {
+    let hidden = windlass_ports::HiddenPaths::new(move |path| {
         rules.restricts_reading(&windlass_protocol::PathFact {
             lexical: path.to_owned(),
             resolved: None,

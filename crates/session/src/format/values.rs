@@ -6,14 +6,13 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Admission, AmbientChanges, Answer, CallFacts, CallIntent, CallRuling, Collapse, CommandFacts, CommandPath,
-    CommandWord, Compaction,
-    CompactionMemory, Culprit, Decision, Delta, Denial, Event, Failure, FileChange, FileSeen, FileStamp,
-    FoundCommand, HookAnswer, HookFailure, HookPermission, HookRun, HostFact, MemoryNote, Message,
-    ModelEvent, ModelNote, ModelSpend, NamedPath, Origin, Outcome, Overflow, PathFact, PermissionChange,
-    PermissionUpdate, PlainCommand, Prompt, RequestEntry, Ruling, RulingRule, SentRequest, SessionMemory,
-    SessionSeed, SessionSnapshot, ShownPart, SpendEntry, StopReason, StoredResult, TimeSpent, ToolInput,
-    ToolOutput, ToolProgress, ToolUse, UnfinishedPrompt, UrlFact, Usage,
+    Admission, AmbientChanges, Answer, CallFacts, CallIntent, CallRuling, Collapse, CommandFacts,
+    CommandPath, CommandWord, Compaction, CompactionMemory, Culprit, Decision, Delta, Denial, Event, Failure,
+    FileChange, FileSeen, FileStamp, FoundCommand, HookAnswer, HookFailure, HookPermission, HookRun,
+    HostFact, MemoryNote, Message, ModelEvent, ModelNote, ModelSpend, NamedPath, Origin, Outcome, Overflow,
+    PathFact, PermissionChange, PermissionUpdate, PlainCommand, Prompt, RequestEntry, Ruling, RulingRule,
+    SentRequest, SessionMemory, SessionSeed, SessionSnapshot, ShownPart, SpendEntry, StopReason,
+    StoredResult, TimeSpent, ToolInput, ToolOutput, ToolProgress, ToolUse, UnfinishedPrompt, UrlFact, Usage,
 };
 
 use super::form::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, Event, Source};
+use windlass_core::{Config, Effect, Event, RunSource};
 use windlass_protocol::{ForkId, HookCall, HookEvent, HookId, ModelSpend};
 
 /// What is open, and which calls hooks have let pass.
@@ -95,8 +95,8 @@ impl SideWork {
     pub(super) fn check(&mut self, effect: &Effect, config: &Config) -> Verdict {
         match effect {
             Effect::Fork { fork, config: own, .. } => {
-                let is_background = own.source == Source::PromptSuggestion;
-                if is_background && !matches!(config.source, Source::Repl | Source::Sdk) {
+                let is_background = own.source == RunSource::PromptSuggestion;
+                if is_background && !matches!(config.source, RunSource::Repl | RunSource::Sdk) {
                     return Err(format!("{fork:?} begins where nobody sees what comes of it"));
                 }
                 let forks = if is_background { &mut self.background } else { &mut self.forks };
@@ -112,7 +112,7 @@ impl SideWork {
                 }
                 let is_same = own.system == config.system && Arc::ptr_eq(&own.tools, &config.tools);
                 let shares = own.cache_safe.is_some();
-                if (own.source == Source::Compact && !shares) || (shares && !is_same) {
+                if (own.source == RunSource::Compact && !shares) || (shares && !is_same) {
                     return Err(format!("{fork:?} does not share the prefix of the run"));
                 }
             }

@@ -58,7 +58,8 @@ impl ProcessOrigin {
     }
 
     pub(crate) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
-        let mut settings = SavedFlags::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
+        let mut settings =
+            SavedFlags::new(&self.flags, &engine.config().model.id, engine.system_prompt()).write();
         self.recorded.clone().with_engine(engine).write(&mut settings);
         settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
         Header {

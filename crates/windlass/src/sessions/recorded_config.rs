@@ -52,12 +52,12 @@ impl RecordedConfig {
 
     /// The same with the hooks and the sandbox of an engine.
     pub(crate) fn with_engine(self, engine: &Engine) -> Self {
-        let sandbox = engine.sandboxing().map(|sandboxing| RecordedSandbox {
+        let sandbox = engine.config().permissions.sandbox.as_ref().map(|sandboxing| RecordedSandbox {
             auto_allow: sandboxing.auto_allow,
             may_leave: sandboxing.may_leave,
             excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
         });
-        let hooks = engine.hook_events().map(|event| event.name().to_owned()).collect();
+        let hooks = engine.config().hooks.iter().map(|event| event.name().to_owned()).collect();
         Self { hooks, sandbox, ..self }
     }
 

@@ -47,8 +47,7 @@ pub(super) struct Call {
     pub(super) deferred: bool,
     /// It came to the same too often, and nobody wants it again.
     pub(super) repeated: bool,
-    /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
-    /// follows in the response.
+    /// Its input is empty, perhaps because the response was cut before it came: it waits for what follows there.
     pub(super) held: bool,
     /// It must end within the time a stop may take.
     pub(super) stopping: bool,
@@ -102,8 +101,7 @@ pub(super) enum CallStage {
 }
 
 impl CallStage {
-    /// Whether the call is on its way and may not overlap with later ones. Until its input is final, what it is now
-    /// decides.
+    /// Whether the call is on its way and may not overlap with later ones. Its input as it is now decides.
     pub(super) fn is_exclusive(&self) -> bool {
         match self {
             Self::Hooking { facts, .. }
@@ -342,8 +340,7 @@ impl Call {
         input_hash(&self.tool, &self.tool_use)
     }
 
-    /// Stops the call for this kind of interrupt. What has not started never will; what may finish is left to, within the
-    /// time a stop may take.
+    /// Stops the call. What has not started never will; what may finish is left to, within the time a stop may take.
     pub(super) fn cancel(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         match &self.stage {
             CallStage::Finished(_) => (),
@@ -487,8 +484,7 @@ fn unknown(name: &str, offered: &[ToolSpec]) -> String {
     }
 }
 
-/// When the user stops the run only to say something else, an edit is left to finish: it is quick, and leaves nobody
-/// in doubt.
+/// When the user only says something else, an edit is left to finish: it is quick, and leaves nobody in doubt.
 fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
     kind == CallKind::Edit && interrupt == Interrupt::Replace
 }

@@ -13,7 +13,7 @@ use windlass_protocol::{
 use super::CallQueue;
 use super::call::{Call, CallStage};
 use super::hooks::OpenDecision;
-use crate::config::Source;
+use crate::config::RunSource;
 use crate::context::one_line;
 use crate::step::Cx;
 use crate::turn::fork::{ForkGround, ForkPlan};
@@ -71,7 +71,7 @@ impl Call {
     pub(super) fn classify(&mut self, facts: CallFacts, reason: String, cx: &mut Cx<'_>) {
         let enough = cx.state.carry.blocked.is_enough();
         let plan = ForkPlan {
-            source: Source::Classifier,
+            source: RunSource::Classifier,
             ground: ForkGround::Own {
                 model: cx.config.small_model.clone().unwrap_or_else(|| cx.config.model.clone()),
                 system: SYSTEM.into(),

@@ -197,8 +197,7 @@ impl Call {
         self.stage = CallStage::Reviewing { hook, shared, outcome, review: Review::Outcome };
     }
 
-    /// What is done is done: an objection reaches the model with the result. What a hook puts in the place of an output is all
-    /// that anybody sees of it.
+    /// An objection reaches the model with the result. What a hook puts in the place of an output is all that is seen of it.
     fn on_hooked_after(&mut self, answer: &HookAnswer, outcome: ToolOutput, cx: &mut Cx<'_>) {
         let outcome = match &answer.output {
             Some(output) if !outcome.is_error => replaced(outcome, output),

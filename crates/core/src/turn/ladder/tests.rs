@@ -273,7 +273,7 @@ fn every_way_round_without_new_results_makes_something_smaller() {
 fn results_do_not_reset_what_counts_through_the_run() {
     let before =
         Guards { stop_blocks: 5, schema_tries: 2, continuations: 3, fallbacks: 1, ..Guards::default() };
-    let after = before.next_turn();
+    let after = before.after(Transition::NextTurn, false);
     assert_eq!((after.stop_blocks, after.schema_tries), (5, 2));
     assert_eq!((after.continuations, after.fallbacks), (3, 1));
 }
