@@ -16,9 +16,10 @@ use crate::places::Places;
 const LEVELS_MAX: usize = 256;
 
 /// What is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     /// Commands: the text itself, or what `(`, `$(` or `<(` opened.
+    #[default]
     Commands,
     /// The words of `a=( … )`.
     Array,
@@ -31,6 +32,7 @@ enum Kind {
 }
 
 /// One level of nesting, with the command that is being read there.
+#[derive(Default)]
 struct Level {
     kind: Kind,
     word: Option<Draft>,
@@ -83,26 +85,7 @@ pub(super) struct Scanner<'a, 'w> {
 
 impl Level {
     fn new(kind: Kind, places: Places) -> Self {
-        Self {
-            kind,
-            word: None,
-            words: Vec::new(),
-            targets: Vec::new(),
-            is_redirected: false,
-            redirection: None,
-            documents: Vec::new(),
-            cases: 0,
-            in_pattern: false,
-            in_test: false,
-            is_doubled: false,
-            parentheses: 0,
-            places,
-            fallback: None,
-            is_piped: false,
-            blocks: 0,
-            in_coprocess: false,
-            is_uncertain: false,
-        }
+        Self { kind, places, ..Self::default() }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::names::is_name_char;
+
 /// Longer values are not kept.
 const VALUE_MAX: usize = 1024;
 /// More words of a loop are not kept.
@@ -28,9 +30,9 @@ impl Variables {
     pub(super) fn of(line: &str) -> Self {
         let mut written: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
         let mut rest = line;
-        while let Some(start) = rest.find(is_name) {
+        while let Some(start) = rest.find(is_name_char) {
             let name = &rest[start..];
-            let length = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            let length = name.find(|c| !is_name_char(c)).unwrap_or(name.len());
             let (before, after) = (&rest[..start], &name[length..]);
             let sets_default = after.starts_with('=') || after.starts_with(":=");
             let is_use = before.ends_with('$') || (before.ends_with("${") && !sets_default);
@@ -119,8 +121,4 @@ impl Variables {
     pub(super) fn here_is_set(&self) -> bool {
         self.here_is_set
     }
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
 }

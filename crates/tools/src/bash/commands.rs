@@ -37,10 +37,7 @@ pub(crate) fn line_facts(line: &str, place: LineContext<'_>, judged: LineJudgeme
     let names = DiskNames::new();
     let mut look = LineLookup { place, home: home.as_deref(), names, opens: Vec::new() };
     let shows = plain.as_ref().ok().and_then(|commands| look.shown(line, commands));
-    let mut plain = match plain {
-        Ok(commands) => Ok(look.all_plain(line, &commands)),
-        Err(why) => Err(why.to_string()),
-    };
+    let mut plain = plain.map(|commands| look.all_plain(line, &commands));
     let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
     relinked_paths::doubt(&mut plain, &mut found);
     if knows_all(&plain) {

@@ -2,6 +2,7 @@
 
 use super::{Kind, Scanner};
 use crate::all_commands::word::ansi_decoded;
+use crate::names::is_name_char;
 
 impl Scanner<'_, '_> {
     pub(super) fn single_quoted(&mut self) {
@@ -54,10 +55,9 @@ impl Scanner<'_, '_> {
             return;
         }
         let rest = self.rest();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = match rest.chars().next() {
             Some('0'..='9' | '?' | '$' | '!' | '#' | '@' | '*' | '-') => 1,
-            _ => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+            _ => rest.find(|c| !is_name_char(c)).unwrap_or(rest.len()),
         };
         if length == 0 {
             return self.draft().push('$', false);

@@ -4,7 +4,7 @@
 use super::super::word::Argument;
 use super::languages::{AWKS, Language, language};
 use super::{Inside, Seen, awk, printed};
-use crate::names::has_name as has;
+use crate::names::{has_name as has, is_name_char};
 
 /// What a program runs that is written in its code.
 pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
@@ -106,10 +106,8 @@ impl Language {
     pub(in crate::all_commands) fn run(&self, code: &str, inside: &mut Inside) {
         let runs = self.read(code);
         inside.scripts.extend(runs.scripts);
-        let argument = |text: String| Argument { text, ..Argument::default() };
-        inside
-            .commands
-            .extend(runs.commands.into_iter().map(|words| words.into_iter().map(argument).collect()));
+        let arguments = |words: Vec<String>| words.into_iter().map(Argument::new).collect();
+        inside.commands.extend(runs.commands.into_iter().map(arguments));
         if runs.is_unseen {
             inside.unseen = Some("code in it runs something");
         }
@@ -132,10 +130,9 @@ impl Language {
         runs.scripts.extend(self.marked(code));
         runs.scripts.extend(self.translate.map(|translate| translate(code)).unwrap_or_default());
         let has_module = self.modules.split(' ').any(|module| !module.is_empty() && code.contains(module));
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (mut at, mut calls) = (0, 0);
-        while let Some(start) = code[at..].find(is_name).map(|offset| at + offset) {
-            let length = code[start..].find(|c| !is_name(c)).unwrap_or(code.len() - start);
+        while let Some(start) = code[at..].find(is_name_char).map(|offset| at + offset) {
+            let length = code[start..].find(|c| !is_name_char(c)).unwrap_or(code.len() - start);
             at = start + length;
             let word = &code[start..at];
             let is_call = has(self.calls, word) || (has_module && has(self.usual_calls, word));
@@ -253,7 +250,7 @@ impl Items<'_> {
 
     /// `shell=True` and `{stdio: …}`, which are no arguments.
     fn is_setting(&self) -> bool {
-        let name = self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let name = self.rest.trim_start_matches(is_name_char);
         let is_named = name.len() < self.rest.len() && name.trim_start().starts_with('=');
         self.rest.is_empty() || self.rest.starts_with([')', ';']) || is_named
     }
