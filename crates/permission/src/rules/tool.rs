@@ -39,23 +39,23 @@ impl ToolPattern {
         let head = &self.text.as_bytes()[..self.head];
         let same = tool.as_bytes().get(..self.head);
         if behaviour == Behaviour::Allow {
-            return same == Some(head) && is_meant(&self.text, tool, "mcp__");
+            return same == Some(head) && is_meant(&self.text, tool);
         }
         if tool.is_ascii() && !same.is_some_and(|same| same.eq_ignore_ascii_case(head)) {
             return false;
         }
         // Without this, a ban of a whole server would need the exact case.
-        is_meant(&self.folded, &fold(tool), "mcp__")
+        is_meant(&self.folded, &fold(tool))
     }
 }
 
-fn is_meant(pattern: &str, tool: &str, server_prefix: &str) -> bool {
+fn is_meant(pattern: &str, tool: &str) -> bool {
     if covers(pattern, tool) {
         return true;
     }
     // The name of a server means all of its tools.
     let server =
-        pattern.strip_prefix(server_prefix).is_some_and(|rest| !rest.contains("__") && !rest.contains('*'));
+        pattern.strip_prefix("mcp__").is_some_and(|rest| !rest.contains("__") && !rest.contains('*'));
     server && tool.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("__"))
 }
 
