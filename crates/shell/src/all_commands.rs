@@ -290,7 +290,7 @@ impl Walk {
             let is_search = |name: &CommandWord| name.end().ends_with("find") || name.end().ends_with("fd");
             let is_cut = command.words.first().is_some_and(is_search)
                 && command.words.iter().any(|word| !word.is_known());
-            if is_cut || command.removes.iter().any(|path| path.is_pattern || path.is_unknown()) {
+            if is_cut || command.removes.iter().any(|path| path.is_pattern || !path.text.is_known()) {
                 command.removes.extend(places::named("\0", false, &Places::default()));
             }
         }

@@ -186,12 +186,6 @@ pub enum NameEnd {
 }
 
 impl LinePath {
-    /// Whether a part of it is only known at run time.
-    #[must_use]
-    pub fn is_unknown(&self) -> bool {
-        !self.text.is_known()
-    }
-
     /// Its text as that of a word.
     pub(crate) fn marked(&self) -> String {
         self.text.marked(UNKNOWN).into_owned()

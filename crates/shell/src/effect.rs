@@ -14,6 +14,7 @@ mod tools;
 
 pub(crate) use awk::is_plain_program as is_plain_awk;
 pub(crate) use git::shown as shown_by_git;
+pub(crate) use options::{OptionValue, letter_value, long_value};
 pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
@@ -182,7 +183,7 @@ fn looks(mut reads: Vec<LinePath>) -> Facts {
 /// The file that is named, if it is the only one.
 fn only_file(paths: &[LinePath]) -> Option<LinePath> {
     let [path] = paths else { return None };
-    (!path.is_pattern && !path.is_unknown() && path.handed.is_none()).then(|| path.clone())
+    (!path.is_pattern && path.text.is_known() && path.handed.is_none()).then(|| path.clone())
 }
 
 impl Context<'_> {

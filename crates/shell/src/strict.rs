@@ -488,7 +488,7 @@ impl Reader<'_> {
 /// Whether a name that comes in is no option.
 fn is_led(name: &LinePath) -> bool {
     let start = name.text.start();
-    let is_path = !start.starts_with(['-', '*', '?', '[']) && !(start.is_empty() && name.is_unknown());
+    let is_path = !start.starts_with(['-', '*', '?', '[']) && (!start.is_empty() || name.text.is_known());
     is_path && name.handed.as_ref().is_none_or(|handed| handed.is_led)
 }
 

@@ -166,7 +166,7 @@ impl Rule {
 
     /// The tool it is about, as it was written.
     pub(crate) fn tool_text(&self) -> &str {
-        self.tool.text()
+        &self.tool.text
     }
 
     /// Takes a tool's own name for an alias or another spelling of it.
@@ -321,7 +321,7 @@ impl Rule {
                 let mut broad = KNOWN_TOOLS.iter().filter(runs_anything);
                 broad.any(|tool| self.tool.names(tool, Behaviour::Allow))
             }
-            RuleScope::Commands(pattern) => pattern.is_broad(),
+            RuleScope::Commands(pattern) => pattern.broad,
             _ => false,
         }
     }

@@ -8,7 +8,7 @@ use super::{Behaviour, RuleSubject};
 /// The tools a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolPattern {
-    text: String,
+    pub(crate) text: String,
     folded: String,
     /// So long is what comes before the first star: most tools are told apart by it.
     head: usize,
@@ -22,10 +22,6 @@ impl ToolPattern {
         let text = ToolProfile::present_name(text);
         let head = text.find('*').unwrap_or(text.len());
         Self { text: text.to_owned(), folded: fold(text), head }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
     }
 
     /// Whether the rule is about every tool that reads, or changes, files.

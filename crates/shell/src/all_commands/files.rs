@@ -104,7 +104,7 @@ fn read(
         reads.extend(embedded(base, value, places));
     }
     if has(TAKES_MORE, base) && !names_files(base, split) {
-        reads.retain(|path| !path.is_unknown());
+        reads.retain(|path| path.text.is_known());
     }
     if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
         reads.extend(below(named(".", false, places), true));

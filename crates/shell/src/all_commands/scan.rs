@@ -3,7 +3,6 @@
 //! This is no parser: it never refuses. It keeps a stack of what is open - substitutions, quotes, braces - and ends a command wherever
 //! bash might end one. What is nested needs no recursion, so depth costs nothing.
 
-mod documents;
 mod quote;
 
 use super::unwrap::PATTERNS;
@@ -326,7 +325,7 @@ impl Scanner<'_, '_> {
         self.end_command();
         if is_beside && !is_pipe {
             // The whole chain ran beside the shell, with what it set.
-            self.walk.variables.forget_values();
+            self.walk.variables.values.clear();
         }
         self.top().is_uncertain = c != ';' && (is_double || is_pipe);
         if !(c == '&' && is_double) {
@@ -499,7 +498,7 @@ impl Scanner<'_, '_> {
         let is_over = bare == "done" && level.blocks == 0;
         if is_over && self.levels.len() == 1 && self.walk.depth == 0 {
             // The loop may have run beside the shell.
-            self.walk.variables.forget_choices();
+            self.walk.variables.choices.clear();
         }
         matches!(
             bare,

@@ -16,13 +16,15 @@ const VALUES_MAX: usize = 256;
 pub(super) struct Variables {
     /// Names that are written exactly once other than to use them, and there with an equals sign behind.
     once: BTreeSet<String>,
-    values: BTreeMap<String, String>,
+    pub(super) values: BTreeMap<String, String>,
     /// Names that are written exactly once other than to use them, without an equals sign behind.
     named_once: BTreeSet<String>,
     /// What loops set variables to.
-    choices: BTreeMap<String, Vec<String>>,
-    home_is_set: bool,
-    here_is_set: bool,
+    pub(super) choices: BTreeMap<String, Vec<String>>,
+    /// `HOME` may be another directory than it seems.
+    pub(super) home_is_set: bool,
+    /// `PWD` may be another directory than it seems.
+    pub(super) here_is_set: bool,
 }
 
 impl Variables {
@@ -74,14 +76,6 @@ impl Variables {
         Self { home_is_set: self.home_is_set, here_is_set: self.here_is_set, ..Self::default() }
     }
 
-    pub(super) fn forget_values(&mut self) {
-        self.values.clear();
-    }
-
-    pub(super) fn forget_choices(&mut self) {
-        self.choices.clear();
-    }
-
     /// Notes an assignment that certainly runs.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         let is_plain = value.len() <= VALUE_MAX && !value.is_empty() && !value.contains(['\0', '~']);
@@ -110,15 +104,5 @@ impl Variables {
         let stays =
             !value.contains(['*', '?', '[', '(', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
         (in_quotes || stays).then_some(value)
-    }
-
-    /// Whether `HOME` may be another directory than it seems.
-    pub(super) fn home_is_set(&self) -> bool {
-        self.home_is_set
-    }
-
-    /// Whether `PWD` may be another directory than it seems.
-    pub(super) fn here_is_set(&self) -> bool {
-        self.here_is_set
     }
 }

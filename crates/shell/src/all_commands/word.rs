@@ -20,7 +20,7 @@ pub(super) struct Draft {
     /// The first letter is a dot that stands for the working directory.
     is_here: bool,
     /// What the one unknown part may be, if the line tells.
-    choices: Vec<String>,
+    pub(super) choices: Vec<String>,
     /// The unknown part is more than one thing.
     is_mixed: bool,
 }
@@ -71,11 +71,6 @@ impl Draft {
         } else {
             self.push('\0', false);
         }
-    }
-
-    /// Says what the part that was pushed last may be.
-    pub(super) fn choose(&mut self, choices: Vec<String>) {
-        self.choices = choices;
     }
 
     pub(super) fn is_start(&self) -> bool {

@@ -131,13 +131,13 @@ impl Tool {
     /// Whether a word is an option whose value is the next word.
     fn takes_next(&self, word: &Word) -> bool {
         let text = word.text.as_str();
-        match text.strip_prefix("--") {
-            Some(long) => long_value(self.long, long) == Some(OptionValue::Needed),
-            None => {
-                let last = text.chars().next_back().filter(|_| text.starts_with('-'));
-                last.and_then(|letter| self.letter_value(letter)) == Some(OptionValue::Needed)
-            }
-        }
+        let value = if let Some(long) = text.strip_prefix("--") {
+            long_value(self.long, long)
+        } else {
+            let last = text.chars().next_back().filter(|_| text.starts_with('-'));
+            last.and_then(|letter| letter_value(self.letters, letter))
+        };
+        value == Some(OptionValue::Needed)
     }
 
     fn parse_long<'a>(
@@ -167,7 +167,7 @@ impl Tool {
         }
         for (at, letter) in letters.char_indices() {
             let rest = &letters[at + letter.len_utf8()..];
-            let value = match self.letter_value(letter)? {
+            let value = match letter_value(self.letters, letter)? {
                 OptionValue::None => None,
                 OptionValue::Needed if rest.is_empty() => Some(value(words.next()?)?),
                 OptionValue::Needed | OptionValue::Attached => Some(rest.to_owned()),
@@ -180,16 +180,11 @@ impl Tool {
         }
         Some(())
     }
-
-    fn letter_value(&self, letter: char) -> Option<OptionValue> {
-        let (_, behind) = self.letters.split_once(letter).filter(|_| letter != ':')?;
-        Some(OptionValue::of_colons(behind))
-    }
 }
 
 /// Whether an option has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OptionValue {
+pub(crate) enum OptionValue {
     None,
     /// Attached, or in the next word.
     Needed,
@@ -207,8 +202,14 @@ impl OptionValue {
     }
 }
 
+/// Whether a letter of a list has a value, if it is in the list.
+pub(crate) fn letter_value(letters: &str, letter: char) -> Option<OptionValue> {
+    let (_, behind) = letters.split_once(letter).filter(|_| letter != ':')?;
+    Some(OptionValue::of_colons(behind))
+}
+
 /// Whether a long option of a list has a value, if it is in the list.
-pub(super) fn long_value(options: &str, name: &str) -> Option<OptionValue> {
+pub(crate) fn long_value(options: &str, name: &str) -> Option<OptionValue> {
     let behind = options
         .split(' ')
         .find_map(|option| option.strip_prefix(name).filter(|behind| matches!(*behind, "" | ":" | "::")))?;

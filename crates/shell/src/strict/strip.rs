@@ -1,7 +1,8 @@
 //! What rules look through: harmless assignments, and wrappers that only run what follows them.
 
 use super::word::RawWord;
-use crate::names::{has_name, is_digits, is_name_char};
+use crate::effect::{OptionValue, letter_value, long_value};
+use crate::names::{has_name, is_digits, is_name_char, name_and_value};
 use crate::{NameEnd, Word};
 
 /// What was found in front of the command that is meant.
@@ -100,13 +101,8 @@ fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
     match name {
         "nohup" | "command" | "builtin" | "xargs" | "time" => Some(0),
         "timeout" => {
-            let options = options(
-                arguments,
-                "ks",
-                "v",
-                &["kill-after", "signal"],
-                &["foreground", "preserve-status", "verbose"],
-            )?;
+            let long = "foreground preserve-status verbose kill-after: signal:";
+            let options = options(arguments, "vk:s:", long)?;
             let duration = arguments.get(options)?.text.as_str();
             is_duration(duration).then_some(options + 1)
         }
@@ -123,7 +119,7 @@ fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
             let is_command = !arguments.get(count)?.text.contains('=');
             (count > 0 && is_command).then_some(count)
         }
-        "stdbuf" => options(arguments, "ioe", "", &["input", "output", "error"], &[]),
+        "stdbuf" => options(arguments, "i:o:e:", "input: output: error:"),
         _ => None,
     }
 }
@@ -134,31 +130,22 @@ fn sets_harmless(word: &Word) -> bool {
     setting.is_some_and(|(name, value)| is_harmless_setting(name, value))
 }
 
-/// The number of words that are options; nothing if one of them is not known.
-fn options(
-    arguments: &[Word],
-    valued: &str,
-    flags: &str,
-    long_valued: &[&str],
-    long: &[&str],
-) -> Option<usize> {
+/// The number of words that are options; nothing if one of them is not known. Letters and long options have colons as in the tables of
+/// `effect`.
+fn options(arguments: &[Word], letters: &str, long: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
         at += 1;
-        if let Some(name) = word.text.strip_prefix("--") {
-            match name.split_once('=') {
-                Some((name, _)) if long_valued.contains(&name) => {}
-                None if long_valued.contains(&name) => at += 1,
-                None if long.contains(&name) => {}
-                _ => return None,
-            }
-            continue;
-        }
-        let letter = word.text[1..].chars().next()?;
-        if valued.contains(letter) {
-            at += usize::from(word.text.len() == 2);
-        } else if !(word.text.len() == 2 && flags.contains(letter)) {
-            return None;
+        let (value, has_value) = if let Some(option) = word.text.strip_prefix("--") {
+            let (name, given) = name_and_value(option);
+            (long_value(long, name)?, given.is_some())
+        } else {
+            (letter_value(letters, word.text[1..].chars().next()?)?, word.text.len() > 2)
+        };
+        match value {
+            OptionValue::None if has_value => return None,
+            OptionValue::Needed if !has_value => at += 1,
+            _ => {}
         }
     }
     Some(at)

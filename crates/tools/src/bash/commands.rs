@@ -215,7 +215,7 @@ impl LineLookup<'_> {
     }
 
     fn plain(&mut self, line: &str, command: &windlass_shell::StrictCommand) -> PlainCommand {
-        for read in command.reads.iter().filter(|read| !read.is_unknown()) {
+        for read in command.reads.iter().filter(|read| read.text.is_known()) {
             let path = self.joined(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
         }

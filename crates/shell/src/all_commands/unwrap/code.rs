@@ -49,13 +49,8 @@ fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-/// What a piece of code runs.
-#[derive(Default)]
-struct Runs {
-    scripts: Vec<String>,
-    commands: Vec<Vec<String>>,
-    is_unseen: bool,
-}
+/// What is unseen where code runs something that it does not say.
+const RUNS: &str = "code in it runs something";
 
 impl Language {
     fn is_before_code(&self, option: &str) -> bool {
@@ -106,11 +101,8 @@ impl Language {
     pub(in crate::all_commands) fn run(&self, code: &str, inside: &mut Inside) {
         let runs = self.read(code);
         inside.scripts.extend(runs.scripts);
-        let arguments = |words: Vec<String>| words.into_iter().map(Argument::new).collect();
-        inside.commands.extend(runs.commands.into_iter().map(arguments));
-        if runs.is_unseen {
-            inside.unseen = Some("code in it runs something");
-        }
+        inside.commands.extend(runs.commands);
+        inside.unseen = runs.unseen.or(inside.unseen);
         inside.mentions.read_code(code);
         if !self.marks.is_empty() {
             let names_files = |line: &&str| self.edits || line.trim_start().starts_with(['.', '\\']);
@@ -121,9 +113,9 @@ impl Language {
         }
     }
 
-    fn read(&self, code: &str) -> Runs {
-        let mut runs =
-            Runs { is_unseen: self.backquotes.iter().any(|mark| code.contains(mark)), ..Runs::default() };
+    fn read(&self, code: &str) -> Inside {
+        let is_unseen = self.backquotes.iter().any(|mark| code.contains(mark));
+        let mut runs = Inside { unseen: is_unseen.then_some(RUNS), ..Inside::default() };
         if self.backquotes.contains(&"`") {
             runs.scripts.extend(code.split('`').skip(1).step_by(2).take(64).map(str::to_owned));
         }
@@ -137,23 +129,25 @@ impl Language {
             let word = &code[start..at];
             let is_call = has(self.calls, word) || (has_module && has(self.usual_calls, word));
             if is_call && calls == CALLS_MAX {
-                runs.is_unseen = true;
+                runs.unseen = Some(RUNS);
                 break;
             }
             calls += usize::from(is_call);
             if is_call {
                 self.call(&code[..start], &code[at..], &mut runs);
-            } else if has(self.opaque, word) {
+            } else if has(self.opaque, word)
                 // A block is code like any other.
-                runs.is_unseen |=
-                    !code[at..].trim_start().starts_with('{') && !is_quoted(&code[..start], &code[at..]);
+                && !code[at..].trim_start().starts_with('{')
+                && !is_quoted(&code[..start], &code[at..])
+            {
+                runs.unseen = Some(RUNS);
             }
         }
         runs
     }
 
     /// A word that runs something, between what is in front of it and what follows.
-    fn call(&self, before: &str, after: &str, runs: &mut Runs) {
+    fn call(&self, before: &str, after: &str, runs: &mut Inside) {
         let is_variable = before.ends_with(['$', '@', '%']);
         if is_variable || is_quoted(before, after) {
             return;
@@ -171,13 +165,13 @@ impl Language {
         }
         let items = Items { rest, values: self.values }.all();
         match &items[..] {
-            [] => runs.is_unseen = true,
+            [] => runs.unseen = Some(RUNS),
             [script] => runs.scripts.push(script.clone()),
             [first, ..] => {
                 if first.contains([' ', '\0']) {
                     runs.scripts.push(first.clone());
                 }
-                runs.commands.push(items);
+                runs.commands.push(items.into_iter().map(Argument::new).collect());
             }
         }
     }
