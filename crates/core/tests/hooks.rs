@@ -132,7 +132,10 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         ",
     );
     let forbid = |config: &mut windlass_core::Config| {
-        config.permissions.rules = windlass_permission::Rules::denying(["write"].into_iter());
+        config.permissions.rules = windlass_permission::Rules::about_tools(
+            windlass_permission::Behaviour::Deny,
+            ["write"].into_iter(),
+        );
     };
     check(
         allowed(before().with(forbid)),

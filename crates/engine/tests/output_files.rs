@@ -67,7 +67,7 @@ async fn results_of(calls: &'static [(&'static str, &'static str)]) -> Vec<Strin
         Arc::new(TaskStop::new(tasks)),
     ];
     let permissions = Permissions {
-        rules: windlass_engine::Rules::allowing(["Bash"].into_iter()),
+        rules: windlass_engine::Rules::about_tools(windlass_engine::Behaviour::Allow, ["Bash"].into_iter()),
         ..Permissions::default()
     };
     let model = Curious { calls, made: AtomicUsize::new(0) };

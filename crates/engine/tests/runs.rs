@@ -411,7 +411,7 @@ async fn a_tool_that_is_not_offered_is_not_named() {
     let script =
         r#"{"responses": [{"blocks": [{"tool": "Nap", "input": {}}]}, {"blocks": [{"text": "ok"}]}]}"#;
     let permissions = Permissions {
-        rules: windlass_engine::Rules::denying(["Wait"].into_iter()),
+        rules: windlass_engine::Rules::about_tools(windlass_engine::Behaviour::Deny, ["Wait"].into_iter()),
         ..Permissions::default()
     };
     let engine =

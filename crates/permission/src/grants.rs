@@ -83,6 +83,8 @@ impl Grants {
                 let named = |text: &str| gone.contains(text);
                 // A permission can be given up wherever it came from; what restricts is taken back only where it stands.
                 let meant = |at: &RuleSource| *behaviour == Behaviour::Allow || at.place == source.place;
+                // What the administrator wrote is not taken back by anybody.
+                let is_lasting = |at: &RuleSource| &*at.place == "managed settings";
                 let goes =
                     |rule: &Rule| named(&rule.text) && meant(&rule.source) && !is_lasting(&rule.source);
                 permissions.rules.retain(*behaviour, |rule| !goes(rule));
@@ -106,14 +108,6 @@ impl Permissions {
         Ok(())
     }
 }
-
-/// What the administrator wrote is not taken back by anybody.
-fn is_lasting(source: &RuleSource) -> bool {
-    &*source.place == MANAGED
-}
-
-/// The place of rules that the administrator of the machine wrote.
-const MANAGED: &str = "managed settings";
 
 fn source(destination: SettingsDestination) -> RuleSource {
     RuleSource::named(match destination {

@@ -273,3 +273,27 @@ impl std::fmt::Display for HostFact {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_says_what_is_known_of_it() {
+        let check = |text: &str, start: &str, end: &str, base: Option<&str>| {
+            let word = CommandWord::from_marked(text, "$");
+            assert_eq!((word.start(), word.end(), word.base_name()), (start, end, base), "{text}");
+            assert_eq!(word.marked("$"), text);
+            let letters: String = word.letters().map(|letter| letter.unwrap_or('$')).collect();
+            assert_eq!(letters, text);
+            assert_eq!(word == text, !text.contains('$'), "{text}");
+        };
+        check("", "", "", Some(""));
+        check("rm", "rm", "rm", Some("rm"));
+        check("/bin/rm", "/bin/rm", "/bin/rm", Some("rm"));
+        check("$", "", "", None);
+        check("a$b", "a", "b", None);
+        check("a$/b", "a", "/b", Some("b"));
+        check("a/b$$", "a/b", "", None);
+    }
+}

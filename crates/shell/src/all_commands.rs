@@ -45,21 +45,7 @@ pub(crate) fn walk(line: &str) -> Walk {
 }
 
 fn pass(line: &str, variables: Variables) -> Walk {
-    let mut walk = Walk {
-        commands: Vec::new(),
-        unseen: None,
-        written: Vec::new(),
-        variables,
-        sets: Vec::new(),
-        sets_anything: false,
-        depth: 0,
-        budget: WORDS_MIN + line.len() * WORDS_PER_BYTE,
-        last: Vec::new(),
-        made: Made::default(),
-        input: Input::default(),
-        is_fed: false,
-        changes_patterns: false,
-    };
+    let mut walk = Walk { variables, budget: WORDS_MIN + line.len() * WORDS_PER_BYTE, ..Walk::default() };
     if line.contains('\0') {
         walk.note_unseen("it contains a NUL");
     }
@@ -70,6 +56,7 @@ fn pass(line: &str, variables: Variables) -> Walk {
 }
 
 /// What was found so far.
+#[derive(Default)]
 pub(crate) struct Walk {
     pub(crate) commands: Vec<LooseCommand>,
     pub(crate) unseen: Option<String>,
@@ -153,24 +140,8 @@ struct Consequence {
 }
 
 /// Builtins that evaluate what is in their arguments, also if that was quoted.
-const EVALUATES: [&str; 16] = [
-    "test",
-    "[",
-    "[[",
-    "printf",
-    "read",
-    "declare",
-    "typeset",
-    "local",
-    "let",
-    "unset",
-    "export",
-    "readonly",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "wait",
-];
+const EVALUATES: &str = "test [ [[ printf read declare typeset local let unset export readonly mapfile readarray \
+    getopts wait";
 
 impl Walk {
     fn note_unseen(&mut self, why: &str) {
@@ -245,7 +216,7 @@ impl Walk {
             unwrap::variable(&name, &value, &mut inside);
             self.take_in(inside, places);
             if matches!(name.as_str(), "BASH_ENV" | "ENV") {
-                let reads = files::path(&Argument { text: value.clone(), ..Argument::default() }, places);
+                let reads = files::path(&Argument::new(&value), places);
                 self.push(LooseCommand { reads, ..LooseCommand::default() });
             }
             if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
@@ -319,7 +290,7 @@ impl Walk {
             let is_search = |name: &CommandWord| name.end().ends_with("find") || name.end().ends_with("fd");
             let is_cut = command.words.first().is_some_and(is_search)
                 && command.words.iter().any(|word| !word.is_known());
-            if is_cut || command.removes.iter().any(|path| path.is_pattern || path.is_unknown()) {
+            if is_cut || command.removes.iter().any(|path| path.is_pattern || !path.text.is_known()) {
                 command.removes.extend(places::named("\0", false, &Places::default()));
             }
         }
@@ -396,7 +367,7 @@ impl Walk {
             // Only with this option does it evaluate anything.
             let prints =
                 base == "printf" && arguments.get(1).is_none_or(|first| !first.text.starts_with("-v"));
-            if EVALUATES.contains(&base) && !prints {
+            if has(EVALUATES, base) && !prints {
                 for argument in &arguments[1..] {
                     self.substitutions(&argument.text, places);
                 }

@@ -22,24 +22,14 @@ pub(crate) const UNKNOWN: &str = "\0";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Analysis {
     /// Every simple command that bash would run, in the order of the text, inner ones before those around them; or why the line
-    /// is not plain.
-    pub plain: Result<Vec<StrictCommand>, NotPlain>,
+    /// is not plain, in a few words for people: "it uses a backquote".
+    pub plain: Result<Vec<StrictCommand>, String>,
     /// Every command that can be found in the text.
     pub found: Vec<LooseCommand>,
     /// Why something may run that is not among the commands found.
     pub unseen: Option<String>,
     /// The text holds something that a person cannot see. Nothing should be remembered for it.
     pub hidden: bool,
-}
-
-/// Why a line is not plain, in a few words for people: "it uses a backquote".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotPlain(pub String);
-
-impl std::fmt::Display for NotPlain {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// One simple command that bash would run.
@@ -73,7 +63,7 @@ pub struct StrictCommand {
 }
 
 /// What a program does to the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineEffect {
     /// It only looks, and everything it looks at is named.
     Looks,
@@ -83,6 +73,7 @@ pub enum LineEffect {
     /// It makes, changes, moves or removes files, and nothing else; all of them are named.
     ChangesFiles,
     /// Anything.
+    #[default]
     Unknown,
 }
 
@@ -93,8 +84,6 @@ pub struct Word {
     pub(crate) text: String,
     /// Bash replaces it by the names that fit: `*`, `?` and `[…]` outside quotes.
     pub is_pattern: bool,
-    /// A part of it is only known at run time.
-    pub is_unknown: bool,
     /// It may become several words, or none.
     pub is_split: bool,
     /// The line itself says, in ways that are not followed, what is only known at run time: a command that may print anything, or a
@@ -108,10 +97,20 @@ pub struct Word {
 }
 
 impl Word {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
     /// The text as the program gets it. A home directory is written `~`.
     #[must_use]
     pub fn text(&self) -> CommandWord {
         CommandWord::from_marked(&self.text, UNKNOWN)
+    }
+
+    /// Whether a part of it is only known at run time.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.text.contains(UNKNOWN)
     }
 }
 
@@ -187,12 +186,6 @@ pub enum NameEnd {
 }
 
 impl LinePath {
-    /// Whether a part of it is only known at run time.
-    #[must_use]
-    pub fn is_unknown(&self) -> bool {
-        !self.text.is_known()
-    }
-
     /// Its text as that of a word.
     pub(crate) fn marked(&self) -> String {
         self.text.marked(UNKNOWN).into_owned()
@@ -226,8 +219,6 @@ pub struct LooseCommand {
     /// What texts in its code may name, and its words if nobody knows what it does with them. Whether they do, and what for, is not
     /// known.
     pub mentions: Vec<LinePath>,
-    /// Where it may run.
-    pub directory: Place,
 }
 
 /// Reads a command line in both ways, as `bash --noprofile --norc -c` would.
@@ -252,7 +243,7 @@ pub fn analyse(line: &str) -> Analysis {
         && let Err(difference) = found.agrees_with(commands)
     {
         found.unseen.get_or_insert(difference);
-        plain = Err(NotPlain("two analyses of it differ".to_owned()));
+        plain = Err("two analyses of it differ".to_owned());
     }
     Analysis { plain, found: found.commands, unseen: found.unseen, hidden }
 }

@@ -14,12 +14,14 @@ mod tests;
 
 pub(crate) use printed::prints_no_option;
 
+use std::sync::LazyLock;
+
 use crate::Word;
 use crate::expansion::may_take_next;
 use crate::names::{Sieve, has_name};
 
-static MAY_TELL: Sieve =
-    Sieve::EMPTY.with(git::NAMES).with(builds::NAMES).with(languages::NAMES).with_rows(options::NAMES);
+static MAY_TELL: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(options::names().chain([git::NAMES, builds::NAMES, languages::NAMES])));
 
 /// In a loop with more turns nobody looks at each.
 const TURNS_MAX: usize = 256;
@@ -91,7 +93,7 @@ fn may_be_told(base: &str, words: &[Word]) -> bool {
 
 fn chosen(word: &Word, turn: usize) -> Word {
     match word.choices.get(turn) {
-        Some(choice) => Word { text: choice.marked(), ..Word::default() },
+        Some(choice) => Word::new(choice.marked()),
         None => word.clone(),
     }
 }

@@ -14,18 +14,19 @@ mod tools;
 
 pub(crate) use awk::is_plain_program as is_plain_awk;
 pub(crate) use git::shown as shown_by_git;
+pub(crate) use options::{OptionValue, letter_value, long_value};
 pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
 use crate::expansion::may_take_next;
-use crate::names::has_name;
+use crate::names::{has_name, is_name_char};
 use crate::places::{Places, named, path_text};
 use crate::strict::{Stripped, WRAPPERS};
-use crate::{LineEffect, LinePath, ListedNames, NameEnd, NotPlain, PipedNames, Place, Word};
+use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) effect: LineEffect,
     pub(crate) reads: Vec<LinePath>,
@@ -39,21 +40,6 @@ pub(crate) struct Facts {
     pub(crate) names: Vec<LinePath>,
     /// The one file whose content it shows, whole or in part.
     pub(crate) shows: Option<LinePath>,
-}
-
-impl Default for Facts {
-    fn default() -> Self {
-        Self {
-            effect: LineEffect::Unknown,
-            reads: Vec::new(),
-            writes: Vec::new(),
-            exact_only: false,
-            enters: None,
-            directory: None,
-            names: Vec::new(),
-            shows: None,
-        }
-    }
 }
 
 /// What a command is judged by besides its words.
@@ -78,7 +64,7 @@ const CHANGES_SHELL: &str = "eval alias unalias hash enable trap shopt unset map
     getopts bind complete compgen compopt fc history caller coproc select function return shift";
 
 /// Refuses commands after which nothing is certain.
-pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
+pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), String> {
     let Some((name, arguments)) = words.split_first() else { return Ok(()) };
     let evaluates = match name.text.as_str() {
         "test" => !special::is_plain_test(arguments),
@@ -97,7 +83,7 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         name => has_name(CHANGES_SHELL, name),
     };
     if evaluates {
-        return Err(NotPlain(format!("`{}` may change the shell itself", name.text)));
+        return Err(format!("`{}` may change the shell itself", name.text));
     }
     Ok(())
 }
@@ -105,7 +91,7 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
 /// A name, or a name with a value.
 fn is_export(word: &Word) -> bool {
     let name = word.text.split('=').next().unwrap_or_default();
-    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let plain = name.chars().all(is_name_char);
     plain && !name.is_empty() && !word.is_split && !word.is_pattern
 }
 
@@ -133,7 +119,7 @@ fn hides_command(base: &str, arguments: &[Word]) -> bool {
 fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let more: Vec<Word>;
     let arguments = if context.stripped.gets_more {
-        let unknown = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
+        let unknown = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
         more = [arguments, &[unknown]].concat();
         &more[..]
     } else {
@@ -168,7 +154,7 @@ pub(crate) fn base_name(name: &str) -> &str {
 
 /// The text of a word that bash does not change.
 fn literal(word: &Word) -> Option<&str> {
-    let plain = !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
+    let plain = !word.is_unknown() && !word.is_pattern && !word.is_split && !word.is_home;
     plain.then_some(word.text.as_str())
 }
 
@@ -197,7 +183,7 @@ fn looks(mut reads: Vec<LinePath>) -> Facts {
 /// The file that is named, if it is the only one.
 fn only_file(paths: &[LinePath]) -> Option<LinePath> {
     let [path] = paths else { return None };
-    (!path.is_pattern && !path.is_unknown() && path.handed.is_none()).then(|| path.clone())
+    (!path.is_pattern && path.text.is_known() && path.handed.is_none()).then(|| path.clone())
 }
 
 impl Context<'_> {
@@ -227,16 +213,7 @@ impl Context<'_> {
 
     /// The working directory itself.
     fn here(&self, is_recursive: bool) -> Vec<LinePath> {
-        let path = |from: &Place| LinePath {
-            text: ".".into(),
-            from: from.clone(),
-            is_pattern: false,
-            is_recursive,
-            is_redirected: false,
-            only: None,
-            handed: None,
-        };
-        self.here.iter().map(path).collect()
+        named(".", false, self.here).into_iter().map(|path| LinePath { is_recursive, ..path }).collect()
     }
 }
 

@@ -16,6 +16,6 @@ mod strict;
 mod visible;
 
 pub use analysis::{
-    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, NotPlain, Only, PipedNames, Place,
+    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, Only, PipedNames, Place,
     StrictCommand, Word, analyse,
 };

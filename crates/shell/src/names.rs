@@ -23,6 +23,21 @@ pub(crate) fn has_name(names: &str, name: &str) -> bool {
     }
 }
 
+/// Whether a character may stand in the name of a variable.
+pub(crate) fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// A text in front of an equals sign and behind it, if there is one.
+pub(crate) fn name_and_value(text: &str) -> (&str, Option<&str>) {
+    text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)))
+}
+
+/// Whether a text is a number without a sign.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Where a text begins in another. Faster than looking for it in the usual way, which first studies what it looks for.
 pub(crate) fn find_text(text: &str, wanted: &str) -> Option<usize> {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
@@ -43,50 +58,30 @@ const BITS: usize = 1024;
 pub(crate) struct Sieve([u64; BITS / 64]);
 
 impl Sieve {
-    pub(crate) const EMPTY: Self = Self([0; BITS / 64]);
-
-    /// The same with the names of one more list.
-    pub(crate) const fn with(mut self, names: &str) -> Self {
-        let names = names.as_bytes();
-        let mut start = 0;
-        let mut at = 0;
-        while at <= names.len() {
-            if at == names.len() || names[at] == b' ' {
-                let bit = bit(names, start, at);
-                self.0[bit / 64] |= 1 << (bit % 64);
-                start = at + 1;
-            }
-            at += 1;
+    /// One for the names of some lists.
+    pub(crate) fn of<'a>(lists: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut bits = [0; BITS / 64];
+        for bit in lists.into_iter().flat_map(|names| names.split(' ')).map(bit) {
+            bits[bit / 64] |= 1 << (bit % 64);
         }
-        self
-    }
-
-    /// The same with the names that rows of a table begin with.
-    pub(crate) const fn with_rows(mut self, rows: &[(&str, &str)]) -> Self {
-        let mut at = 0;
-        while at < rows.len() {
-            self = self.with(rows[at].0);
-            at += 1;
-        }
-        self
+        Self(bits)
     }
 
     /// False only if the name is in none of the lists.
     pub(crate) fn may_have(&self, name: &str) -> bool {
-        let bit = bit(name.as_bytes(), 0, name.len());
+        let bit = bit(name);
         self.0[bit / 64] & (1 << (bit % 64)) != 0
     }
 }
 
-/// The bit of a name that is a part of a text.
-const fn bit(text: &[u8], start: usize, end: usize) -> usize {
-    let mut hash = 0_usize;
-    let mut at = start;
-    while at < end {
-        hash = hash.wrapping_mul(0x9E37).wrapping_add(text[at] as usize);
-        at += 1;
-    }
+fn bit(name: &str) -> usize {
+    let hash = name.bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(0x9E37).wrapping_add(byte.into()));
     (hash ^ (hash >> 10)) % BITS
+}
+
+/// The names that rows of a table begin with.
+pub(crate) fn firsts(rows: &'static [(&str, &str)]) -> impl Iterator<Item = &'static str> {
+    rows.iter().map(|(names, _)| *names)
 }
 
 #[cfg(test)]
@@ -100,7 +95,7 @@ mod tests {
     fn a_list_holds_its_names_and_nothing_else() {
         let check = |names: &str, name: &str, expected: bool| {
             assert_eq!(has_name(names, name), expected, "{name:?} in {names:?}");
-            let may = Sieve::EMPTY.with(names).may_have(name);
+            let may = Sieve::of([names]).may_have(name);
             assert!(may || !expected, "{name:?} falls through the sieve of {names:?}");
         };
         check("a bc d", "a", true);
@@ -124,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_sieve_holds_back_most_names() {
-        let sieve = Sieve::EMPTY.with(LONG);
+        let sieve = Sieve::of([LONG]);
         let words = (0..1_000).map(|n| format!("word{n}"));
         assert!(words.filter(|word| sieve.may_have(word)).count() < 100);
     }

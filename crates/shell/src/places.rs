@@ -29,7 +29,7 @@ impl Places {
         Self { first: place, others: Vec::new() }
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Place> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Place> {
         std::iter::once(&self.first).chain(&self.others)
     }
 

@@ -13,9 +13,10 @@ mod word;
 use crate::analysis::BYTES_MAX;
 use crate::delegation;
 use crate::effect::{self, Facts};
+use crate::names::is_digits;
 use crate::places::{Places, named, path_text};
 use crate::visible;
-use crate::{LineEffect, LinePath, NotPlain, StrictCommand, Word};
+use crate::{LineEffect, LinePath, StrictCommand, Word};
 use assigned::Assigned;
 use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
@@ -24,7 +25,7 @@ use word::RawWord;
 
 pub(crate) use compound::is_loop_variable;
 
-type Result<T> = std::result::Result<T, NotPlain>;
+type Result<T> = std::result::Result<T, String>;
 
 /// Words that bash treats as grammar when they stand where a command name would.
 const RESERVED: [&str; 22] = [
@@ -32,37 +33,17 @@ const RESERVED: [&str; 22] = [
     "function", "if", "in", "select", "then", "time", "until", "while",
 ];
 
-fn no(reason: &str) -> NotPlain {
-    NotPlain(reason.to_owned())
+fn no(reason: &str) -> String {
+    reason.to_owned()
 }
 
 /// Every command of a line, or why it is not plain.
 pub(crate) fn read(line: &str) -> Result<Vec<StrictCommand>> {
     if line.len() > BYTES_MAX {
-        return Err(NotPlain(format!("it is longer than {BYTES_MAX} bytes")));
+        return Err(format!("it is longer than {BYTES_MAX} bytes"));
     }
     visible::check(line)?;
-    let mut reader = Reader {
-        line,
-        at: 0,
-        ahead: None,
-        token_start: 0,
-        last_end: 0,
-        documents: Vec::new(),
-        body: None,
-        printed: None,
-        here: Places::default(),
-        bindings: Vec::new(),
-        assigned: Assigned::default(),
-        may_skip: false,
-        names: Vec::new(),
-        incoming: Vec::new(),
-        listed: Vec::new(),
-        pipelines: 0,
-        depth: 0,
-        substitutions: 0,
-        commands: Vec::new(),
-    };
+    let mut reader = Reader { line, ..Reader::default() };
     reader.list("")?;
     if !reader.documents.is_empty() {
         return Err(no("a here document is not closed"));
@@ -74,6 +55,7 @@ pub(crate) fn read(line: &str) -> Result<Vec<StrictCommand>> {
 }
 
 /// The state of reading a line.
+#[derive(Default)]
 struct Reader<'a> {
     line: &'a str,
     at: usize,
@@ -189,7 +171,7 @@ impl Reader<'_> {
     /// Takes a word of the grammar that must come now.
     fn keyword(&mut self, keyword: &str) -> Result<()> {
         if !self.is_keyword(keyword)? {
-            return Err(NotPlain(format!("`{keyword}` is missing")));
+            return Err(format!("`{keyword}` is missing"));
         }
         self.next()?;
         Ok(())
@@ -336,7 +318,7 @@ impl Reader<'_> {
             "for" => reader.for_clause(),
             "case" => reader.case_clause(),
             "[[" => reader.test_clause(command_start),
-            keyword => Err(NotPlain(format!("it uses `{keyword}`"))),
+            keyword => Err(format!("it uses `{keyword}`")),
         })?;
         self.here = start;
         self.compound_redirections()?;
@@ -377,7 +359,7 @@ impl Reader<'_> {
             return self.assign(parts);
         }
         if let Some((name, _)) = parts.sets.first() {
-            return Err(NotPlain(format!("it sets {name}")));
+            return Err(format!("it sets {name}"));
         }
         self.finish(start, parts, &names)
     }
@@ -458,8 +440,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let bare = raw.bare().unwrap_or_default();
-        let is_descriptor =
-            bare == "-" || (!bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_descriptor = bare == "-" || is_digits(&bare);
         if matches!(kind, ">&" | "<&") {
             if is_descriptor {
                 return Ok(());
@@ -477,7 +458,7 @@ impl Reader<'_> {
             parts.reads.extend(target.choices.iter().cloned());
             return Ok(());
         }
-        if target.is_unknown || target.is_pattern || target.text.is_empty() {
+        if target.is_unknown() || target.is_pattern || target.text.is_empty() {
             return Err(no("the target of a redirection is not a plain path"));
         }
         self.target(kind, target, parts);
@@ -507,14 +488,14 @@ impl Reader<'_> {
 /// Whether a name that comes in is no option.
 fn is_led(name: &LinePath) -> bool {
     let start = name.text.start();
-    let is_path = !start.starts_with(['-', '*', '?', '[']) && !(start.is_empty() && name.is_unknown());
+    let is_path = !start.starts_with(['-', '*', '?', '[']) && (!start.is_empty() || name.text.is_known());
     is_path && name.handed.as_ref().is_none_or(|handed| handed.is_led)
 }
 
 /// A command name that means the program or builtin of that name, or a path.
 fn check_name(name: &Word) -> Result<()> {
     let text = name.text.as_str();
-    if name.is_unknown {
+    if name.is_unknown() {
         return Err(no("the name of a command is only known at run time"));
     }
     // `%` names a job, and an `=` could make the word an assignment.

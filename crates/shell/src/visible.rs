@@ -2,8 +2,6 @@
 
 use windlass_text::invisible::invisible;
 
-use crate::NotPlain;
-
 /// More blanks in a row may push text out of sight.
 const BLANKS_MAX: usize = 20;
 
@@ -13,11 +11,11 @@ pub(crate) fn hides_something(line: &str) -> bool {
 }
 
 /// Refuses a line with invisible characters in it.
-pub(crate) fn check(line: &str) -> Result<(), NotPlain> {
+pub(crate) fn check(line: &str) -> Result<(), String> {
     let mut before = ' ';
     for c in line.chars() {
         if is_invisible(c, before) {
-            return Err(NotPlain(format!("it contains the invisible character U+{:04X}", u32::from(c))));
+            return Err(format!("it contains the invisible character U+{:04X}", u32::from(c)));
         }
         before = c;
     }

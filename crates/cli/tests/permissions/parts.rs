@@ -71,7 +71,7 @@ fn a_line_is_allowed_only_if_both_its_halves_are() {
 /// Whether a command means the same when it stands alone: it runs where the line starts, every word of it is known, and it does not
 /// take further words from what another command of the line says, as xargs does.
 fn stands_alone(command: &StrictCommand) -> bool {
-    let is_known = |word: &Word| !word.is_unknown && !word.is_split && word.choices.is_empty();
+    let is_known = |word: &Word| !word.is_unknown() && !word.is_split && word.choices.is_empty();
     let takes_words = command.whole.iter().any(|word| word.text() == "xargs");
     let (starts, has_words) = (command.directory == Place::Start, !command.words.is_empty());
     starts && has_words && !takes_words && command.whole.iter().all(is_known)

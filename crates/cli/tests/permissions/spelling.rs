@@ -35,7 +35,7 @@ fn in_pieces(word: &str) -> String {
 /// The one command of a line, if its words are all that there is to it.
 fn only_words(line: &str) -> Option<StrictCommand> {
     let [command]: [StrictCommand; 1] = analyse(line).plain.ok()?.try_into().ok()?;
-    let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
+    let is_fixed = |word: &Word| !word.is_unknown() && !word.is_pattern && !word.is_split && !word.is_home;
     let redirected = command.reads.iter().chain(&command.writes).any(|path| path.is_redirected);
     let name = command.words.first()?.text().to_string();
     // Assignments and wrappers are not among the words.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_permission::{Answerer, PermissionMode, Permissions, Rules};
+use windlass_permission::{Answerer, Behaviour, PermissionMode, Permissions, Rules};
 use windlass_protocol::{
     ForkId, ModelCard, ModelRequest, ModelSpend, Prompt, Record, RequestThinking, Transcript, Usage,
     estimate_text_tokens, estimate_tokens,
@@ -143,7 +143,7 @@ impl Cx<'_> {
         Config {
             permissions: Permissions {
                 mode: PermissionMode::DontAsk,
-                rules: Rules::denying(tools.iter().map(|tool| &*tool.name)),
+                rules: Rules::about_tools(Behaviour::Deny, tools.iter().map(|tool| &*tool.name)),
                 asking: Answerer::Nobody,
                 ..Permissions::default()
             },

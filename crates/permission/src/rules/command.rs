@@ -50,8 +50,8 @@ pub struct CommandPattern {
     ending: String,
     /// As it was written, for lines that are allowed as a whole.
     text: String,
-    /// It lets anything run.
-    broad: bool,
+    /// It lets an interpreter, or whatever a package manager is told to, run anything.
+    pub(crate) broad: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl CommandPattern {
         }
         let may_cover = !command.exact_only
             && command.spelled.is_none_or(|count| self.spells(&command.words, count))
-            && !(self.is_below_directory() && command.words.iter().any(|word| climbs(word)));
+            && !(self.is_below_directory() && command.words.iter().any(climbs));
         may_cover && self.is(&command.words)
     }
 
@@ -158,11 +158,6 @@ impl CommandPattern {
         let length = characters(&words[..count]).count();
         let ends = |token: Option<&Token>| matches!(token, None | Some(Token::Boundary));
         self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
-    }
-
-    /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
-    pub(crate) fn is_broad(&self) -> bool {
-        self.broad
     }
 
     fn lets_anything_run(&self) -> bool {
@@ -592,7 +587,7 @@ mod tests {
     #[test]
     fn a_pattern_that_lets_anything_run_is_broad() {
         let check = |text: &str, expected: bool| {
-            assert_eq!(CommandPattern::parse(text).unwrap().is_broad(), expected, "{text}");
+            assert_eq!(CommandPattern::parse(text).unwrap().broad, expected, "{text}");
         };
         for text in [
             "*",

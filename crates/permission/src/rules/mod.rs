@@ -166,7 +166,7 @@ impl Rule {
 
     /// The tool it is about, as it was written.
     pub(crate) fn tool_text(&self) -> &str {
-        self.tool.text()
+        &self.tool.text
     }
 
     /// Takes a tool's own name for an alias or another spelling of it.
@@ -321,7 +321,7 @@ impl Rule {
                 let mut broad = KNOWN_TOOLS.iter().filter(runs_anything);
                 broad.any(|tool| self.tool.names(tool, Behaviour::Allow))
             }
-            RuleScope::Commands(pattern) => pattern.is_broad(),
+            RuleScope::Commands(pattern) => pattern.broad,
             _ => false,
         }
     }
@@ -392,17 +392,8 @@ impl Rules {
             Arc::new([&self.deny, &self.ask, &self.allow].into_iter().flatten().map(key).collect());
     }
 
-    /// Rules that allow these tools altogether.
-    pub fn allowing<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
-        Self::about(Behaviour::Allow, tools)
-    }
-
-    /// Rules that deny these tools altogether.
-    pub fn denying<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
-        Self::about(Behaviour::Deny, tools)
-    }
-
-    fn about<'a>(behaviour: Behaviour, tools: impl Iterator<Item = &'a str>) -> Self {
+    /// Rules of one kind about these tools altogether.
+    pub fn about_tools<'a>(behaviour: Behaviour, tools: impl Iterator<Item = &'a str>) -> Self {
         let mut rules = Self::default();
         for tool in tools {
             // A tool's own name is always a rule.

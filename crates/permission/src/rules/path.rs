@@ -91,14 +91,14 @@ impl PathPattern {
         match named.naming {
             // It may be mere text.
             PathNaming::Mentioned
-                if names.lexical().written().start.contains("/**/") && may_be(names.lexical()) =>
+                if names.lexical.written().start.contains("/**/") && may_be(&names.lexical) =>
             {
                 Match::May
             }
             PathNaming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
             _ if self.restricts(names) => Match::Yes,
             PathNaming::Unknown => Match::May,
-            PathNaming::Pattern if may_be(names.lexical()) => Match::May,
+            PathNaming::Pattern if may_be(&names.lexical) => Match::May,
             PathNaming::Exact if is_deep && names.each().any(may_be) => Match::May,
             PathNaming::Pattern | PathNaming::Exact => Match::No,
         }
@@ -148,7 +148,7 @@ fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
         if !goes_on {
             return false;
         }
-        if c == '/' && walk.passed_end() {
+        if c == '/' && walk.passed {
             return true;
         }
         before = c;

@@ -72,7 +72,7 @@ fn access(read: &NamedPath) -> PathAccess {
 
 /// The names of a path as restrictions compare them.
 pub(crate) struct Names<'a> {
-    lexical: NameSpelling<'a>,
+    pub(super) lexical: NameSpelling<'a>,
     /// Where it leads, if that is another name.
     resolved: Option<NameSpelling<'a>>,
 }
@@ -92,10 +92,6 @@ impl<'a> Names<'a> {
                 Self { lexical: NameSpelling::new(start.into(), more), resolved: None }
             }
         }
-    }
-
-    pub(super) fn lexical(&self) -> &NameSpelling<'a> {
-        &self.lexical
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = &NameSpelling<'a>> {

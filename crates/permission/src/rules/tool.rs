@@ -8,7 +8,7 @@ use super::{Behaviour, RuleSubject};
 /// The tools a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolPattern {
-    text: String,
+    pub(crate) text: String,
     folded: String,
     /// So long is what comes before the first star: most tools are told apart by it.
     head: usize,
@@ -24,10 +24,6 @@ impl ToolPattern {
         Self { text: text.to_owned(), folded: fold(text), head }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// Whether the rule is about every tool that reads, or changes, files.
     pub(crate) fn is_family(&self) -> bool {
         FAMILIES.contains(&self.text.as_str())
@@ -39,23 +35,23 @@ impl ToolPattern {
         let head = &self.text.as_bytes()[..self.head];
         let same = tool.as_bytes().get(..self.head);
         if behaviour == Behaviour::Allow {
-            return same == Some(head) && is_meant(&self.text, tool, "mcp__");
+            return same == Some(head) && is_meant(&self.text, tool);
         }
         if tool.is_ascii() && !same.is_some_and(|same| same.eq_ignore_ascii_case(head)) {
             return false;
         }
         // Without this, a ban of a whole server would need the exact case.
-        is_meant(&self.folded, &fold(tool), "mcp__")
+        is_meant(&self.folded, &fold(tool))
     }
 }
 
-fn is_meant(pattern: &str, tool: &str, server_prefix: &str) -> bool {
+fn is_meant(pattern: &str, tool: &str) -> bool {
     if covers(pattern, tool) {
         return true;
     }
     // The name of a server means all of its tools.
     let server =
-        pattern.strip_prefix(server_prefix).is_some_and(|rest| !rest.contains("__") && !rest.contains('*'));
+        pattern.strip_prefix("mcp__").is_some_and(|rest| !rest.contains("__") && !rest.contains('*'));
     server && tool.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("__"))
 }
 

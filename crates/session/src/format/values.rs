@@ -326,7 +326,7 @@ impl FieldForm<CommandPath> for PlainForm {
         let path: PathFact = Self::deserialize(from)?;
         Ok(match CommandWord::from_marked(&path.lexical.to_string_lossy(), UNKNOWN_MARK) {
             CommandWord::Known(_) => CommandPath::Known(path),
-            word => CommandPath::Partial(word),
+            word @ CommandWord::Partial(_) => CommandPath::Partial(word),
         })
     }
 }
@@ -350,5 +350,32 @@ impl FieldForm<Result<Vec<PlainCommand>, String>> for PlainForm {
             Self::deserialize(raw).map(Ok)
         };
         known.map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: std::fmt::Debug + PartialEq>(value: &T, expected: &str)
+    where
+        PlainForm: FieldForm<T>,
+    {
+        let mut json = Vec::new();
+        PlainForm::serialize(value, &mut serde_json::Serializer::new(&mut json)).unwrap();
+        assert_eq!(String::from_utf8(json).unwrap(), expected);
+        let back: T = PlainForm::deserialize(&mut serde_json::Deserializer::from_str(expected)).unwrap();
+        assert_eq!(back, *value);
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_word_is_a_nul_in_the_log() {
+        check(&CommandWord::from("rm"), r#""rm""#);
+        check(&CommandWord::unknown(), r#""\u0000""#);
+        check(&CommandWord::Partial(vec!["a".into(), String::new(), "b".into()]), r#""a\u0000\u0000b""#);
+        let path = CommandPath::Partial(CommandWord::from_marked("/srv/$/a", "$"));
+        check(&path, r#"{"lexical":"/srv/\u0000/a"}"#);
+        let fact = PathFact { lexical: "/a".into(), resolved: Some("/b".into()), is_directory: true };
+        check(&CommandPath::Known(fact), r#"{"lexical":"/a","resolved":"/b","is_directory":true}"#);
     }
 }

@@ -6,6 +6,8 @@ mod writers;
 
 pub(super) use words::{is_known, mentioned};
 
+use std::sync::LazyLock;
+
 use windlass_protocol::CommandWord;
 
 use super::word::Argument;
@@ -53,9 +55,9 @@ const RECURSES_BY: &[(&str, &str)] = &[
 /// Programs that look at everything below a directory.
 const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
 
-static MAY_READ: Sieve = Sieve::EMPTY.with(READS);
-static MAY_COMPILE: Sieve = Sieve::EMPTY.with(COMPILES);
-static MAY_WRITE: Sieve = Sieve::EMPTY.with(WRITES);
+static MAY_READ: LazyLock<Sieve> = LazyLock::new(|| Sieve::of([READS]));
+static MAY_COMPILE: LazyLock<Sieve> = LazyLock::new(|| Sieve::of([COMPILES]));
+static MAY_WRITE: LazyLock<Sieve> = LazyLock::new(|| Sieve::of([WRITES]));
 
 /// The path an argument names, once for each directory it may be relative to.
 pub(super) fn path(argument: &Argument, places: &Places) -> Vec<LinePath> {
@@ -102,7 +104,7 @@ fn read(
         reads.extend(embedded(base, value, places));
     }
     if has(TAKES_MORE, base) && !names_files(base, split) {
-        reads.retain(|path| !path.is_unknown());
+        reads.retain(|path| path.text.is_known());
     }
     if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
         reads.extend(below(named(".", false, places), true));
@@ -131,7 +133,6 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     let operands = &split.operands[..];
     let mut command = LooseCommand {
         words: arguments.iter().map(|argument| CommandWord::from_marked(&argument.text, UNKNOWN)).collect(),
-        directory: places.iter().next_back().cloned().unwrap_or_default(),
         ..LooseCommand::default()
     };
     if compiles || (MAY_READ.may_have(base) && has(READS, base)) {
@@ -166,8 +167,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     }
     if has("awk gawk mawk nawk", base) {
         let written = unwrap::written_by_awk(&arguments[1..]).into_iter();
-        let file = |text: String| path(&Argument { text, ..Argument::default() }, places);
-        command.writes.extend(written.flat_map(file));
+        command.writes.extend(written.flat_map(|text| path(&Argument::new(text), places)));
     }
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
@@ -209,7 +209,7 @@ fn backups(split: &Split<'_>, places: &Places) -> Vec<LinePath> {
 
 /// What the operands in front would be called inside the last one. A link without a name of its own is made here.
 fn inside(base: &str, operands: &[&Argument], places: &Places) -> Vec<LinePath> {
-    let here = Argument { text: ".".to_owned(), ..Argument::default() };
+    let here = Argument::new(".");
     let (target, sources) = match operands {
         [_] if base == "ln" => (&here, operands),
         [sources @ .., target] => (*target, sources),
@@ -363,7 +363,7 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
                 parts.take(if word.text.contains("getline") { 64 } else { 0 }).map(str::to_owned).collect()
             };
             let texts = arguments.iter().flat_map(quoted);
-            return texts.flat_map(|text| path(&Argument { text, ..Argument::default() }, places)).collect();
+            return texts.flat_map(|text| path(&Argument::new(text), places)).collect();
         }
         _ => return Vec::new(),
     };
@@ -378,7 +378,7 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
             None if is_long => value,
             None => continue,
         };
-        let attached = Argument { text: value.to_owned(), ..Argument::default() };
+        let attached = Argument::new(value);
         let next = arguments.get(at + 1).filter(|_| value.is_empty());
         paths.extend(path(next.unwrap_or(&attached), places));
     }

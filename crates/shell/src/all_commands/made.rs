@@ -4,6 +4,7 @@
 //! missed behind a `cd` or in a loop.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use windlass_protocol::CommandWord;
 
@@ -11,7 +12,7 @@ use super::unwrap::{self, How};
 use super::word::{Argument, ansi_decoded};
 use super::{Consequence, Input, Target, Walk};
 use crate::analysis::UNKNOWN;
-use crate::names::has_name as has;
+use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
 
 /// So often files that were run may make others that are run.
@@ -102,7 +103,7 @@ impl Made {
                 let source = arguments.iter().find_map(|word| word.text.strip_prefix("if="));
                 let target = arguments.iter().find_map(|word| word.text.strip_prefix("of="));
                 match (source, target) {
-                    (Some(source), Some(target)) => self.copy(target, &argument(source)),
+                    (Some(source), Some(target)) => self.copy(target, &Argument::new(source)),
                     (None, Some(target)) => return vec![target.to_owned()],
                     (_, None) => {}
                 }
@@ -152,15 +153,10 @@ const COPIERS: &str = "cp mv ln install rsync link gcp ginstall";
 /// Programs that make files of which nobody knows what is in them.
 const FETCHERS: &str = "curl wget wget2 aria2c openssl gpg uudecode xxd";
 
-pub(super) static MAKERS: crate::names::Sieve =
-    crate::names::Sieve::EMPTY.with("tee sponge dd").with(COPIERS).with(FETCHERS);
+pub(super) static MAKERS: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(["tee sponge dd", COPIERS, FETCHERS]));
 
 fn last_part(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
-}
-
-fn argument(text: &str) -> Argument {
-    Argument { text: text.to_owned(), ..Argument::default() }
 }
 
 /// What a command prints, if its words say that.
@@ -352,7 +348,7 @@ impl Walk {
             let Some((name, words)) = words.split_first() else { continue };
             let copies = self.made.copies.iter().enumerate();
             for (copy, copied) in copies.filter(|(_, copied)| copied.name == last_part(name)) {
-                let rest = words.iter().map(|word| argument(word));
+                let rest = words.iter().map(|word| Argument::new(&**word));
                 let is_new = seen.copies.insert((copy, command.words[1..].to_vec()));
                 commands.extend(is_new.then(|| std::iter::once(copied.source.clone()).chain(rest).collect()));
             }

@@ -3,7 +3,6 @@
 //! This is no parser: it never refuses. It keeps a stack of what is open - substitutions, quotes, braces - and ends a command wherever
 //! bash might end one. What is nested needs no recursion, so depth costs nothing.
 
-mod documents;
 mod quote;
 
 use super::unwrap::PATTERNS;
@@ -16,9 +15,10 @@ use crate::places::Places;
 const LEVELS_MAX: usize = 256;
 
 /// What is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     /// Commands: the text itself, or what `(`, `$(` or `<(` opened.
+    #[default]
     Commands,
     /// The words of `a=( … )`.
     Array,
@@ -31,6 +31,7 @@ enum Kind {
 }
 
 /// One level of nesting, with the command that is being read there.
+#[derive(Default)]
 struct Level {
     kind: Kind,
     word: Option<Draft>,
@@ -83,26 +84,7 @@ pub(super) struct Scanner<'a, 'w> {
 
 impl Level {
     fn new(kind: Kind, places: Places) -> Self {
-        Self {
-            kind,
-            word: None,
-            words: Vec::new(),
-            targets: Vec::new(),
-            is_redirected: false,
-            redirection: None,
-            documents: Vec::new(),
-            cases: 0,
-            in_pattern: false,
-            in_test: false,
-            is_doubled: false,
-            parentheses: 0,
-            places,
-            fallback: None,
-            is_piped: false,
-            blocks: 0,
-            in_coprocess: false,
-            is_uncertain: false,
-        }
+        Self { kind, places, ..Self::default() }
     }
 }
 
@@ -343,7 +325,7 @@ impl Scanner<'_, '_> {
         self.end_command();
         if is_beside && !is_pipe {
             // The whole chain ran beside the shell, with what it set.
-            self.walk.variables.forget_values();
+            self.walk.variables.values.clear();
         }
         self.top().is_uncertain = c != ';' && (is_double || is_pipe);
         if !(c == '&' && is_double) {
@@ -516,7 +498,7 @@ impl Scanner<'_, '_> {
         let is_over = bare == "done" && level.blocks == 0;
         if is_over && self.levels.len() == 1 && self.walk.depth == 0 {
             // The loop may have run beside the shell.
-            self.walk.variables.forget_choices();
+            self.walk.variables.choices.clear();
         }
         matches!(
             bare,

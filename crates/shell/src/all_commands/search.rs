@@ -50,13 +50,13 @@ impl<'a> Search<'a> {
             may_take_next(base, &word.text) || (!is_fd && (word.text.starts_with("-D") || word.text == "-f"))
         };
         if rest.iter().any(is_open) {
-            roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+            roots.push(Argument::unknown());
         }
         if roots.is_empty() {
-            roots.push(Argument { text: ".".to_owned(), ..Argument::default() });
+            roots.push(Argument::new("."));
         } else if roots.len() >= ROOTS_MAX {
             roots.truncate(ROOTS_MAX);
-            roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+            roots.push(Argument::unknown());
         }
         Self { roots, commands, finds_root }
     }
@@ -78,7 +78,7 @@ fn find(words: &[&Argument]) -> (Vec<Argument>, bool) {
     let mut roots: Vec<Argument> =
         words[start..].iter().take_while(is_root).map(|word| (*word).clone()).collect();
     if words.iter().any(|word| word.text.starts_with("-files0")) {
-        roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+        roots.push(Argument::unknown());
     }
     let spares = words.iter().enumerate().any(|(at, word)| {
         let value = words.get(at + 1).map_or("", |word| word.text.as_str());

@@ -11,9 +11,11 @@ mod runners;
 mod settings;
 mod texts;
 
+use std::sync::LazyLock;
+
 use super::word::Argument;
 use super::{made, search};
-use crate::names::{Sieve, has_name as has};
+use crate::names::{Sieve, has_name as has, is_name_char};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
@@ -74,45 +76,31 @@ impl Inside {
     }
 }
 
-/// A program that runs the command in its arguments.
-struct Wrapper {
-    names: &'static str,
-    /// Letters of options that take a value.
-    valued: &'static str,
-    /// Operands in front of the command.
-    operands: usize,
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    Wrapper { names: "sudo", valued: "CDghpRrtTuU", operands: 0 },
-    Wrapper { names: "doas", valued: "Cu", operands: 0 },
-    Wrapper { names: "env", valued: "uCS", operands: 0 },
-    Wrapper { names: "timeout", valued: "ks", operands: 1 },
-    Wrapper { names: "nice", valued: "n", operands: 0 },
-    Wrapper { names: "ionice", valued: "cn", operands: 0 },
-    Wrapper { names: "stdbuf", valued: "ioe", operands: 0 },
-    Wrapper {
-        names: "nohup setsid command builtin exec busybox toybox noglob coproc chronic unbuffer fakeroot catchsegv",
-        valued: "a",
-        operands: 0,
-    },
-    Wrapper { names: "time gtime", valued: "fo", operands: 0 },
-    Wrapper { names: "flock", valued: "wE", operands: 1 },
-    Wrapper { names: "chrt taskset chroot", valued: "p", operands: 1 },
-    Wrapper { names: "strace ltrace", valued: "eopsSuEaXPbO", operands: 0 },
-    Wrapper { names: "xargs", valued: "aEILnPsd", operands: 0 },
-    Wrapper { names: "watch", valued: "n", operands: 0 },
+/// Programs that run the command in their arguments, with the letters of options that take a value, and how many operands stand in
+/// front of the command.
+const WRAPPERS: &[(&str, &str, usize)] = &[
+    ("sudo", "CDghpRrtTuU", 0),
+    ("doas", "Cu", 0),
+    ("env", "uCS", 0),
+    ("timeout", "ks", 1),
+    ("nice", "n", 0),
+    ("ionice", "cn", 0),
+    ("stdbuf", "ioe", 0),
+    (
+        "nohup setsid command builtin exec busybox toybox noglob coproc chronic unbuffer fakeroot catchsegv",
+        "a",
+        0,
+    ),
+    ("time gtime", "fo", 0),
+    ("flock", "wE", 1),
+    ("chrt taskset chroot", "p", 1),
+    ("strace ltrace", "eopsSuEaXPbO", 0),
+    ("xargs", "aEILnPsd", 0),
+    ("watch", "n", 0),
 ];
 
-static MAY_WRAP: Sieve = {
-    let mut sieve = Sieve::EMPTY.with(SHELLS);
-    let mut at = 0;
-    while at < WRAPPERS.len() {
-        sieve = sieve.with(WRAPPERS[at].names);
-        at += 1;
-    }
-    sieve
-};
+static MAY_WRAP: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(WRAPPERS.iter().map(|(names, ..)| *names).chain([SHELLS])));
 
 /// Programs that run text.
 pub(super) const SHELLS: &str =
@@ -129,8 +117,8 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     } else {
         interpreted(seen, &mut inside);
     }
-    if may_wrap && let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
-        wrapped(wrapper, seen, &mut inside);
+    if may_wrap && let Some((_, valued, operands)) = WRAPPERS.iter().find(|(names, ..)| has(names, base)) {
+        wrapped(valued, *operands, seen, &mut inside);
     }
     runners(seen, &mut inside);
     subcommands(seen, &mut inside);
@@ -307,10 +295,9 @@ fn entered(seen: &Seen<'_>) -> Places {
 }
 
 /// The command behind the options and operands of a wrapper.
-fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
+fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Inside) {
     let arguments = seen.arguments;
     let mut at = 0;
-    let mut operands = wrapper.operands;
     while let Some(word) = arguments.get(at) {
         let text = word.text.as_str();
         if text == "--" {
@@ -319,7 +306,7 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
         }
         if text.starts_with('-') && (text.len() > 1 || seen.base == "env") {
             at += 1;
-            at += usize::from(takes_next(wrapper, text));
+            at += usize::from(takes_next(valued, text));
             if seen.base == "env" {
                 split_string(text, &arguments[at.saturating_sub(1).min(arguments.len())..], inside);
             }
@@ -343,7 +330,7 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
                 word.text = word.text.replace(&mark, "\0");
             }
         }
-        command.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+        command.push(Argument::unknown());
     }
     inside.commands.push(command);
     // With an option of a kind that is not known, the command may begin one word later.
@@ -380,17 +367,17 @@ fn replaced(options: &[Argument]) -> Option<String> {
     None
 }
 
-fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
+fn takes_next(valued: &str, option: &str) -> bool {
     if option.starts_with("--") || option == "-" {
         return false;
     }
-    let position = option[1..].find(|c| wrapper.valued.contains(c));
+    let position = option[1..].find(|c| valued.contains(c));
     position.is_some_and(|position| option[1..].len() == position + 1)
 }
 
 fn is_assignment(text: &str) -> bool {
     let name = text.split_once('=').map_or("", |(name, _)| name);
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    !name.is_empty() && name.chars().all(is_name_char)
 }
 
 /// The words of a builtin without the dashes that end its options.

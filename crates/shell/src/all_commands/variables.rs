@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::names::is_name_char;
+
 /// Longer values are not kept.
 const VALUE_MAX: usize = 1024;
 /// More words of a loop are not kept.
@@ -14,13 +16,15 @@ const VALUES_MAX: usize = 256;
 pub(super) struct Variables {
     /// Names that are written exactly once other than to use them, and there with an equals sign behind.
     once: BTreeSet<String>,
-    values: BTreeMap<String, String>,
+    pub(super) values: BTreeMap<String, String>,
     /// Names that are written exactly once other than to use them, without an equals sign behind.
     named_once: BTreeSet<String>,
     /// What loops set variables to.
-    choices: BTreeMap<String, Vec<String>>,
-    home_is_set: bool,
-    here_is_set: bool,
+    pub(super) choices: BTreeMap<String, Vec<String>>,
+    /// `HOME` may be another directory than it seems.
+    pub(super) home_is_set: bool,
+    /// `PWD` may be another directory than it seems.
+    pub(super) here_is_set: bool,
 }
 
 impl Variables {
@@ -28,9 +32,9 @@ impl Variables {
     pub(super) fn of(line: &str) -> Self {
         let mut written: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
         let mut rest = line;
-        while let Some(start) = rest.find(is_name) {
+        while let Some(start) = rest.find(is_name_char) {
             let name = &rest[start..];
-            let length = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            let length = name.find(|c| !is_name_char(c)).unwrap_or(name.len());
             let (before, after) = (&rest[..start], &name[length..]);
             let sets_default = after.starts_with('=') || after.starts_with(":=");
             let is_use = before.ends_with('$') || (before.ends_with("${") && !sets_default);
@@ -72,14 +76,6 @@ impl Variables {
         Self { home_is_set: self.home_is_set, here_is_set: self.here_is_set, ..Self::default() }
     }
 
-    pub(super) fn forget_values(&mut self) {
-        self.values.clear();
-    }
-
-    pub(super) fn forget_choices(&mut self) {
-        self.choices.clear();
-    }
-
     /// Notes an assignment that certainly runs.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         let is_plain = value.len() <= VALUE_MAX && !value.is_empty() && !value.contains(['\0', '~']);
@@ -109,18 +105,4 @@ impl Variables {
             !value.contains(['*', '?', '[', '(', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
         (in_quotes || stays).then_some(value)
     }
-
-    /// Whether `HOME` may be another directory than it seems.
-    pub(super) fn home_is_set(&self) -> bool {
-        self.home_is_set
-    }
-
-    /// Whether `PWD` may be another directory than it seems.
-    pub(super) fn here_is_set(&self) -> bool {
-        self.here_is_set
-    }
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
 }

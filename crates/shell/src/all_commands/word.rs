@@ -1,6 +1,7 @@
 //! Words, as far as they are known.
 
 use crate::expansion::{is_unusual_pattern, may_move_tilde};
+use crate::names::{is_digits, is_name_char};
 
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
@@ -19,7 +20,7 @@ pub(super) struct Draft {
     /// The first letter is a dot that stands for the working directory.
     is_here: bool,
     /// What the one unknown part may be, if the line tells.
-    choices: Vec<String>,
+    pub(super) choices: Vec<String>,
     /// The unknown part is more than one thing.
     is_mixed: bool,
 }
@@ -36,6 +37,17 @@ pub(super) struct Argument {
     pub(super) is_below: bool,
     /// What the one NUL in the text may stand for; nothing if that is not known.
     pub(super) choices: Vec<String>,
+}
+
+impl Argument {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// One of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self::new("\0")
+    }
 }
 
 impl Draft {
@@ -59,11 +71,6 @@ impl Draft {
         } else {
             self.push('\0', false);
         }
-    }
-
-    /// Says what the part that was pushed last may be.
-    pub(super) fn choose(&mut self, choices: Vec<String>) {
-        self.choices = choices;
     }
 
     pub(super) fn is_start(&self) -> bool {
@@ -122,7 +129,6 @@ impl Draft {
     }
 
     pub(super) fn is_descriptor(&self) -> bool {
-        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let text = self.bare().unwrap_or_default();
         is_digits(&text) || (text.starts_with('{') && text.ends_with('}') && !text.contains(','))
     }
@@ -144,7 +150,7 @@ impl Draft {
         let name = name.strip_suffix('+').unwrap_or(&name);
         let name = name.split('[').next().unwrap_or_default();
         let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        let fits = starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let fits = starts && name.chars().all(is_name_char);
         let value = self.letters[equals + 1..].iter().map(|(c, _)| *c).collect();
         fits.then(|| (name.to_owned(), value))
     }
@@ -156,7 +162,7 @@ impl Draft {
             return vec![self.argument(&self.letters)];
         }
         if (live(',') || live('.')) && may_move_tilde(self.letters.iter().copied()) {
-            return vec![Argument { text: "\0".to_owned(), ..Argument::default() }];
+            return vec![Argument::unknown()];
         }
         let mut pending = vec![self.letters.clone()];
         let mut expanded = Vec::new();
@@ -165,7 +171,7 @@ impl Draft {
                 Some(parts) if pending.len() + expanded.len() + parts.len() <= EXPANDED_MAX => {
                     pending.extend(parts.into_iter().rev().filter(|part| !part.is_empty()));
                 }
-                Some(_) => expanded.push(Argument { text: "\0".to_owned(), ..Argument::default() }),
+                Some(_) => expanded.push(Argument::unknown()),
                 None => expanded.push(self.argument(&letters)),
             }
         }
@@ -174,7 +180,7 @@ impl Draft {
 
     fn argument(&self, letters: &[(char, bool)]) -> Argument {
         if is_sequence(letters) || (is_pattern(letters) && is_unusual_pattern(letters.iter().copied())) {
-            return Argument { text: "\0".to_owned(), ..Argument::default() };
+            return Argument::unknown();
         }
         // `~+` is the working directory.
         if self.is_home

@@ -1,6 +1,6 @@
 //! Programs that are harmless where they are told: compressors, pagers, editors, and the usual way to another machine.
 
-use crate::names::has_name as has;
+use crate::names::{has_name as has, is_digits};
 
 const COMPRESSORS: &str = "gzip gunzip pigz unpigz bzip2 bunzip2 pbzip2 lbzip2 xz unxz pixz zstd unzstd zstdmt pzstd lz4 lzip plzip lzma \
     lzop brotli compress uncompress";
@@ -10,15 +10,8 @@ const SHELLS: &str = "sh bash dash zsh ksh /bin/sh /bin/bash /bin/dash /bin/zsh 
     /usr/bin/env /usr/local/bin/bash";
 
 /// Settings of `ssh` whose value is run or loaded.
-const SSH_RUNS: [&str; 7] = [
-    "proxycommand",
-    "localcommand",
-    "knownhostscommand",
-    "pkcs11provider",
-    "securitykeyprovider",
-    "ssh_command",
-    "include",
-];
+const SSH_RUNS: &str = "proxycommand localcommand knownhostscommand pkcs11provider securitykeyprovider ssh_command \
+    include";
 
 /// The words of a text in which a shell would find nothing but words.
 fn plain_words(text: &str) -> Option<Vec<&str>> {
@@ -114,7 +107,7 @@ pub(super) fn ssh_setting(setting: &str) -> bool {
 
 fn names_program(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
-    SSH_RUNS.iter().any(|key| setting.contains(key))
+    SSH_RUNS.split(' ').any(|key| setting.contains(key))
 }
 
 /// Settings of `apt` that say what is asked and fetched.
@@ -150,7 +143,5 @@ pub(super) fn hg_setting(setting: &str) -> bool {
 
 /// Commands that a pager begins with: where to go, and what to look for.
 pub(super) fn pager_start(command: &str) -> bool {
-    has("G F g", command)
-        || command.starts_with('/')
-        || (!command.is_empty() && command.bytes().all(|byte| byte.is_ascii_digit()))
+    has("G F g", command) || command.starts_with('/') || is_digits(command)
 }

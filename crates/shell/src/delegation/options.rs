@@ -1,5 +1,7 @@
 //! Options whose value is run, by the programs that have them.
 
+use std::sync::LazyLock;
+
 use super::harmless::{self, never};
 use super::{Telling, Value, long_option, name_and_value, short_option};
 use crate::names::{Sieve, has_name as has, split_at_text};
@@ -154,26 +156,13 @@ const REST_VALUED: &str = "dtEeScjo";
 const PAGERS: &str = "less more most";
 const SOCKETS: &str = "socat";
 
-/// The programs, for the sieve.
-pub(super) const NAMES: &[(&str, &str)] = &NAMED;
-const NAMED: [(&str, &str); ROWS.len() + WORDS.len() + 3] = {
-    let mut named = [("", ""); ROWS.len() + WORDS.len() + 3];
-    let mut at = 0;
-    while at < ROWS.len() {
-        named[at] = (ROWS[at].names, "");
-        at += 1;
-    }
-    while at < ROWS.len() + WORDS.len() {
-        named[at] = (WORDS[at - ROWS.len()].names, "");
-        at += 1;
-    }
-    named[at] = (REST, "");
-    named[at + 1] = (PAGERS, "");
-    named[at + 2] = (SOCKETS, "");
-    named
-};
+/// The programs.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let tables = ROWS.iter().map(|row| row.names).chain(WORDS.iter().map(|row| row.names));
+    tables.chain([REST, PAGERS, SOCKETS])
+}
 
-static MAY_HAVE: Sieve = Sieve::EMPTY.with_rows(NAMES);
+static MAY_HAVE: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(names()));
 
 pub(super) fn look(telling: &mut Telling<'_>) {
     if !MAY_HAVE.may_have(telling.base) {

@@ -4,9 +4,10 @@ use super::bracket;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks};
 use crate::Word;
+use crate::names::is_name_char;
 
 const AWK: Tool = Tool {
-    valued: "Fv",
+    letters: "F:v:",
     // Not every kind of it knows others, and some take them for the end of the options.
     long: "version help",
     operands: Operands::TextThenPaths,
@@ -30,7 +31,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 /// `name=value` is no file if that is a name.
 fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
-    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_name = name.chars().all(is_name_char);
     is_name && name.starts_with(|c: char| !c.is_ascii_digit()) && !word.contains('/')
 }
 
@@ -111,8 +112,7 @@ impl Scan<'_> {
     fn word(&mut self, first: char) {
         const KEYWORDS: [&str; 11] =
             ["print", "printf", "return", "in", "case", "else", "do", "delete", "exit", "if", "while"];
-        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let length = self.rest.find(|c| !is_letter(c)).unwrap_or(self.rest.len());
+        let length = self.rest.find(|c| !is_name_char(c)).unwrap_or(self.rest.len());
         let (tail, rest) = self.rest.split_at(length);
         let word = format!("{first}{tail}");
         self.is_keyword = KEYWORDS.contains(&word.as_str());

@@ -12,63 +12,42 @@ const CHANGES: Tool =
 const NAMES_ALL: Tool = Tool { is_harmless: true, ..CHANGES };
 
 const TOOLS: &[Tool] = &[
-    Tool {
-        names: "mkdir",
-        flags: "pv",
-        valued: "m",
-        long: "help version parents verbose",
-        long_valued: "mode",
-        ..NAMES_ALL
-    },
+    Tool { names: "mkdir", letters: "pvm:", long: "help version parents verbose mode:", ..NAMES_ALL },
     Tool {
         names: "touch",
-        flags: "acmh",
-        valued: "dt",
-        long: "help version no-create no-dereference",
-        long_valued: "date time",
+        letters: "acmhd:t:",
+        long: "help version no-create no-dereference date: time:",
         ..NAMES_ALL
     },
     Tool {
         names: "rm",
-        flags: "dfiIRrv",
-        long: "help version dir force one-file-system preserve-root recursive verbose",
-        long_attached: "interactive",
+        letters: "dfiIRrv",
+        long: "help version dir force one-file-system preserve-root recursive verbose interactive::",
         recursive: "r R recursive",
         ..NAMES_ALL
     },
-    Tool {
-        names: "truncate",
-        flags: "co",
-        valued: "s",
-        long: "help version no-create",
-        long_valued: "size",
-        ..CHANGES
-    },
-    Tool { names: "tee", flags: "aip", long: "help version append ignore-interrupts", ..CHANGES },
+    Tool { names: "truncate", letters: "cos:", long: "help version no-create size:", ..CHANGES },
+    Tool { names: "tee", letters: "aip", long: "help version append ignore-interrupts", ..CHANGES },
     Tool {
         names: "rmdir",
-        flags: "pv",
+        letters: "pv",
         long: "help version ignore-fail-on-non-empty parents verbose",
         ..NAMES_ALL
     },
     Tool {
         names: "mv",
-        flags: "finTuv",
-        valued: "t",
-        long: "help version force interactive no-clobber no-target-directory strip-trailing-slashes verbose",
-        long_valued: "target-directory",
-        long_attached: "update",
+        letters: "finTuvt:",
+        long: "help version force interactive no-clobber no-target-directory strip-trailing-slashes verbose \
+               target-directory: update::",
         recursive: "*",
         ..CHANGES
     },
     Tool {
         names: "cp",
-        flags: "adfHiLnPpRrTuvx",
-        valued: "t",
+        letters: "adfHiLnPpRrTuvxt:",
         long: "help version archive dereference force interactive no-clobber no-dereference no-target-directory \
-               one-file-system recursive remove-destination strip-trailing-slashes verbose",
-        long_valued: "target-directory",
-        long_attached: "preserve reflink sparse update",
+               one-file-system recursive remove-destination strip-trailing-slashes verbose target-directory: \
+               preserve:: reflink:: sparse:: update::",
         recursive: "a R r archive recursive",
         ..CHANGES
     },
@@ -109,7 +88,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
 }
 
 fn is_uncertain(word: &Word) -> bool {
-    word.is_unknown && (word.choices.is_empty() || word.is_split)
+    word.is_unknown() && (word.choices.is_empty() || word.is_split)
 }
 
 /// What a word may be, if a loop goes through it. Nothing if its names only come in while it runs.
@@ -135,7 +114,7 @@ fn transfer(
     let named_target: Word;
     let (target, sources) = if let Some((_, value)) = given {
         let text = value.clone().filter(|text| !text.contains('\0') && !text.starts_with('~'))?;
-        named_target = Word { text, ..Word::default() };
+        named_target = Word::new(text);
         (&named_target, &parsed.operands[..])
     } else {
         let (target, sources) = parsed.operands.split_last()?;

@@ -47,7 +47,7 @@ fn may_become_action(arguments: &[Word]) -> bool {
 /// A pattern that ends with something no action ends with: `*.c`.
 fn fits_no_action(word: &Word) -> bool {
     let end = word.text.rsplit(['*', '?', ']']).next().unwrap_or_default();
-    word.is_pattern && !word.is_unknown && !word.is_split && end.contains(['.', '/'])
+    word.is_pattern && !word.is_unknown() && !word.is_split && end.contains(['.', '/'])
 }
 
 pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
@@ -99,10 +99,9 @@ fn shown_by<'a>(
         let word = words.next()?;
         match literal(word)? {
             ";" => break,
-            "+" if arguments.last().is_some_and(is_unknown) => break,
+            "+" if arguments.last().is_some_and(Word::is_unknown) => break,
             "{}" => arguments.push(Word {
                 text: "\0".to_owned(),
-                is_unknown: true,
                 choices: super::taken(names, NameEnd::Nul).collect(),
                 ..Word::default()
             }),
@@ -111,10 +110,6 @@ fn shown_by<'a>(
         }
     }
     tool.judge(&arguments, context).map(|facts| facts.reads)
-}
-
-fn is_unknown(word: &Word) -> bool {
-    word.is_unknown
 }
 
 /// Which names are printed, by the tests that all of them pass. A test behind an action holds nothing back.

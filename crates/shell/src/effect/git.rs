@@ -4,156 +4,139 @@ mod contents;
 
 pub(crate) use contents::shown;
 
-use super::options::{self, Operands, Parsed, READS, Tool};
+use super::options::{self, Operands, OptionValue, Parsed, READS, Tool, long_value};
 use super::{Context, Facts, literal};
-use crate::names::has_name;
+use crate::names::{has_name, name_and_value};
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
 
 const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
 
-/// Options that shape a difference.
-const DIFF_LONG: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index \
-    function-context histogram ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-space-at-eol ignore-space-change \
-    indent-heuristic merge-base minimal name-only name-status no-color no-color-moved no-commit-id no-ext-diff no-indent-heuristic no-patch \
-    no-prefix no-relative no-rename-empty no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience quiet raw \
-    shortstat staged summary text";
-const DIFF_VALUED: &str = "diff-algorithm diff-filter dst-prefix inter-hunk-context line-prefix output-indicator-context \
-    output-indicator-new output-indicator-old src-prefix stat-count stat-name-width stat-width word-diff-regex";
-const DIFF_ATTACHED: &str = "abbrev break-rewrites color color-moved color-moved-ws color-words diff-merges dirstat find-copies \
-    find-renames ignore-submodules irreversible-delete relative stat submodule unified word-diff ws-error-highlight";
+/// Options that shape a difference, as in [`Tool::long`].
+const DIFF_OPTIONS: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index function-context histogram \
+    ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-space-at-eol ignore-space-change indent-heuristic \
+    merge-base minimal name-only name-status no-color no-color-moved no-commit-id no-ext-diff no-indent-heuristic no-patch \
+    no-prefix no-relative no-rename-empty no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience \
+    quiet raw shortstat staged summary text diff-algorithm: diff-filter: dst-prefix: inter-hunk-context: line-prefix: \
+    output-indicator-context: output-indicator-new: output-indicator-old: src-prefix: stat-count: stat-name-width: \
+    stat-width: word-diff-regex: abbrev:: break-rewrites:: color:: color-moved:: color-moved-ws:: color-words:: \
+    diff-merges:: dirstat:: find-copies:: find-renames:: ignore-submodules:: irreversible-delete:: relative:: stat:: \
+    submodule:: unified:: word-diff:: ws-error-highlight::";
 /// Options that choose and show commits.
-const LOG_LONG: &str = "abbrev-commit all all-match ancestry-path author-date-order basic-regexp bisect boundary branches \
-    cherry cherry-mark cherry-pick children clear-decorations count date-order dense extended-regexp first-parent \
-    fixed-strings follow full-diff full-history graph invert-grep left-only left-right log-size merge merges \
-    no-abbrev-commit no-decorate no-expand-tabs no-max-parents no-merges no-min-parents no-notes not oneline parents \
-    perl-regexp pickaxe-all pickaxe-regex regexp-ignore-case relative-date remotes reverse right-only show-pulls \
-    show-linear-break simplify-by-decoration simplify-merges source sparse tags topo-order unsorted walk-reflogs no-walk \
-    cc combined-all-paths remerge-diff dd";
-const LOG_VALUED: &str = "after author before committer date decorate-refs decorate-refs-exclude encoding exclude glob grep \
-    grep-reflog max-count since skip until";
-const LOG_ATTACHED: &str = "max-parents min-parents decorate expand-tabs format notes pretty show-notes branches tags remotes no-walk";
+const LOG_OPTIONS: &str = "abbrev-commit all all-match ancestry-path author-date-order basic-regexp bisect boundary cherry cherry-mark \
+    cherry-pick children clear-decorations count date-order dense extended-regexp first-parent fixed-strings follow \
+    full-diff full-history graph invert-grep left-only left-right log-size merge merges no-abbrev-commit no-decorate \
+    no-expand-tabs no-max-parents no-merges no-min-parents no-notes not oneline parents perl-regexp pickaxe-all \
+    pickaxe-regex regexp-ignore-case relative-date reverse right-only show-pulls show-linear-break simplify-by-decoration \
+    simplify-merges source sparse topo-order unsorted walk-reflogs cc combined-all-paths remerge-diff dd after: author: \
+    before: committer: date: decorate-refs: decorate-refs-exclude: encoding: exclude: glob: grep: grep-reflog: max-count: \
+    since: skip: until: max-parents:: min-parents:: decorate:: expand-tabs:: format:: notes:: pretty:: show-notes:: \
+    branches:: tags:: remotes:: no-walk::";
 
 /// The subcommands that only look with the options named here.
 const SUBCOMMANDS: &[Tool] = &[
     Tool {
         names: "status",
-        flags: "bsvz",
-        attached: "uM",
-        long: "ahead-behind branch long no-ahead-behind no-renames null renames short show-stash verbose",
-        long_attached: "column find-renames ignore-submodules ignored porcelain untracked-files",
+        letters: "bsvzu::M::",
+        long: "ahead-behind branch long no-ahead-behind no-renames null renames short show-stash verbose column:: \
+               find-renames:: ignore-submodules:: ignored:: porcelain:: untracked-files::",
         ..LOOKS
     },
     Tool {
         names: "ls-files",
-        flags: "cdfikmorstuvz",
-        valued: "x",
-        long: "cached deleted directory deduplicate eol error-unmatch \
-        exclude-standard full-name ignored killed modified no-empty-directory others recurse-submodules resolve-undo stage unmerged",
-        long_valued: "exclude format",
-        long_attached: "abbrev",
+        letters: "cdfikmorstuvzx:",
+        long: "cached deleted directory deduplicate eol error-unmatch exclude-standard full-name ignored killed \
+               modified no-empty-directory others recurse-submodules resolve-undo stage unmerged exclude: format: \
+               abbrev::",
         ..LOOKS
     },
     Tool {
         names: "ls-tree",
-        flags: "dlrtz",
-        long: "full-name full-tree long name-only name-status object-only",
-        long_valued: "format",
-        long_attached: "abbrev",
+        letters: "dlrtz",
+        long: "full-name full-tree long name-only name-status object-only format: abbrev::",
         ..LOOKS
     },
     Tool {
         names: "blame annotate",
-        flags: "bcefklnpstw",
-        attached: "CM",
-        valued: "L",
-        long: "color-by-age color-lines incremental line-porcelain minimal no-progress porcelain root score-debug show-email \
-               show-name show-number show-stats",
-        long_valued: "date ignore-rev",
-        long_attached: "abbrev",
+        letters: "bcefklnpstwL:C::M::",
+        long: "color-by-age color-lines incremental line-porcelain minimal no-progress porcelain root score-debug \
+               show-email show-name show-number show-stats date: ignore-rev: abbrev::",
         ..LOOKS
     },
     Tool {
         names: "shortlog",
-        flags: "cens",
-        attached: "w",
-        long: "all committer email merges no-merges numbered summary \
-        branches tags",
-        long_valued: "after author before format group grep since until",
+        letters: "censw::",
+        long: "all committer email merges no-merges numbered summary branches tags after: author: before: format: \
+               group: grep: since: until:",
         ..LOOKS
     },
     Tool {
         names: "describe",
-        long: "all always contains debug exact-match first-parent long tags",
-        long_valued: "abbrev candidates exclude match",
-        long_attached: "broken dirty",
+        long: "all always contains debug exact-match first-parent long tags abbrev: candidates: exclude: match: \
+               broken:: dirty::",
         ..LOOKS
     },
     Tool {
         names: "rev-parse",
-        flags: "q",
-        long: "abbrev-ref absolute-git-dir all branches git-common-dir git-dir is-bare-repository is-inside-git-dir \
-               is-inside-work-tree is-shallow-repository quiet remotes show-cdup show-prefix show-superproject-working-tree \
-               show-toplevel symbolic symbolic-full-name tags verify show-object-format",
-        long_valued: "git-path",
-        long_attached: "abbrev-ref short",
+        letters: "q",
+        long: "absolute-git-dir all branches git-common-dir git-dir is-bare-repository is-inside-git-dir \
+               is-inside-work-tree is-shallow-repository quiet remotes show-cdup show-prefix \
+               show-superproject-working-tree show-toplevel symbolic symbolic-full-name tags verify show-object-format \
+               git-path: abbrev-ref:: short::",
         ..LOOKS
     },
-    Tool { names: "cherry", flags: "v", long: "verbose", long_valued: "abbrev", ..LOOKS },
-    Tool { names: "merge-base", flags: "a", long: "all fork-point independent is-ancestor octopus", ..LOOKS },
-    Tool { names: "name-rev", long: "all always name-only tags", long_valued: "refs exclude", ..LOOKS },
+    Tool { names: "cherry", letters: "v", long: "verbose abbrev:", ..LOOKS },
+    Tool {
+        names: "merge-base",
+        letters: "a",
+        long: "all fork-point independent is-ancestor octopus",
+        ..LOOKS
+    },
+    Tool { names: "name-rev", long: "all always name-only tags refs: exclude:", ..LOOKS },
     Tool {
         names: "for-each-ref",
-        long: "ignore-case",
-        long_valued: "color contains count exclude format merged no-contains \
-        no-merged points-at sort",
+        long: "ignore-case color: contains: count: exclude: format: merged: no-contains: no-merged: points-at: sort:",
         ..LOOKS
     },
     Tool {
         names: "show-ref",
-        flags: "dhqs",
-        long: "dereference head heads quiet tags verify branches",
-        long_attached: "abbrev hash",
+        letters: "dhqs",
+        long: "dereference head heads quiet tags verify branches abbrev:: hash::",
         ..LOOKS
     },
-    Tool { names: "cat-file", flags: "epst", long_attached: "batch-check", ..LOOKS },
+    Tool { names: "cat-file", letters: "epst", long: "batch-check::", ..LOOKS },
     Tool {
         names: "count-objects",
-        flags: "Hv",
+        letters: "Hv",
         long: "human-readable verbose",
         operands: Operands::None,
         ..LOOKS
     },
     Tool {
         names: "grep",
-        flags: "acEFGhHIiLlnopPqrvWwz",
-        valued: "ABCem",
+        letters: "acEFGhHIiLlnopPqrvWwzA:B:C:e:m:",
         long: "all-match and basic-regexp cached column count extended-regexp files-with-matches files-without-match \
-               fixed-strings full-name function-context heading ignore-case invert-match line-number name-only no-color not null \
-               only-matching or perl-regexp quiet recursive show-function text untracked word-regexp break no-recursive",
-        long_valued: "after-context before-context context max-count max-depth threads",
-        long_attached: "color",
+               fixed-strings full-name function-context heading ignore-case invert-match line-number name-only \
+               no-color not null only-matching or perl-regexp quiet recursive show-function text untracked word-regexp \
+               break no-recursive after-context: before-context: context: max-count: max-depth: threads: color::",
         has_number: true,
         ..LOOKS
     },
-    Tool { names: "check-ignore", flags: "nqv", long: "no-index non-matching quiet verbose", ..LOOKS },
+    Tool { names: "check-ignore", letters: "nqv", long: "no-index non-matching quiet verbose", ..LOOKS },
     Tool { names: "version", long: "build-options", operands: Operands::None, ..LOOKS },
     Tool {
         names: "branch",
-        flags: "alrv",
-        long: "all ignore-case list no-color no-column remotes show-current verbose",
-        long_valued: "format points-at sort",
-        long_attached: "abbrev color column contains merged no-contains no-merged",
+        letters: "alrv",
+        long: "all ignore-case list no-color no-column remotes show-current verbose format: points-at: sort: abbrev:: \
+               color:: column:: contains:: merged:: no-contains:: no-merged::",
         text_options: "list contains merged no-contains no-merged",
         ..LOOKS
     },
     Tool {
         names: "tag",
-        flags: "il",
-        attached: "n",
-        long: "ignore-case list no-column",
-        long_valued: "format points-at sort",
-        long_attached: "color column contains merged no-contains no-merged",
+        letters: "iln::",
+        long: "ignore-case list no-column format: points-at: sort: color:: column:: contains:: merged:: no-contains:: \
+               no-merged::",
         text_options: "l list contains merged no-contains no-merged",
         ..LOOKS
     },
@@ -161,19 +144,13 @@ const SUBCOMMANDS: &[Tool] = &[
 
 /// A row of the subcommands that show commits or differences: their lists of options are put together here.
 fn shows(name: &str) -> Option<(Tool, &'static [&'static str])> {
-    const DIFF: &[&str] = &[DIFF_LONG];
-    const LOG: &[&str] = &[DIFF_LONG, LOG_LONG];
-    let differences = Tool { flags: "abDpRsuwWz", attached: "BCMUX", valued: "GlS", ..LOOKS };
-    let commits = Tool {
-        flags: "abcgimpqrRstuwz0123456789EFP",
-        attached: "BCMUn",
-        valued: "GlLS",
-        has_number: true,
-        ..LOOKS
-    };
+    const DIFF: &[&str] = &[DIFF_OPTIONS];
+    const LOG: &[&str] = &[DIFF_OPTIONS, LOG_OPTIONS];
+    let commits =
+        Tool { letters: "abcgimpqrRstuwz0123456789EFPG:l:L:S:B::C::M::U::n::", has_number: true, ..LOOKS };
     match name {
         "diff" | "diff-files" | "diff-index" | "diff-tree" => {
-            Some((Tool { flags: "abcDmprRstuwWz", ..differences }, DIFF))
+            Some((Tool { letters: "abcDmprRstuwWzG:l:S:B::C::M::U::X::", ..LOOKS }, DIFF))
         }
         "log" | "show" | "whatchanged" => Some((commits, LOG)),
         _ => None,
@@ -250,7 +227,7 @@ fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, 
                 at += 1;
             }
             "-C" => {
-                let target = arguments.get(at + 1).filter(|word| !word.is_unknown && !word.is_pattern)?;
+                let target = arguments.get(at + 1).filter(|word| !word.is_unknown() && !word.is_pattern)?;
                 reads.extend(named(&path_text(target), false, &places));
                 places = places.enter(Some(&path_text(target)));
                 at += 2;
@@ -284,11 +261,11 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
         }
         "symbolic-ref" => return symbolic_ref(arguments),
         "submodule" => {
-            let tool = Tool { flags: "q", long: "quiet cached recursive", ..LOOKS };
+            let tool = Tool { letters: "q", long: "quiet cached recursive", ..LOOKS };
             return if first? == "status" { tool.parse(&arguments[1..]) } else { None };
         }
         "worktree" => {
-            let tool = Tool { flags: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
+            let tool = Tool { letters: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
             return if first? == "list" { tool.parse(&arguments[1..]) } else { None };
         }
         "rev-list" => {
@@ -309,7 +286,6 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
 
 /// Subcommands that show something share long lists of options, which are looked up one after the other.
 fn parse_shown<'a>(tool: &Tool, long: &[&str], arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    let is_log = long.len() > 1;
     let mut parsed = Parsed::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -320,17 +296,11 @@ fn parse_shown<'a>(tool: &Tool, long: &[&str], arguments: &'a [Word]) -> Option<
         if text == "--" {
             parsed.operands.extend(words.by_ref());
         } else if let Some(option) = text.strip_prefix("--").filter(|option| !option.is_empty()) {
-            let (name, value) =
-                option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-            let in_lists = |diff: &str, log: &str| has_name(diff, name) || (is_log && has_name(log, name));
-            let needs_value = in_lists(DIFF_VALUED, LOG_VALUED);
-            let may_have_value = needs_value || in_lists(DIFF_ATTACHED, LOG_ATTACHED);
-            let is_flag = long.iter().any(|names| has_name(names, name)) || (may_have_value && !needs_value);
-            let value = match value {
-                Some(value) if may_have_value => Some(value.to_owned()),
-                None if needs_value => Some(literal(words.next()?)?.to_owned()),
-                None if is_flag => None,
-                _ => return None,
+            let (name, given) = name_and_value(option);
+            let value = match (long.iter().find_map(|options| long_value(options, name))?, given) {
+                (OptionValue::None, Some(_)) => return None,
+                (OptionValue::Needed, None) => Some(literal(words.next()?)?.to_owned()),
+                (_, given) => given.map(str::to_owned),
             };
             parsed.options.push((name.to_owned(), value));
         } else if text.starts_with('-') && text.len() > 1 {
@@ -374,17 +344,16 @@ fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
 
 /// With a second operand it would be set.
 fn symbolic_ref(arguments: &[Word]) -> Option<Parsed<'_>> {
-    const SYMBOLIC_REF: Tool = Tool { flags: "q", long: "quiet short recurse no-recurse", ..LOOKS };
+    const SYMBOLIC_REF: Tool = Tool { letters: "q", long: "quiet short recurse no-recurse", ..LOOKS };
     let parsed = SYMBOLIC_REF.parse(arguments)?;
     (parsed.operands.len() == 1 && literal(parsed.operands[0]).is_some()).then_some(parsed)
 }
 
 fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
     const CONFIG: Tool = Tool {
-        flags: "lz",
-        long: "all bool bool-or-int get get-all get-regexp get-urlmatch global int list local name-only null path show-origin \
-               show-scope system worktree includes no-includes",
-        long_valued: "default type",
+        letters: "lz",
+        long: "all bool bool-or-int get get-all get-regexp get-urlmatch global int list local name-only null path \
+               show-origin show-scope system worktree includes no-includes default: type:",
         ..LOOKS
     };
     let mut parsed = CONFIG.parse(arguments)?;

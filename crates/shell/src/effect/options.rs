@@ -1,7 +1,7 @@
 //! Options and operands of a program, taken apart as the program itself would.
 
 use crate::Word;
-use crate::names::has_name;
+use crate::names::{has_name, name_and_value};
 
 /// What the words that are no options mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +27,11 @@ pub(super) enum Operands {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     pub(super) names: &'static str,
-    /// Letters of options without a value.
-    pub(super) flags: &'static str,
-    /// Letters of options with a value, attached or in the next word.
-    pub(super) valued: &'static str,
-    /// Letters of options whose value, if any, is attached.
-    pub(super) attached: &'static str,
-    /// Long options without a value.
+    /// Letters of options as `getopt` takes them: with a colon behind those with a value, and with two if it must be attached and may
+    /// be missing.
+    pub(super) letters: &'static str,
+    /// Long options, with such colons too.
     pub(super) long: &'static str,
-    /// Long options with a value, behind `=` or in the next word.
-    pub(super) long_valued: &'static str,
-    /// Long options whose value, if any, is behind `=`.
-    pub(super) long_attached: &'static str,
     /// Options that say what to look for, so that every operand is a file.
     pub(super) text_options: &'static str,
     /// Options with which it looks at everything below its operands; a star for always.
@@ -59,12 +52,8 @@ pub(super) struct Tool {
 /// A program without options that reads files, and has no option that does harm.
 pub(super) const READS: Tool = Tool {
     names: "",
-    flags: "",
-    valued: "",
-    attached: "",
+    letters: "",
     long: "help version",
-    long_valued: "",
-    long_attached: "",
     text_options: "",
     recursive: "",
     operands: Operands::Paths,
@@ -142,10 +131,13 @@ impl Tool {
     /// Whether a word is an option whose value is the next word.
     fn takes_next(&self, word: &Word) -> bool {
         let text = word.text.as_str();
-        match text.strip_prefix("--") {
-            Some(long) => has_name(self.long_valued, long),
-            None => text.starts_with('-') && text.ends_with(|letter| self.valued.contains(letter)),
-        }
+        let value = if let Some(long) = text.strip_prefix("--") {
+            long_value(self.long, long)
+        } else {
+            let last = text.chars().next_back().filter(|_| text.starts_with('-'));
+            last.and_then(|letter| letter_value(self.letters, letter))
+        };
+        value == Some(OptionValue::Needed)
     }
 
     fn parse_long<'a>(
@@ -154,15 +146,13 @@ impl Tool {
         words: &mut std::slice::Iter<'a, Word>,
         parsed: &mut Parsed<'a>,
     ) -> Option<()> {
-        let option = match long.split_once('=') {
-            Some((name, value)) if has_name(self.long_valued, name) || has_name(self.long_attached, name) => {
-                (name, Some(value.to_owned()))
-            }
-            None if has_name(self.long_valued, long) => (long, Some(value(words.next()?)?)),
-            None if has_name(self.long, long) || has_name(self.long_attached, long) => (long, None),
-            _ => return None,
+        let (name, given) = name_and_value(long);
+        let value = match (long_value(self.long, name)?, given) {
+            (OptionValue::None, Some(_)) => return None,
+            (OptionValue::Needed, None) => Some(value(words.next()?)?),
+            (_, given) => given.map(str::to_owned),
         };
-        parsed.options.push((option.0.to_owned(), option.1));
+        parsed.options.push((name.to_owned(), value));
         Some(())
     }
 
@@ -177,27 +167,58 @@ impl Tool {
         }
         for (at, letter) in letters.char_indices() {
             let rest = &letters[at + letter.len_utf8()..];
-            if self.valued.contains(letter) {
-                let value = if rest.is_empty() { value(words.next()?)? } else { rest.to_owned() };
-                parsed.options.push((letter.to_string(), Some(value)));
-                return Some(());
+            let value = match letter_value(self.letters, letter)? {
+                OptionValue::None => None,
+                OptionValue::Needed if rest.is_empty() => Some(value(words.next()?)?),
+                OptionValue::Needed | OptionValue::Attached => Some(rest.to_owned()),
+            };
+            let is_last = value.is_some();
+            parsed.options.push((letter.to_string(), value));
+            if is_last {
+                break;
             }
-            if self.attached.contains(letter) {
-                parsed.options.push((letter.to_string(), Some(rest.to_owned())));
-                return Some(());
-            }
-            if !self.flags.contains(letter) {
-                return None;
-            }
-            parsed.options.push((letter.to_string(), None));
         }
         Some(())
     }
 }
 
+/// Whether an option has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OptionValue {
+    None,
+    /// Attached, or in the next word.
+    Needed,
+    /// If any, it is attached.
+    Attached,
+}
+
+impl OptionValue {
+    fn of_colons(behind: &str) -> Self {
+        match behind.as_bytes() {
+            [b':', b':', ..] => Self::Attached,
+            [b':', ..] => Self::Needed,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Whether a letter of a list has a value, if it is in the list.
+pub(crate) fn letter_value(letters: &str, letter: char) -> Option<OptionValue> {
+    let (_, behind) = letters.split_once(letter).filter(|_| letter != ':')?;
+    Some(OptionValue::of_colons(behind))
+}
+
+/// Whether a long option of a list has a value, if it is in the list.
+pub(crate) fn long_value(options: &str, name: &str) -> Option<OptionValue> {
+    let behind = options
+        .split(' ')
+        .find_map(|option| option.strip_prefix(name).filter(|behind| matches!(*behind, "" | ":" | "::")))?;
+    (!name.is_empty() && !name.contains(':')).then(|| OptionValue::of_colons(behind))
+}
+
 /// Whether a word is the text that is written.
 fn is_fixed(word: &Word) -> bool {
-    !word.is_unknown && !word.is_pattern
+    !word.is_unknown() && !word.is_pattern
 }
 
 /// A word that is certainly the value of the option before it.

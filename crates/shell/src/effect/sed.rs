@@ -6,15 +6,13 @@ use super::bracket;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks, only_file};
 use crate::analysis::UNKNOWN;
+use crate::names::{is_digits, is_name_char};
 use crate::{LineEffect, LinePath, Word};
 
 const SED: Tool = Tool {
-    flags: "Ennrsuz",
-    valued: "el",
-    attached: "i",
-    long: "help version null-data posix quiet regexp-extended sandbox separate silent unbuffered",
-    long_valued: "expression line-length",
-    long_attached: "in-place",
+    letters: "Enrsuze:l:i::",
+    long: "help version null-data posix quiet regexp-extended sandbox separate silent unbuffered expression: \
+           line-length: in-place::",
     text_options: "e expression",
     operands: Operands::TextThenPaths,
     is_harmless: false,
@@ -60,12 +58,11 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 
 /// Whether a script only prints ranges of lines: `5p`, `5,10p`, `5,$p`, `5,+3p`, several with `;` between.
 fn is_print(script: &str) -> bool {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_end = |text: &str| text == "$" || is_number(text.strip_prefix('+').unwrap_or(text));
+    let is_end = |text: &str| text == "$" || is_digits(text.strip_prefix('+').unwrap_or(text));
     script.split(';').all(|part| {
         part.trim().strip_suffix('p').is_some_and(|range| match range.split_once(',') {
-            Some((start, end)) => is_number(start) && is_end(end),
-            None => range == "$" || is_number(range),
+            Some((start, end)) => is_digits(start) && is_end(end),
+            None => range == "$" || is_digits(range),
         })
     })
 }
@@ -177,7 +174,7 @@ impl Script<'_> {
             'q' | 'Q' | 'l' => self.skip(|c| c == ' ' || c.is_ascii_digit()),
             'b' | 't' | 'T' | ':' => {
                 self.skip(|c| c == ' ');
-                self.skip(|c| c.is_ascii_alphanumeric() || c == '_');
+                self.skip(is_name_char);
             }
             'a' | 'i' | 'c' if self.may_name_files => return self.long_text(),
             'a' | 'i' | 'c' => return self.text(),

@@ -51,7 +51,7 @@ fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         [target] if !target.text.starts_with('-') && !may_become_option(target) => Some(*target),
         _ => return None,
     };
-    if target.is_some_and(|target| target.is_unknown || target.is_pattern || target.text.is_empty()) {
+    if target.is_some_and(|target| target.is_unknown() || target.is_pattern || target.text.is_empty()) {
         return None;
     }
     let enters = context.here.enter(target.map(path_text).as_deref());
@@ -72,7 +72,7 @@ pub(super) fn is_plain_read(arguments: &[Word]) -> bool {
 
 /// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
 pub(super) fn is_plain_test(arguments: &[Word]) -> bool {
-    let is_fixed = |word: &Word| !word.is_unknown;
+    let is_fixed = |word: &Word| !word.is_unknown();
     let tests_variable = |word: &Word| matches!(word.text.as_str(), "-v" | "-R");
     // Names of files could be anything, and any number of words.
     if arguments.iter().any(|word| word.is_split || word.is_pattern || tests_variable(word)) {
@@ -122,7 +122,7 @@ pub(crate) fn double_bracket(words: &[Word]) -> Option<Vec<Word>> {
     if words.is_empty() {
         return None;
     }
-    for part in words.split(|word| matches!(word.text.as_str(), "&&" | "||") && !word.is_unknown) {
+    for part in words.split(|word| matches!(word.text.as_str(), "&&" | "||") && !word.is_unknown()) {
         let part = match part.split_first() {
             Some((first, rest)) if first.text == "!" => rest,
             _ => part,
@@ -155,12 +155,8 @@ fn is_plain_format(arguments: &[Word]) -> bool {
 
 fn date(arguments: &[Word]) -> Option<Facts> {
     const DATE: Tool = Tool {
-        flags: "Ru",
-        valued: "d",
-        attached: "I",
-        long: "help version rfc-email universal utc",
-        long_valued: "date rfc-3339",
-        long_attached: "iso-8601",
+        letters: "Rud:I::",
+        long: "help version rfc-email universal utc date: rfc-3339: iso-8601::",
         operands: Operands::Text,
         is_harmless: false,
         ..READS
@@ -314,10 +310,9 @@ fn is_process_list(arguments: &[&str]) -> bool {
 
 fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     const JQ: Tool = Tool {
-        flags: "aCceMnjRrSs",
+        letters: "aCceMnjRrSs",
         long: "ascii-output color-output compact-output exit-status help join-output monochrome-output null-input \
-               raw-input raw-output seq slurp sort-keys stream tab unbuffered version",
-        long_valued: "indent",
+               raw-input raw-output seq slurp sort-keys stream tab unbuffered version indent:",
         operands: Operands::TextThenPaths,
         is_harmless: false,
         ..READS
@@ -419,7 +414,7 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     }
     let (name, inner) = arguments.get(at..)?.split_first()?;
     let tool = tools::find(literal(name)?).filter(|tool| tool.is_harmless)?;
-    let more = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
+    let more = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
     let words = [inner, &[more]].concat();
     let end = name_end(&arguments[..at]);
     let piped = crate::strict::Stripped { gets_more: true, end, ..*context.stripped };

@@ -4,7 +4,7 @@
 
 use super::scan::Token;
 use super::word::RawWord;
-use super::{After, NotPlain, Parts, Reader, Result, is_loop_variable, no};
+use super::{After, Parts, Reader, Result, is_loop_variable, no};
 use crate::Word;
 use crate::names::has_name;
 
@@ -80,7 +80,7 @@ impl Assigned {
             return Ok(());
         }
         word.text = word.text.replacen('\0', value, 1);
-        (word.is_unknown, word.is_split, word.is_arbitrary) = (false, false, false);
+        (word.is_split, word.is_arbitrary) = (false, false);
         Ok(())
     }
 }
@@ -95,7 +95,7 @@ impl Reader<'_> {
         let is_certain = self.depth == 0 && !self.may_skip && !runs_beside;
         for (name, value) in parts.sets {
             if !is_loop_variable(&name) && !has_name(OWN, &name) {
-                return Err(NotPlain(format!("it sets {name}")));
+                return Err(format!("it sets {name}"));
             }
             self.assigned.note(&name)?;
             if let Some(text) = known_text(&value).filter(|_| is_certain) {

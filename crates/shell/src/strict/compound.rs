@@ -86,7 +86,7 @@ impl Reader<'_> {
         if let [word] = &mut words[..] {
             names = std::mem::take(&mut word.choices);
         }
-        if words.iter().any(|word| word.is_unknown || word.is_split) {
+        if words.iter().any(|word| word.is_unknown() || word.is_split) {
             words.clear();
         }
         match self.next()? {
@@ -208,13 +208,13 @@ impl Reader<'_> {
 
     /// `[[ … ]]` with tests of files and comparisons of text. What bash would compute with is refused.
     pub(super) fn test_clause(&mut self, start: usize) -> Result<After> {
-        let mut words = vec![Word { text: "[[".to_owned(), ..Word::default() }];
+        let mut words = vec![Word::new("[[")];
         loop {
             match self.next()? {
                 Token::Word(word) if word.is_bare("]]") => break,
                 Token::Word(word) => words.push(word.argument_or_unknown()),
                 Token::Operator(operator @ ("&&" | "||")) => {
-                    words.push(Word { text: operator.to_owned(), ..Word::default() });
+                    words.push(Word::new(operator));
                 }
                 _ => return Err(no("it uses `[[` in an unusual way")),
             }
@@ -222,7 +222,7 @@ impl Reader<'_> {
         let Some(paths) = effect::double_bracket(&words[1..]) else {
             return Err(no("it uses `[[` in an unusual way"));
         };
-        words.push(Word { text: "]]".to_owned(), ..Word::default() });
+        words.push(Word::new("]]"));
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
         let parts = Parts { words: words.clone(), reads, ..Parts::default() };

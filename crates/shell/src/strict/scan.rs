@@ -5,6 +5,7 @@ use super::{Reader, Result, no};
 use crate::analysis::DEPTH_MAX;
 use crate::delegation;
 use crate::effect::FROM_COMMAND;
+use crate::names::{is_digits, is_name_char};
 
 /// One token.
 #[derive(Clone, Debug)]
@@ -111,7 +112,7 @@ impl Reader<'_> {
             return Err(no("it uses a process substitution inside a word"));
         }
         let bare = word.bare().unwrap_or_default();
-        if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+        if is_digits(&bare) {
             if bare.len() > 3 {
                 return Err(no("it redirects an unusual file descriptor"));
             }
@@ -292,7 +293,7 @@ impl Reader<'_> {
         let Some(length) = self.rest().find('}') else { return Err(no("a brace is not closed")) };
         let inner = self.rest()[1..length].to_owned();
         self.at += length + 1;
-        if inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !inner.is_empty() {
+        if inner.chars().all(is_name_char) && !inner.is_empty() {
             word.is_arbitrary |= self.assigned.sets(&inner);
             push_variable(word, &inner, in_quotes);
             return Ok(());
@@ -451,7 +452,7 @@ fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {
 fn is_harmless_expansion(inner: &str) -> bool {
     let is_name = |text: &str| {
         let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        starts && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        starts && text.chars().all(is_name_char)
     };
     if let Some(name) = inner.strip_prefix('#') {
         return is_name(name);

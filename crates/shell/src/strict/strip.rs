@@ -1,6 +1,8 @@
 //! What rules look through: harmless assignments, and wrappers that only run what follows them.
 
 use super::word::RawWord;
+use crate::effect::{OptionValue, letter_value, long_value};
+use crate::names::{has_name, is_digits, is_name_char, name_and_value};
 use crate::{NameEnd, Word};
 
 /// What was found in front of the command that is meant.
@@ -18,53 +20,12 @@ pub(crate) struct Stripped {
 
 /// Variables that change at most how output looks, or what a program under test thinks of its surroundings. None of them names a
 /// program, a file or a host, with the values that [`is_harmless_assignment`] lets through.
-const HARMLESS: &[&str] = &[
-    "ANSICON",
-    "APP_ENV",
-    "CARGO_BUILD_JOBS",
-    "CARGO_INCREMENTAL",
-    "CARGO_TERM_COLOR",
-    "CGO_ENABLED",
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "CUDA_VISIBLE_DEVICES",
-    "DEBUG",
-    "DJANGO_ENV",
-    "DO_NOT_TRACK",
-    "FLASK_ENV",
-    "FORCE_COLOR",
-    "GIT_OPTIONAL_LOCKS",
-    "GIT_TERMINAL_PROMPT",
-    "GO111MODULE",
-    "GOARCH",
-    "GOOS",
-    "HEADLESS",
-    "HUSKY",
-    "LINES",
-    "LOG_LEVEL",
-    "NEXT_TELEMETRY_DISABLED",
-    "NODE_ENV",
-    "NO_COLOR",
-    "OMP_NUM_THREADS",
-    "PORT",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONHASHSEED",
-    "PYTHONUNBUFFERED",
-    "PYTHONUTF8",
-    "RACK_ENV",
-    "RAILS_ENV",
-    "RUST_BACKTRACE",
-    "RUST_LIB_BACKTRACE",
-    "RUST_LOG",
-    "RUST_MIN_STACK",
-    "RUST_TEST_THREADS",
-    "TERM",
-    "TZ",
-    "VERBOSE",
-];
+const HARMLESS: &str = "ANSICON APP_ENV CARGO_BUILD_JOBS CARGO_INCREMENTAL CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR \
+    CLICOLOR_FORCE COLORTERM COLUMNS CUDA_VISIBLE_DEVICES DEBUG DJANGO_ENV DO_NOT_TRACK FLASK_ENV FORCE_COLOR \
+    GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GO111MODULE GOARCH GOOS HEADLESS HUSKY LINES LOG_LEVEL \
+    NEXT_TELEMETRY_DISABLED NODE_ENV NO_COLOR OMP_NUM_THREADS PORT PYTHONDONTWRITEBYTECODE PYTHONHASHSEED \
+    PYTHONUNBUFFERED PYTHONUTF8 RACK_ENV RAILS_ENV RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_LOG RUST_MIN_STACK \
+    RUST_TEST_THREADS TERM TZ VERBOSE";
 
 /// Whether an assignment in front of a command changes nothing about what runs.
 pub(super) fn is_harmless_assignment(name: &str, value: &RawWord) -> bool {
@@ -84,7 +45,7 @@ pub(crate) fn is_harmless_setting(name: &str, text: &str) -> bool {
         "TZ" => text.bytes().all(is_zone) && !text.starts_with('/'),
         // It says which parts of a program talk: `app:*,-app:noise`.
         "DEBUG" => text.bytes().all(|byte| is_plain(byte) || byte == b'*'),
-        _ => HARMLESS.contains(&name) && text.bytes().all(is_plain),
+        _ => has_name(HARMLESS, name) && text.bytes().all(is_plain),
     }
 }
 
@@ -96,7 +57,7 @@ pub(crate) fn is_locale(name: &str) -> bool {
 /// Whether a line means in a locale what it means here: in others, such as those of GBK, a backslash can be the end of a character.
 pub(crate) fn is_plain_locale(name: &str, value: &str) -> bool {
     let (language, encoding) = value.split_once('.').unwrap_or((value, ""));
-    let is_name = language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_name = language.chars().all(is_name_char);
     // An empty `LANG` is the locale C; any other variable that is empty leaves the choice to `LANG`.
     let is_usual = matches!(value, "C" | "POSIX") || (name == "LANG" && value.is_empty());
     is_usual || (is_name && matches!(encoding, "UTF-8" | "utf-8" | "UTF8" | "utf8"))
@@ -124,7 +85,7 @@ pub(super) fn wrappers(words: &[Word]) -> Stripped {
 }
 
 fn is_literal(word: &Word) -> bool {
-    !word.is_unknown && !word.is_pattern && !word.is_split
+    !word.is_unknown() && !word.is_pattern && !word.is_split
 }
 
 fn is_literal_name(word: &Word) -> bool {
@@ -140,13 +101,8 @@ fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
     match name {
         "nohup" | "command" | "builtin" | "xargs" | "time" => Some(0),
         "timeout" => {
-            let options = options(
-                arguments,
-                "ks",
-                "v",
-                &["kill-after", "signal"],
-                &["foreground", "preserve-status", "verbose"],
-            )?;
+            let long = "foreground preserve-status verbose kill-after: signal:";
+            let options = options(arguments, "vk:s:", long)?;
             let duration = arguments.get(options)?.text.as_str();
             is_duration(duration).then_some(options + 1)
         }
@@ -163,7 +119,7 @@ fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
             let is_command = !arguments.get(count)?.text.contains('=');
             (count > 0 && is_command).then_some(count)
         }
-        "stdbuf" => options(arguments, "ioe", "", &["input", "output", "error"], &[]),
+        "stdbuf" => options(arguments, "i:o:e:", "input: output: error:"),
         _ => None,
     }
 }
@@ -174,31 +130,22 @@ fn sets_harmless(word: &Word) -> bool {
     setting.is_some_and(|(name, value)| is_harmless_setting(name, value))
 }
 
-/// The number of words that are options; nothing if one of them is not known.
-fn options(
-    arguments: &[Word],
-    valued: &str,
-    flags: &str,
-    long_valued: &[&str],
-    long: &[&str],
-) -> Option<usize> {
+/// The number of words that are options; nothing if one of them is not known. Letters and long options have colons as in the tables of
+/// `effect`.
+fn options(arguments: &[Word], letters: &str, long: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
         at += 1;
-        if let Some(name) = word.text.strip_prefix("--") {
-            match name.split_once('=') {
-                Some((name, _)) if long_valued.contains(&name) => {}
-                None if long_valued.contains(&name) => at += 1,
-                None if long.contains(&name) => {}
-                _ => return None,
-            }
-            continue;
-        }
-        let letter = word.text[1..].chars().next()?;
-        if valued.contains(letter) {
-            at += usize::from(word.text.len() == 2);
-        } else if !(word.text.len() == 2 && flags.contains(letter)) {
-            return None;
+        let (value, has_value) = if let Some(option) = word.text.strip_prefix("--") {
+            let (name, given) = name_and_value(option);
+            (long_value(long, name)?, given.is_some())
+        } else {
+            (letter_value(letters, word.text[1..].chars().next()?)?, word.text.len() > 2)
+        };
+        match value {
+            OptionValue::None if has_value => return None,
+            OptionValue::Needed if !has_value => at += 1,
+            _ => {}
         }
     }
     Some(at)
@@ -210,6 +157,5 @@ fn is_duration(text: &str) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    is_digits(text.strip_prefix(['-', '+']).unwrap_or(text))
 }

@@ -3,7 +3,7 @@
 use super::is_led;
 use crate::effect::taken;
 use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
-use crate::{LinePath, NameEnd, NotPlain, Word};
+use crate::{LinePath, NameEnd, Word};
 
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
@@ -116,14 +116,14 @@ impl RawWord {
     }
 
     /// The arguments that bash makes of the word.
-    pub(super) fn expand(mut self) -> Result<Vec<Word>, NotPlain> {
+    pub(super) fn expand(mut self) -> Result<Vec<Word>, String> {
         self.settle_root();
         let live = |c: char| self.letters.iter().any(|letter| letter.is_live && letter.c == c);
         if !live('{') || !live('}') || !(live(',') || live('.')) {
             return Ok(vec![self.argument()?]);
         }
         if may_move_tilde(self.pairs()) {
-            return Err(NotPlain("it uses `~` with braces".to_owned()));
+            return Err("it uses `~` with braces".to_owned());
         }
         let mut words = Vec::new();
         for letters in expand_braces(&self.letters)? {
@@ -140,13 +140,7 @@ impl RawWord {
     pub(super) fn argument_or_unknown(mut self) -> Word {
         self.settle_root();
         let text = self.text();
-        Word {
-            is_unknown: text.contains('\0'),
-            text,
-            is_arbitrary: self.is_arbitrary,
-            is_home: self.root == Root::Home,
-            ..Word::default()
-        }
+        Word { text, is_arbitrary: self.is_arbitrary, is_home: self.root == Root::Home, ..Word::default() }
     }
 
     /// `$HOMEx` is not the home directory.
@@ -160,20 +154,19 @@ impl RawWord {
         self.root = Root::None;
     }
 
-    fn argument(&self) -> Result<Word, NotPlain> {
+    fn argument(&self) -> Result<Word, String> {
         let special = |letter: &Letter| matches!(letter.c, '*' | '?' | '[');
         let live = self.letters.iter().filter(|letter| letter.is_live && special(letter)).count();
         // A bracket alone is the name of a command.
         let is_pattern = live > 0 && !(self.letters.len() == 1 && self.letters[0].c == '[');
         if is_pattern && is_unusual_pattern(self.pairs()) {
-            return Err(NotPlain("it uses an unusual glob pattern".to_owned()));
+            return Err("it uses an unusual glob pattern".to_owned());
         }
         let text = self.text();
         let choices: Vec<LinePath> =
             if text == "\0" { taken(&self.names, NameEnd::Word).collect() } else { Vec::new() };
         let is_list = !choices.is_empty();
         Ok(Word {
-            is_unknown: text.contains('\0'),
             text,
             is_pattern,
             is_split: self.is_split,
@@ -189,7 +182,7 @@ fn is_name(letter: Letter) -> bool {
 }
 
 /// The words that lists and sequences in braces stand for. Braces inside braces are refused.
-fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
+fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
     let mut words = vec![Vec::new()];
     let mut at = 0;
     while at < letters.len() {
@@ -201,12 +194,12 @@ fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
             continue;
         }
         let Some(length) = letters[at + 1..].iter().position(|letter| is_live(*letter, '}')) else {
-            return Err(NotPlain("it uses braces in an unusual way".to_owned()));
+            return Err("it uses braces in an unusual way".to_owned());
         };
         let inner = &letters[at + 1..at + 1 + length];
         let parts = alternatives(inner)?;
         if words.len() * parts.len() > EXPANDED_MAX {
-            return Err(NotPlain("its braces expand to too many words".to_owned()));
+            return Err("its braces expand to too many words".to_owned());
         }
         words = words.iter().flat_map(|word| parts.iter().map(|part| [&word[..], part].concat())).collect();
         at += length + 2;
@@ -218,9 +211,9 @@ fn is_live(letter: Letter, c: char) -> bool {
     letter.is_live && letter.c == c
 }
 
-fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
+fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
     if inner.iter().any(|letter| matches!(letter.c, '{' | '\0' | '\\' | '$')) {
-        return Err(NotPlain("it nests braces".to_owned()));
+        return Err("it nests braces".to_owned());
     }
     if inner.iter().any(|letter| is_live(*letter, ',')) {
         return Ok(inner.split(|letter| is_live(*letter, ',')).map(<[Letter]>::to_vec).collect());
@@ -233,10 +226,10 @@ fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
     }
     let numbers = text.split_once("..").and_then(|(first, last)| Some((number(first)?, number(last)?)));
     let Some((first, last)) = numbers.filter(|_| inner.iter().all(|letter| letter.is_live)) else {
-        return Err(NotPlain("it uses an unusual sequence in braces".to_owned()));
+        return Err("it uses an unusual sequence in braces".to_owned());
     };
     if first.abs_diff(last) >= EXPANDED_MAX as u64 {
-        return Err(NotPlain("its braces expand to too many words".to_owned()));
+        return Err("its braces expand to too many words".to_owned());
     }
     let numbers: Vec<i64> =
         if first <= last { (first..=last).collect() } else { (last..=first).rev().collect() };

@@ -145,7 +145,7 @@ fn listed(analysis: &Analysis) -> Option<Vec<Vec<CommandWord>>> {
 
 /// Words that bash does not change, quoted so that they are sure to stay what they are.
 fn quoted(command: &StrictCommand) -> Option<String> {
-    let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
+    let is_fixed = |word: &Word| !word.is_unknown() && !word.is_pattern && !word.is_split && !word.is_home;
     let quote = |word: &Word| format!("'{}'", word.text().to_string().replace('\'', "'\\''"));
     let (name, arguments) = command.words.split_first()?;
     let arguments: Vec<String> = arguments.iter().map(quote).collect();

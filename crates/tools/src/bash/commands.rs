@@ -29,10 +29,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
     let names = DiskNames::new();
     let mut look = LineLookup { place, home: home.as_deref(), names, opens: Vec::new() };
     let shows = plain.as_ref().ok().and_then(|commands| look.shown(line, commands));
-    let mut plain = match plain {
-        Ok(commands) => Ok(look.all_plain(line, &commands)),
-        Err(why) => Err(why.to_string()),
-    };
+    let mut plain = plain.map(|commands| look.all_plain(line, &commands));
     let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
     relinked_paths::doubt(&mut plain, &mut found);
     if knows_all(&plain) {
@@ -205,7 +202,7 @@ impl LineLookup<'_> {
     }
 
     fn plain(&mut self, line: &str, command: &windlass_shell::StrictCommand) -> PlainCommand {
-        for read in command.reads.iter().filter(|read| !read.is_unknown()) {
+        for read in command.reads.iter().filter(|read| read.text.is_known()) {
             let path = self.joined(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
         }

@@ -45,7 +45,7 @@ fn made(command: &FoundCommand) -> Vec<PathBuf> {
     match command.words.first().and_then(CommandWord::base_name).unwrap_or_default() {
         // What it leads to comes first.
         "ln" | "link" => targets.skip(1).collect(),
-        "cp" if command.words.iter().any(|word| is_link_option(word)) => targets.collect(),
+        "cp" if command.words.iter().any(is_link_option) => targets.collect(),
         "mv" | "cp" | "rsync" if command.reads.iter().any(holds_link) => targets.collect(),
         _ => Vec::new(),
     }

@@ -183,7 +183,8 @@ pub(super) struct Walk<'a> {
     spare: PositionSet,
     /// A name begins here.
     begins_name: bool,
-    passed: bool,
+    /// The pattern was at its end before the last character.
+    pub(super) passed: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -258,10 +259,5 @@ impl<'a> Walk<'a> {
 
     pub(super) fn is_over(&self) -> bool {
         self.places.contains(self.tokens.len())
-    }
-
-    /// Whether the pattern was at its end before the last character.
-    pub(super) fn passed_end(&self) -> bool {
-        self.passed
     }
 }

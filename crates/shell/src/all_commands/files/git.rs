@@ -147,7 +147,7 @@ fn outputs(words: &[Argument], places: &Places) -> Vec<LinePath> {
             .find_map(|name| text.strip_prefix(name));
         let attached = value.filter(|value| !value.is_empty());
         let next = words.get(at + 1).filter(|_| has("-o --output --output-directory create", text));
-        let attached = attached.map(|text| Argument { text: text.to_owned(), ..Argument::default() });
+        let attached = attached.map(Argument::new);
         paths.extend(attached.iter().chain(next).flat_map(|word| path(word, places)));
     }
     paths

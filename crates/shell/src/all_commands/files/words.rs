@@ -1,5 +1,7 @@
 //! Words of programs of which nobody knows what they do with them: each may name a file.
 
+use std::sync::LazyLock;
+
 use super::super::word::Argument;
 use super::{COMPILES, READS, WRITES, WRITES_BUT_FIRST, WRITES_LAST, path};
 use crate::LinePath;
@@ -13,13 +15,9 @@ const TAKE_TEXT: &str = "echo printf true false : seq expr yes sleep basename di
     ping dig host nslookup hostname uname id whoami groups getent printenv pwd tty nproc arch uptime free df apt apt-get brew dnf yum \
     pacman apk systemctl journalctl service shopt bind complete compgen eval";
 
-static IS_KNOWN: Sieve = Sieve::EMPTY
-    .with(READS)
-    .with(COMPILES)
-    .with(WRITES)
-    .with(WRITES_BUT_FIRST)
-    .with(WRITES_LAST)
-    .with(TAKE_TEXT);
+const KNOWN: [&str; 6] = [READS, COMPILES, WRITES, WRITES_BUT_FIRST, WRITES_LAST, TAKE_TEXT];
+
+static MAY_BE_KNOWN: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(KNOWN));
 
 /// What stands between two names in a word.
 const SEPARATORS: [char; 8] = ['=', '@', '<', '>', ':', ',', ';', '|'];
@@ -59,8 +57,7 @@ pub(in crate::all_commands) fn mentioned(
 /// Whether it is known what a program does with its words.
 pub(in crate::all_commands) fn is_known(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or_default();
-    let lists = [READS, COMPILES, WRITES, WRITES_BUT_FIRST, WRITES_LAST, TAKE_TEXT];
-    IS_KNOWN.may_have(base) && lists.iter().any(|list| has(list, base))
+    MAY_BE_KNOWN.may_have(base) && KNOWN.iter().any(|list| has(list, base))
 }
 
 /// The parts of a word that may be names: all of it, what is behind the letter of an option, and what stands between separators.

@@ -1,10 +1,12 @@
 //! Programs that change files in place if they are told to, and those that are told where to write by an option.
 
+use std::sync::LazyLock;
+
 use super::super::word::Argument;
 use super::path;
 use crate::LooseCommand;
 use crate::all_commands::{below, search};
-use crate::names::{Sieve, has_name as has};
+use crate::names::{Sieve, firsts, has_name as has};
 use crate::places::{Places, named};
 
 /// Programs that change all that they are told and all below it, by the words that make them do so; without any they always do.
@@ -85,14 +87,13 @@ const LAST: &str = "ffmpeg avconv convert magick montage composite cwebp optipng
 /// Programs that write every operand.
 const ALL: &str = "mktemp script scriptreplay";
 
-static MAY_FORMAT: Sieve = Sieve::EMPTY.with_rows(FORMATTERS);
-static MAY_OUTPUT: Sieve = Sieve::EMPTY.with_rows(OUTPUTS);
-static MAY_WRITE: Sieve = Sieve::EMPTY
-    .with_rows(FORMATTERS)
-    .with_rows(OUTPUTS)
-    .with(LAST)
-    .with(ALL)
-    .with("awk gawk mawk nawk ruby yq mlr sqlite3 protoc cpio docker podman kubectl patch");
+/// Programs that write in ways of their own.
+const OTHERS: &str = "awk gawk mawk nawk ruby yq mlr sqlite3 protoc cpio docker podman kubectl patch";
+
+static MAY_FORMAT: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(firsts(FORMATTERS)));
+static MAY_OUTPUT: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(firsts(OUTPUTS)));
+static MAY_WRITE: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(firsts(FORMATTERS).chain(firsts(OUTPUTS)).chain([LAST, ALL, OTHERS])));
 
 /// Adds what a program changes.
 pub(super) fn add(command: &mut LooseCommand, base: &str, arguments: &[Argument], places: &Places) {
@@ -105,7 +106,7 @@ pub(super) fn add(command: &mut LooseCommand, base: &str, arguments: &[Argument]
         command.writes.extend(below(paths, is_recursive));
     };
     if let Some(mut formatted) = formatted(base, arguments) {
-        let whole = Argument { text: ".".to_owned(), ..Argument::default() };
+        let whole = Argument::new(".");
         if formatted.is_empty() && has(TAKE_ALL, base) {
             formatted.push(&whole);
         }

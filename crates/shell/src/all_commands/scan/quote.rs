@@ -1,7 +1,8 @@
-//! Quotes, escapes and whatever a `$` begins.
+//! Quotes, here documents, escapes and whatever a `$` begins.
 
-use super::{Kind, Scanner};
+use super::{Document, Kind, Scanner};
 use crate::all_commands::word::ansi_decoded;
+use crate::names::is_name_char;
 
 impl Scanner<'_, '_> {
     pub(super) fn single_quoted(&mut self) {
@@ -54,10 +55,9 @@ impl Scanner<'_, '_> {
             return;
         }
         let rest = self.rest();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = match rest.chars().next() {
             Some('0'..='9' | '?' | '$' | '!' | '#' | '@' | '*' | '-') => 1,
-            _ => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+            _ => rest.find(|c| !is_name_char(c)).unwrap_or(rest.len()),
         };
         if length == 0 {
             return self.draft().push('$', false);
@@ -77,15 +77,15 @@ impl Scanner<'_, '_> {
         let name = if default.is_empty() || default.starts_with(['-', '?', '=']) { name } else { text };
         let is_start = self.draft().is_start();
         match name {
-            "HOME" if is_start && !self.walk.variables.home_is_set() => self.draft().push_root('~'),
-            "PWD" if is_start && !self.walk.variables.here_is_set() => self.draft().push_root('.'),
+            "HOME" if is_start && !self.walk.variables.home_is_set => self.draft().push_root('~'),
+            "PWD" if is_start && !self.walk.variables.here_is_set => self.draft().push_root('.'),
             _ => match known {
                 Some(value) if !in_quotes && value.contains(is_blank) => self.split(&value),
                 Some(value) => self.draft().push_variable(text, Some(&value)),
                 None => {
                     let choices = self.walk.choices(text);
                     self.draft().push_variable(text, None);
-                    self.draft().choose(choices);
+                    self.draft().choices = choices;
                 }
             },
         }
@@ -165,6 +165,59 @@ impl Scanner<'_, '_> {
             self.draft().push_root('.');
         } else {
             self.draft().push_unknown();
+        }
+    }
+
+    pub(super) fn end_line(&mut self) {
+        self.end_word();
+        if self.top().in_test {
+            return;
+        }
+        if !self.top().in_pattern {
+            // A line may go on behind `&&`, `||` and `|`.
+            let has_command = !self.top().words.is_empty();
+            self.end_command();
+            self.end_chain();
+            self.top().is_uncertain &= !has_command;
+        }
+        let documents = std::mem::take(&mut self.top().documents);
+        for document in documents {
+            self.read_document(&document);
+        }
+    }
+
+    fn read_document(&mut self, document: &Document) {
+        let mut body = String::new();
+        let mut is_closed = false;
+        while self.at < self.text.len() && !is_closed {
+            let rest = &self.text[self.at..];
+            let length = rest.find('\n').unwrap_or(rest.len());
+            let line =
+                if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
+            is_closed = line == document.end;
+            // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
+            if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
+                self.walk.note_unseen("a here document has an unusual delimiter");
+                self.at += length - line.len() + document.end.len();
+                break;
+            }
+            if !is_closed {
+                body.push_str(line);
+                body.push('\n');
+            }
+            self.at += (length + 1).min(rest.len());
+        }
+        if !is_closed && self.at >= self.text.len() {
+            self.walk.note_unseen("a here document is not closed");
+        }
+        let places = self.top().places.clone();
+        if document.is_live {
+            self.walk.substitutions(&body, &places);
+        }
+        // What is for no single command is for those of a group.
+        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), &places);
+        for name in &document.keeps {
+            self.walk.made.file(name, Some(&body), &places);
         }
     }
 }

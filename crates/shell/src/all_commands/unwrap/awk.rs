@@ -4,7 +4,7 @@ use super::super::word::Argument;
 use super::Inside;
 use super::texts::code_in_files;
 use crate::effect::is_plain_awk;
-use crate::names::has_name as has;
+use crate::names::{has_name as has, is_name_char};
 
 #[derive(Debug, PartialEq)]
 enum Token {
@@ -200,7 +200,6 @@ fn tokens(program: &str) -> Vec<Token> {
     let mut rest = program;
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         rest = match c {
             '"' => {
                 let (text, rest) = text(after);
@@ -212,8 +211,8 @@ fn tokens(program: &str) -> Vec<Token> {
                 tokens.push(Token::Word("/".to_owned()));
                 behind_expression(after)
             }
-            c if is_name(c) => {
-                let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+            c if is_name_char(c) => {
+                let length = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
                 tokens.push(Token::Word(rest[..length].to_owned()));
                 &rest[length..]
             }

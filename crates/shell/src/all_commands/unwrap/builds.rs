@@ -5,7 +5,7 @@ use super::languages::{Language, NONE};
 use super::settings::variable;
 use super::{Inside, Seen};
 use crate::effect::FROM_COMMAND;
-use crate::names::{has_name as has, split_at_text};
+use crate::names::{has_name as has, name_and_value, split_at_text};
 
 /// Makefiles that come in.
 pub(super) static MAKEFILE: Language =
@@ -94,8 +94,7 @@ fn cargo(arguments: &[Argument], inside: &mut Inside) {
 /// What is run on each change by `cargo watch`.
 fn watch(arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
-        let (name, value) =
-            word.text.split_once('=').map_or((&*word.text, None), |(name, value)| (name, Some(value)));
+        let (name, value) = name_and_value(&word.text);
         let next = arguments.get(at + 1).map(|word| word.text.as_str());
         let Some(value) = value.or(next) else { continue };
         match name {

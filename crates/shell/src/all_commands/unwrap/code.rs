@@ -4,7 +4,7 @@
 use super::super::word::Argument;
 use super::languages::{AWKS, Language, language};
 use super::{Inside, Seen, awk, printed};
-use crate::names::has_name as has;
+use crate::names::{has_name as has, is_name_char};
 
 /// What a program runs that is written in its code.
 pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
@@ -49,13 +49,8 @@ fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-/// What a piece of code runs.
-#[derive(Default)]
-struct Runs {
-    scripts: Vec<String>,
-    commands: Vec<Vec<String>>,
-    is_unseen: bool,
-}
+/// What is unseen where code runs something that it does not say.
+const RUNS: &str = "code in it runs something";
 
 impl Language {
     fn is_before_code(&self, option: &str) -> bool {
@@ -106,13 +101,8 @@ impl Language {
     pub(in crate::all_commands) fn run(&self, code: &str, inside: &mut Inside) {
         let runs = self.read(code);
         inside.scripts.extend(runs.scripts);
-        let argument = |text: String| Argument { text, ..Argument::default() };
-        inside
-            .commands
-            .extend(runs.commands.into_iter().map(|words| words.into_iter().map(argument).collect()));
-        if runs.is_unseen {
-            inside.unseen = Some("code in it runs something");
-        }
+        inside.commands.extend(runs.commands);
+        inside.unseen = runs.unseen.or(inside.unseen);
         inside.mentions.read_code(code);
         if !self.marks.is_empty() {
             let names_files = |line: &&str| self.edits || line.trim_start().starts_with(['.', '\\']);
@@ -123,40 +113,41 @@ impl Language {
         }
     }
 
-    fn read(&self, code: &str) -> Runs {
-        let mut runs =
-            Runs { is_unseen: self.backquotes.iter().any(|mark| code.contains(mark)), ..Runs::default() };
+    fn read(&self, code: &str) -> Inside {
+        let is_unseen = self.backquotes.iter().any(|mark| code.contains(mark));
+        let mut runs = Inside { unseen: is_unseen.then_some(RUNS), ..Inside::default() };
         if self.backquotes.contains(&"`") {
             runs.scripts.extend(code.split('`').skip(1).step_by(2).take(64).map(str::to_owned));
         }
         runs.scripts.extend(self.marked(code));
         runs.scripts.extend(self.translate.map(|translate| translate(code)).unwrap_or_default());
         let has_module = self.modules.split(' ').any(|module| !module.is_empty() && code.contains(module));
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (mut at, mut calls) = (0, 0);
-        while let Some(start) = code[at..].find(is_name).map(|offset| at + offset) {
-            let length = code[start..].find(|c| !is_name(c)).unwrap_or(code.len() - start);
+        while let Some(start) = code[at..].find(is_name_char).map(|offset| at + offset) {
+            let length = code[start..].find(|c| !is_name_char(c)).unwrap_or(code.len() - start);
             at = start + length;
             let word = &code[start..at];
             let is_call = has(self.calls, word) || (has_module && has(self.usual_calls, word));
             if is_call && calls == CALLS_MAX {
-                runs.is_unseen = true;
+                runs.unseen = Some(RUNS);
                 break;
             }
             calls += usize::from(is_call);
             if is_call {
                 self.call(&code[..start], &code[at..], &mut runs);
-            } else if has(self.opaque, word) {
+            } else if has(self.opaque, word)
                 // A block is code like any other.
-                runs.is_unseen |=
-                    !code[at..].trim_start().starts_with('{') && !is_quoted(&code[..start], &code[at..]);
+                && !code[at..].trim_start().starts_with('{')
+                && !is_quoted(&code[..start], &code[at..])
+            {
+                runs.unseen = Some(RUNS);
             }
         }
         runs
     }
 
     /// A word that runs something, between what is in front of it and what follows.
-    fn call(&self, before: &str, after: &str, runs: &mut Runs) {
+    fn call(&self, before: &str, after: &str, runs: &mut Inside) {
         let is_variable = before.ends_with(['$', '@', '%']);
         if is_variable || is_quoted(before, after) {
             return;
@@ -174,13 +165,13 @@ impl Language {
         }
         let items = Items { rest, values: self.values }.all();
         match &items[..] {
-            [] => runs.is_unseen = true,
+            [] => runs.unseen = Some(RUNS),
             [script] => runs.scripts.push(script.clone()),
             [first, ..] => {
                 if first.contains([' ', '\0']) {
                     runs.scripts.push(first.clone());
                 }
-                runs.commands.push(items);
+                runs.commands.push(items.into_iter().map(Argument::new).collect());
             }
         }
     }
@@ -253,7 +244,7 @@ impl Items<'_> {
 
     /// `shell=True` and `{stdio: …}`, which are no arguments.
     fn is_setting(&self) -> bool {
-        let name = self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let name = self.rest.trim_start_matches(is_name_char);
         let is_named = name.len() < self.rest.len() && name.trim_start().starts_with('=');
         self.rest.is_empty() || self.rest.starts_with([')', ';']) || is_named
     }

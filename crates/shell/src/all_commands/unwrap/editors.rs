@@ -1,5 +1,7 @@
 //! Editors that take commands: those behind an exclamation mark, and others that start something.
 
+use std::sync::LazyLock;
+
 use super::languages::EDITING;
 use super::{Inside, Seen};
 use crate::names::{Sieve, find_text, has_name as has};
@@ -9,7 +11,7 @@ const VIMS: &str =
 
 const OTHERS: &str = "ed emacs";
 
-static MAY_EDIT: Sieve = Sieve::EMPTY.with(VIMS).with(OTHERS);
+static MAY_EDIT: LazyLock<Sieve> = LazyLock::new(|| Sieve::of([VIMS, OTHERS]));
 
 /// What stands in front of a command line, and what ends it.
 const MARKS: [&str; 10] = [

@@ -1,5 +1,7 @@
 //! Languages whose code stands in command lines, and the words in them that run something.
 
+use std::sync::LazyLock;
+
 use crate::names::{Sieve, has_name as has};
 
 /// What is known about a language.
@@ -173,15 +175,7 @@ const LANGUAGES: &[Language] = &[
 
 pub(super) const AWKS: &str = "awk gawk mawk nawk";
 
-static KNOWN: Sieve = {
-    let mut known = Sieve::EMPTY;
-    let mut at = 0;
-    while at < LANGUAGES.len() {
-        known = known.with(LANGUAGES[at].names);
-        at += 1;
-    }
-    known
-};
+static KNOWN: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(LANGUAGES.iter().map(|language| language.names)));
 
 /// The language of a program.
 pub(super) fn language(program: &str) -> Option<&'static Language> {

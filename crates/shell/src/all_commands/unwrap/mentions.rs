@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::word::ansi_decoded;
+use crate::names::is_name_char;
 
 /// More texts of one piece of code are not told apart.
 const TEXTS_MAX: usize = 256;
@@ -104,8 +105,7 @@ impl Mentions {
             };
             let is_quote = |mark: &&str| {
                 let before = line[..at].strip_suffix(mark);
-                before
-                    .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+                before.is_some_and(|before| !before.ends_with(is_name_char))
             };
             let body = &line[at + 1..];
             let end = |body: &str| body.char_indices().take(LENGTH_MAX).find(|(_, c)| *c == close);

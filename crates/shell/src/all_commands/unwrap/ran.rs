@@ -1,11 +1,12 @@
 //! Which files a command runs, by its words.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use super::builds::{MAKEFILE, PACKAGE};
 use super::languages::{AWKS, EDITING, Language, language};
 use super::{SHELLS, texts};
-use crate::names::{Sieve, has_name as has};
+use crate::names::{Sieve, firsts, has_name as has};
 
 /// How a file is run.
 #[derive(Clone, Copy)]
@@ -66,7 +67,8 @@ const BY_THEMSELVES: &[(&str, &str)] = &[
 /// Programs that run the files which options name.
 const BY_OPTION: &str = "make gmake just parallel sem vim vi nvim ex gvim sed gsed";
 
-static MAY_RUN: Sieve = Sieve::EMPTY.with_rows(BY_THEMSELVES).with(BY_OPTION).with(AWKS).with("source .");
+static MAY_RUN: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(firsts(BY_THEMSELVES).chain([BY_OPTION, AWKS, "source ."])));
 
 /// Says which files a command runs: by which name, how, and whether it was told so.
 pub(in crate::all_commands) fn files_run(

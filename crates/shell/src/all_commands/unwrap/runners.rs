@@ -1,8 +1,10 @@
 //! Programs that run a command of their own arguments, which may begin at one of several words.
 
+use std::sync::LazyLock;
+
 use super::super::word::Argument;
 use super::{Inside, Seen, is_assignment};
-use crate::names::{Sieve, has_name as has};
+use crate::names::{Sieve, firsts, has_name as has};
 
 /// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
 const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
@@ -36,8 +38,8 @@ const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell c
     xvfb-run sg nix xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem \
     pee mispipe snap flatpak salt salt-call salt-ssh pdsh pssh parallel-ssh clush";
 
-static MAY_RUN: Sieve =
-    Sieve::EMPTY.with(RUNNERS).with_rows(RUNNERS_BEHIND).with(RUNNERS_OF_TEXT).with("sudo doas");
+static MAY_RUN: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(firsts(RUNNERS_BEHIND).chain([RUNNERS, RUNNERS_OF_TEXT, "sudo doas"])));
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
@@ -65,7 +67,7 @@ const BEFORE_SUBCOMMAND: &[(&str, &str)] = &[
     ("systemctl", "-H --host -M --machine"),
 ];
 
-static HAS_SUBCOMMAND: Sieve = Sieve::EMPTY.with_rows(BEFORE_SUBCOMMAND);
+static HAS_SUBCOMMAND: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(firsts(BEFORE_SUBCOMMAND)));
 
 /// Commands behind a runner.
 pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
@@ -128,9 +130,8 @@ pub(super) fn cmake(arguments: &[Argument], inside: &mut Inside) {
         inside.commands.extend(candidates(rest).map(|at| rest[at..].to_vec()));
     }
     let like = LIKE.iter().find(|(names, _)| has(names, &name.text));
-    let word = |text: &str| Argument { text: text.to_owned(), ..Argument::default() };
     let command = |(_, like): &(&str, &str)| -> Vec<Argument> {
-        like.split(' ').map(word).chain(rest.iter().cloned()).collect()
+        like.split(' ').map(Argument::new).chain(rest.iter().cloned()).collect()
     };
     inside.commands.extend(like.map(command));
 }
@@ -158,6 +159,6 @@ pub(super) fn subcommands(seen: &Seen<'_>, inside: &mut Inside) {
         at += if has(valued, &word.text) { 2 } else { 1 };
     }
     let Some(rest) = seen.arguments.get(at..).filter(|rest| at > 0 && !rest.is_empty()) else { return };
-    let name = Argument { text: seen.base.to_owned(), ..Argument::default() };
+    let name = Argument::new(seen.base);
     inside.commands.push([&[name], rest].concat());
 }

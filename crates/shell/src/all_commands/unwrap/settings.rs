@@ -1,8 +1,10 @@
 //! Options, settings and variables that name a program to run.
 
+use std::sync::LazyLock;
+
 use super::super::word::Argument;
 use super::{Inside, Seen};
-use crate::names::{Sieve, find_text, has_name as has, split_at_text};
+use crate::names::{Sieve, find_text, firsts, has_name as has, name_and_value, split_at_text};
 use crate::strict::{is_locale, is_plain_locale};
 
 /// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
@@ -46,39 +48,16 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
     ),
 ];
 
-static MAY_RUN: Sieve = {
-    let mut sieve = Sieve::EMPTY.with_rows(OPTIONS);
-    let mut at = 0;
-    while at < MARKS.len() {
-        sieve = sieve.with(MARKS[at].0);
-        at += 1;
-    }
-    sieve
-};
+static MAY_RUN: LazyLock<Sieve> =
+    LazyLock::new(|| Sieve::of(firsts(OPTIONS).chain(MARKS.iter().map(|(programs, ..)| *programs))));
 
 /// Variables that make programs load code or settings of which nobody knows what they run.
 const LOADS: &str = "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_PARAMETERS GIT_EXEC_PATH GIT_TEMPLATE_DIR LD_PRELOAD LD_AUDIT \
     PERL5OPT RUBYOPT PYTHONSTARTUP MAKEFLAGS GNUMAKEFLAGS";
 
 /// Settings of git that name a program, by how their keys end.
-const GIT_KEYS: [&str; 16] = [
-    "pager",
-    "editor",
-    "sshcommand",
-    "fsmonitor",
-    "external",
-    "textconv",
-    "command",
-    "program",
-    "helper",
-    ".clean",
-    ".smudge",
-    ".process",
-    ".driver",
-    ".cmd",
-    "askpass",
-    "packobjectshook",
-];
+const GIT_KEYS: &str = "pager editor sshcommand fsmonitor external textconv command program helper .clean .smudge \
+    .process .driver .cmd askpass packobjectshook";
 
 /// What options and settings of single programs run.
 pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
@@ -124,8 +103,7 @@ fn names_commands(word: &str) -> bool {
 fn options(names: &str, arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
         let text = word.text.as_str();
-        let name = text.trim_start_matches('-');
-        let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let (name, value) = name_and_value(text.trim_start_matches('-'));
         if has(names, name) {
             let next = arguments.get(at + 1).map(|word| word.text.as_str());
             let script = value.or(next);
@@ -167,7 +145,7 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
         let from_variable = key == "--config-env" || before == "--config-env";
         let key = if key == "--config-env" { value.split('=').next().unwrap_or_default() } else { key };
         let key = key.to_ascii_lowercase();
-        let runs = GIT_KEYS.iter().any(|name| key.ends_with(name))
+        let runs = GIT_KEYS.split(' ').any(|name| key.ends_with(name))
             || key.contains("alias.")
             || key.contains("pager.");
         if runs && (given.is_some() || key.contains('.')) {
@@ -223,7 +201,7 @@ fn one_of_many(arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
         let option = word.text.split_once('=').filter(|(name, _)| name.starts_with("--coreutils-prog"));
         let Some((_, program)) = option else { continue };
-        let name = Argument { text: program.to_owned(), ..Argument::default() };
+        let name = Argument::new(program);
         inside.commands.push([&[name], &arguments[at + 1..]].concat());
     }
 }
@@ -268,24 +246,9 @@ pub(in crate::all_commands) fn variable(name: &str, value: &str, inside: &mut In
 
 /// Whether programs run what a variable holds.
 fn names_program(variable: &str) -> bool {
-    const ENDS: [&str; 15] = [
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-        "BROWSER",
-        "_COMMAND",
-        "ASKPASS",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "EXTERNAL_DIFF",
-        "_WRAPPER",
-        "BASH_ENV",
-        "GIT_SSH",
-        "_RUNNER",
-        "_EXEC",
-        "_RSH",
-    ];
+    const ENDS: &str = "PAGER EDITOR VISUAL BROWSER _COMMAND ASKPASS LESSOPEN LESSCLOSE EXTERNAL_DIFF _WRAPPER \
+        BASH_ENV GIT_SSH _RUNNER _EXEC _RSH _LINKER";
     const NAMES: &str = "CC CXX CPP LD AR AS FC RUSTC RUSTDOC SHELL MAKE RM CP MV INSTALL";
-    let ends = ENDS.iter().any(|end| variable.ends_with(end)) || variable.ends_with("_LINKER");
+    let ends = ENDS.split(' ').any(|end| variable.ends_with(end));
     ends || has(NAMES, variable) || variable.starts_with("GIT_CONFIG_VALUE_")
 }

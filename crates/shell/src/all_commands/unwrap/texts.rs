@@ -4,7 +4,7 @@ use super::super::word::Argument;
 use super::settings::variable;
 use super::{Inside, Seen, input, joined};
 use crate::effect::is_plain_sed;
-use crate::names::{has_name as has, split_at_text};
+use crate::names::{has_name as has, name_and_value, split_at_text};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
@@ -144,7 +144,7 @@ fn has_command_e(script: &str) -> bool {
 pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
         let text = word.text.as_str();
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let (name, value) = name_and_value(text);
         if name.starts_with("--") && has(RUN_OPTIONS, name) {
             let next = arguments.get(at + 1).map(|word| word.text.as_str());
             inside.scripts.extend(value.or(next).map(str::to_owned));

@@ -1,6 +1,6 @@
 //! Which subcommands of git show what is in files, and of which files.
 
-use super::{DIFF_VALUED, LOG_VALUED, has_name};
+use super::{DIFF_OPTIONS, LOG_OPTIONS, OptionValue, has_name, long_value};
 
 /// What is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,21 +28,12 @@ pub(crate) fn shown(words: &[&str]) -> Option<Shown> {
 }
 
 fn asks_for_patch(word: &str) -> bool {
-    const LONG: [&str; 9] = [
-        "--patch",
-        "--unified",
-        "--cc",
-        "--word-diff",
-        "--color-words",
-        "--function-context",
-        "--remerge-diff",
-        "--dd",
-        "--pickaxe",
-    ];
+    const LONG: &str = "--patch --unified --cc --word-diff --color-words --function-context --remerge-diff --dd \
+        --pickaxe";
     let group = word.strip_prefix('-').unwrap_or_default();
     let is_group = !group.starts_with('-')
         && (group.starts_with(['S', 'G', 'L', 'U', 'W', 'c']) || group.contains(['p', 'u']));
-    is_group || LONG.iter().any(|long| word.starts_with(long))
+    is_group || LONG.split(' ').any(|long| word.starts_with(long))
 }
 
 fn is_summary(word: &str) -> bool {
@@ -63,7 +54,7 @@ fn operands(subcommand: &str, words: &[&str]) -> Shown {
         if *word == "--" {
             shown.paths.extend(at + 1..words.len());
             break;
-        } else if has_name(valued, word) || has_name(LOG_VALUED, long) || has_name(DIFF_VALUED, long) {
+        } else if has_name(valued, word) || takes_next(long) {
             at += 1;
         } else if word.starts_with('-') || std::mem::take(&mut wants_text) {
             // Neither a commit nor a path.
@@ -78,6 +69,11 @@ fn operands(subcommand: &str, words: &[&str]) -> Shown {
     }
     shown.is_whole = shown.paths.is_empty() && (blobs == 0 || commits > 0);
     shown
+}
+
+/// Whether the value of a long option is the next word.
+fn takes_next(long: &str) -> bool {
+    [DIFF_OPTIONS, LOG_OPTIONS].iter().any(|options| long_value(options, long) == Some(OptionValue::Needed))
 }
 
 fn is_path(word: &str) -> bool {
