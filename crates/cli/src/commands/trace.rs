@@ -46,7 +46,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
     let (trace, damaged) = read(&session.path)
         .map_err(|error| anyhow!("cannot read the session log {}: {error}.", session.path.display()))?;
     if damaged > 0 {
-        let lines = display::counted(damaged, "line");
+        let lines = display::counted(damaged as u64, "line");
         complain(&format!("{lines} of the log could not be read; the page shows the rest."));
     }
     let redactor = redactor(&ground.settings);
