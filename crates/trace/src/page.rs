@@ -2,7 +2,6 @@
 //! details, zooms and filters.
 
 mod head;
-mod messages;
 mod series;
 mod table;
 mod timeline;
@@ -16,8 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA256, digest};
 
 use crate::activities::LongThresholds;
-use crate::figures;
-use crate::story::{RunEnd, TracedSession};
+use crate::figures::{number, offset};
+use crate::story::{MessageExcerpt, RunEnd, TracedSession};
 use crate::text::PageText;
 
 const STYLE: &str = include_str!("page/style.css");
@@ -26,6 +25,9 @@ const GENERATOR: &str = "<meta name=\"generator\" content=\"windlass trace\">";
 
 /// As many requests, calls and marks are shown one by one: more make a page that opens slowly and tells no more.
 const ITEMS_MAX: usize = 7_000;
+
+/// As much is shown of a message.
+const TEXT_CHARS_MAX: usize = 320;
 
 /// Whether a file begins as these pages do.
 pub fn is_trace(beginning: &[u8]) -> bool {
@@ -76,7 +78,7 @@ pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> 
     timeline::draw(&sheet, &mut out);
     series::draw(&sheet, &mut out);
     table::draw(&sheet, &mut out);
-    messages::draw(&sheet, &mut out);
+    draw_messages(&sheet, &mut out);
     out.push_str("</main>\n");
     foot(&sheet, &mut out);
     // The hash in the policy is that of everything between the tags.
@@ -100,6 +102,44 @@ fn sha256_base64(text: &str) -> String {
     STANDARD.encode(digest(&SHA256, text.as_bytes()))
 }
 
+/// What was said, in short.
+fn draw_messages(sheet: &Sheet<'_>, out: &mut String) {
+    let messages = &sheet.story.messages;
+    if messages.first.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<section id=\"said\" aria-labelledby=\"said-h\">\n<h2 id=\"said-h\">Messages</h2>\n\
+         <p class=\"quiet\">Only the beginning of each message; the log has the whole text.</p>\n<ol class=\"said\">\n",
+    );
+    for message in &messages.first {
+        draw_message(sheet, message, out);
+    }
+    if messages.dropped > 0 {
+        let _ =
+            writeln!(out, "<li class=\"seam\">{} messages not shown</li>", number(messages.dropped as u64));
+    }
+    for message in &messages.last {
+        draw_message(sheet, message, out);
+    }
+    out.push_str("</ol>\n</section>\n");
+}
+
+fn draw_message(sheet: &Sheet<'_>, message: &MessageExcerpt, out: &mut String) {
+    let text = sheet.words.paragraph(&message.text, TEXT_CHARS_MAX);
+    let when = message.run.map_or_else(String::new, |run| format!("{}\u{b7}{}", run + 1, offset(message.at)));
+    let (class, note) = match (message.retracted, message.failed) {
+        (true, _) => (" gone", " <em>retracted</em>"),
+        (false, true) => (" bad", " <em>\u{2715} failed</em>"),
+        (false, false) => ("", ""),
+    };
+    let _ = writeln!(
+        out,
+        "<li class=\"by-{who}{class}\"><span>{who}{note} <small>{when}</small></span><p dir=\"auto\">{text}</p></li>",
+        who = message.who
+    );
+}
+
 fn foot(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("<footer>\n<p>Made by windlass trace from the session log. This page loads nothing and sends nothing.</p>\n");
     if sheet.shown.left_out > 0 {
@@ -107,7 +147,7 @@ fn foot(sheet: &Sheet<'_>, out: &mut String) {
             out,
             "<p>Long session: {} short requests, calls and notes count in all sums and charts, but have no row or bar of \
              their own.</p>",
-            figures::number(sheet.shown.left_out as u64)
+            number(sheet.shown.left_out as u64)
         );
     }
     out.push_str("</footer>\n");
@@ -148,6 +188,17 @@ fn weight(telling: bool, took: Option<u64>) -> (bool, u64) {
 fn end_html(end: RunEnd) -> String {
     let (class, sign) = if end.is_success() { ("good", "") } else { ("bad", "\u{2715} ") };
     format!("<span class=\"{class}\">{sign}{}</span>", end.name())
+}
+
+/// Every value once, in the order in which they come first.
+fn each_once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut list = Vec::new();
+    for value in values {
+        if !list.contains(&value) {
+            list.push(value);
+        }
+    }
+    list
 }
 
 /// Places of a list that are shown, with what stands there.

@@ -1,9 +1,8 @@
 //! What the session came to, at a glance.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use super::{Sheet, end_html};
+use super::{Sheet, each_once, end_html};
 use crate::activities::{Activity, time_saved, time_spent};
 use crate::figures::{counted, date, duration, money, number, percent, rough};
 use crate::story::{CallOutcome, TracedSession};
@@ -41,7 +40,8 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     let cached = percent_of(read, read + new);
     fact("Tokens", &format!("{} in", rough(read + new)), &format!("{cached} cached, {} out", rough(output)));
     cost_fact(sheet, &mut fact);
-    let shown: Vec<String> = models(story).iter().map(|model| sheet.words.line(model, 40)).collect();
+    let models = each_once(story.requests.iter().map(|request| &request.model));
+    let shown: Vec<String> = models.iter().map(|model| sheet.words.line(model, 40)).collect();
     let names = if shown.is_empty() { "\u{2013}".to_owned() } else { shown.join(", ") };
     fact(if shown.len() == 1 { "Model" } else { "Models" }, &names, "");
     out.push_str("</dl>\n");
@@ -150,15 +150,4 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
         );
     }
     out.push_str("</section>\n");
-}
-
-/// The models that were asked, in the order of their first request.
-fn models(story: &TracedSession) -> Vec<Arc<str>> {
-    let mut models: Vec<Arc<str>> = Vec::new();
-    for request in &story.requests {
-        if !models.contains(&request.model) {
-            models.push(request.model.clone());
-        }
-    }
-    models
 }

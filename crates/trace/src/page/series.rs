@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_protocol::Usage;
 
-use super::Sheet;
 use super::head::percent_of;
+use super::{Sheet, each_once};
 use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
 use crate::story::{MarkKind, TracedRequest, TracedSession};
 
@@ -128,12 +128,8 @@ impl<'a> Columns<'a> {
 
 /// The names of all parts, in the order of the first request that has them.
 pub(super) fn part_names(story: &TracedSession) -> Vec<Arc<str>> {
-    let mut names: Vec<Arc<str>> = Vec::new();
-    for (name, _) in story.requests.iter().flat_map(|request| &request.parts) {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
+    let parts = story.requests.iter().flat_map(|request| &request.parts);
+    let mut names = each_once(parts.map(|(name, _)| name.clone()));
     let place = |name: &Arc<str>| PARTS.iter().position(|part| **part == **name).unwrap_or(PARTS.len());
     names.sort_by_key(place);
     names
