@@ -171,7 +171,7 @@ impl Journal {
     }
 
     /// The run was dropped in the middle: what the state says now, the log was never told. What was heard still goes in before
-    /// the facts are restated. Whether a step was pending: nobody waits to learn what becomes of it.
+    /// a snapshot is written. Whether a step was pending: nobody waits to learn what becomes of it.
     pub(crate) fn left_behind(&mut self) -> bool {
         self.partial = None;
         self.stale = true;
@@ -185,12 +185,12 @@ impl Journal {
         self.stale = true;
     }
 
-    /// Whether the facts are to be restated.
-    pub(crate) fn wants_facts(&self) -> bool {
-        !self.failed && self.log.as_ref().is_some_and(|log| self.stale || log.wants_facts())
+    /// Whether a snapshot is to be written.
+    pub(crate) fn wants_snapshot(&self) -> bool {
+        !self.failed && self.log.as_ref().is_some_and(|log| self.stale || log.wants_snapshot())
     }
 
-    /// The facts are restated; whether that is all the log knows of what happened last.
+    /// A snapshot is written; whether that is all the log knows of what happened last.
     pub(crate) fn restated(&mut self) -> bool {
         self.stale = false;
         std::mem::take(&mut self.lost)
@@ -226,7 +226,7 @@ mod tests {
             AppendProgress::Now(Ok(()))
         }
 
-        fn wants_facts(&self) -> bool {
+        fn wants_snapshot(&self) -> bool {
             false
         }
     }

@@ -206,21 +206,21 @@ impl Machine {
         self.journal.append_checkpointed(records, durability)
     }
 
-    /// Restates the facts where that is due and possible.
+    /// Writes a snapshot where that is due and possible.
     fn restate(&mut self) -> Result<(), LogError> {
-        if self.journal.is_pending() || !self.journal.wants_facts() {
+        if self.journal.is_pending() || !self.journal.wants_snapshot() {
             return Ok(());
         }
-        let Some(facts) = self.state.snapshot() else { return Ok(()) };
+        let Some(snapshot) = self.state.snapshot() else { return Ok(()) };
         if self.journal.restated() {
-            // Whoever reads the log has nothing but these facts, so nothing but these facts counts from here on.
-            let state = State::from_snapshot(facts.clone());
+            // Whoever reads the log has nothing but this snapshot, so nothing but this snapshot counts from here on.
+            let state = State::from_snapshot(snapshot.clone());
             self.state = state.keeping_grants(std::mem::take(&mut self.state));
         }
-        self.journal.append([Record::Snapshot(Box::new(facts))], Durability::Written)
+        self.journal.append([Record::Snapshot(Box::new(snapshot))], Durability::Written)
     }
 
-    /// Restates the facts now, behind everything that was said, and waits until they are in the log. For a machine at rest.
+    /// Writes a snapshot now, behind everything that was said, and waits until it is in the log. For a machine at rest.
     pub(crate) fn poll_restated(
         &mut self,
         begun: &mut bool,

@@ -71,7 +71,7 @@ impl Engine {
     ///         AppendProgress::Now(Ok(()))
     ///     }
     ///
-    ///     fn wants_facts(&self) -> bool {
+    ///     fn wants_snapshot(&self) -> bool {
     ///         false
     ///     }
     /// }
@@ -130,7 +130,7 @@ impl Replay {
     pub fn take(&mut self, record: &Record) -> Result<Vec<Update>, Mismatch> {
         match record {
             Record::Heard(input) => return self.hear(input),
-            Record::Snapshot(facts) => self.compare_facts(facts)?,
+            Record::Snapshot(snapshot) => self.compare_snapshot(snapshot)?,
             record => self.compare(record)?,
         }
         if let Some(last) = self.trail.back_mut() {
@@ -209,9 +209,7 @@ impl Replay {
     /// Everything that followed from the last event must be there before the next one.
     fn check_due(&self, next: &Event) -> Result<(), Mismatch> {
         if self.lost {
-            return Err(
-                self.mismatch("facts", Mismatch::missing(&"a restatement of the facts", event_name(next)))
-            );
+            return Err(self.mismatch("facts", Mismatch::missing(&"a snapshot", event_name(next))));
         }
         match self.due.front() {
             Some(due) => Err(self.mismatch(due.kind(), Mismatch::missing(due, event_name(next)))),
@@ -244,7 +242,7 @@ impl Replay {
 
     fn compare(&mut self, record: &Record) -> Result<(), Mismatch> {
         if self.lost && matches!(record, Record::Result(_)) {
-            // The facts that follow say it too.
+            // The snapshot that follows says it too.
             return Ok(());
         }
         let Some(due) = self.due.pop_front() else {
@@ -261,31 +259,31 @@ impl Replay {
         Err(self.mismatch(record.kind(), difference))
     }
 
-    /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
-    fn compare_facts(&mut self, facts: &SessionSnapshot) -> Result<(), Mismatch> {
+    /// A snapshot is written where the run goes on, or where it was dropped, or where the log was of no use before.
+    fn compare_snapshot(&mut self, snapshot: &SessionSnapshot) -> Result<(), Mismatch> {
         let is_new = std::mem::take(&mut self.is_new);
         if std::mem::take(&mut self.lost) || is_new {
             let before_usd = self.state.before_usd();
-            self.state = State::from_snapshot(facts.clone());
+            self.state = State::from_snapshot(snapshot.clone());
             self.state.set_before_usd(before_usd);
             return Ok(());
         }
         let here = self.state.snapshot();
-        if self.due.is_empty() && here.as_ref() == Some(facts) {
+        if self.due.is_empty() && here.as_ref() == Some(snapshot) {
             return Ok(());
         }
         let missing = self.due.front().map(|due| self.mismatch(due.kind(), Mismatch::missing(due, "facts")));
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let rested = self.state.clone().at_rest();
         let then = rested.snapshot();
-        if !is_over && then.as_ref() == Some(facts) {
+        if !is_over && then.as_ref() == Some(snapshot) {
             self.state = rested;
             self.due.clear();
             self.doubt = missing;
             return Ok(());
         }
         let played = here.or(then).unwrap_or_default();
-        Err(missing.unwrap_or_else(|| self.mismatch("facts", Mismatch::between(facts, &played))))
+        Err(missing.unwrap_or_else(|| self.mismatch("facts", Mismatch::between(snapshot, &played))))
     }
 
     fn mismatch(&self, kind: &'static str, difference: Mismatch) -> Mismatch {

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use windlass_protocol::{Durability, Record};
 
-/// Where the facts of one session go. It has one writer.
+/// Where the records of one session go. It has one writer.
 ///
 /// Records that are appended together are one write: after a crash all of them are there, or a beginning of them. The driver
 /// waits for an answer before it does anything that stands behind them, and appends nothing else meanwhile. Only when a run is
@@ -18,13 +18,13 @@ pub trait SessionLog: Send {
         AppendProgress::Now(Ok(()))
     }
 
-    /// Puts facts behind all others, at least as durable as asked for. What the core heard stands before what follows from it.
-    /// Answers that the log of a resumed session lacks, and facts that are restated, follow from nothing.
+    /// Puts records behind all others, at least as durable as asked for. What the core heard stands before what follows from it.
+    /// Answers that the log of a resumed session lacks, and snapshots, follow from nothing.
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress;
 
-    /// Whether it is time to restate the facts, so that whoever opens the session need not read from the start: after a boundary,
+    /// Whether it is time to write a snapshot, so that whoever opens the session need not read from the start: after a boundary,
     /// after much was written, and after a failure left something out. Not right after they were.
-    fn wants_facts(&self) -> bool;
+    fn wants_snapshot(&self) -> bool;
 }
 
 /// What becomes of an append, or of the checkpoints before it.

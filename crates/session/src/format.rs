@@ -24,7 +24,7 @@ pub(crate) use entry::Meta;
 pub(crate) use form::{FieldForm, PlainForm};
 pub use header::Header;
 pub use own_lines::SessionMark;
-pub(crate) use own_lines::{BEGINNING, FACTS_BEGINNING, OwnLineBody, check_sum, put_sum};
+pub(crate) use own_lines::{BEGINNING, OwnLineBody, SNAPSHOT_BEGINNING, check_sum, put_sum};
 
 /// When something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -68,7 +68,7 @@ pub struct LoadedLog {
     /// What models took in what is left out. Going back does not bring it back.
     pub spent_left_out: Vec<SpendEntry>,
     /// How many bytes stand behind the line that restates everything; all, if there is none.
-    pub since_facts: u64,
+    pub since_snapshot: u64,
 }
 
 /// Something in a log that could not be used.

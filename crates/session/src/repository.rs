@@ -1,6 +1,6 @@
 //! What tells a repository apart from others wherever it lies, so that a project that was moved or cloned finds its sessions.
 //!
-//! The cheap facts are read from its files: a repository may configure git to run programs, so nothing is run for them. Only
+//! What is cheap to know is read from its files: a repository may configure git to run programs, so nothing is run for them. Only
 //! the root commits need git itself; they are for a background thread, never for the way to a first request.
 
 use std::ffi::OsString;

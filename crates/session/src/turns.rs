@@ -99,7 +99,7 @@ impl PromptCollector {
         }
         self.start = None;
         match &own.own {
-            OwnLineBody::Opened(header) | OwnLineBody::Facts { header, .. } => {
+            OwnLineBody::Opened(header) | OwnLineBody::Snapshot { header, .. } => {
                 self.kept = header.has_pre_images();
             }
             OwnLineBody::Mark(SessionMark::Rewound { to }) => self.goes_back(*to),

@@ -1,4 +1,4 @@
-//! The log of one session as the driver uses it: facts go in, lines of the file come out.
+//! The log of one session as the driver uses it: records go in, lines of the file come out.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub(crate) mod trouble;
 
 use pen::{Pen, Tape};
 
-/// The facts are restated after so much was written.
-const FACTS_EVERY_BYTES: u64 = 16 << 20;
+/// A snapshot is written after so much was written.
+const SNAPSHOT_EVERY_BYTES: u64 = 16 << 20;
 
 /// Takes pre-images of files that calls are about to change, and notes what became of them.
 pub trait PreImageTaker: Send + Sync {
@@ -65,8 +65,8 @@ struct SharedLog {
     options: LogOptions,
     commits: Arc<Commits>,
     pen: Mutex<Pen>,
-    /// What the facts are wanted for, besides lost writes.
-    wants_facts: AtomicBool,
+    /// What a snapshot is wanted for, besides lost writes.
+    wants_snapshot: AtomicBool,
 }
 
 impl LogWriter {
@@ -87,7 +87,7 @@ impl LogWriter {
 
     /// The log of a session that was read before. A torn end is set aside now, or before the first append if there is no room
     /// for it; the file itself stays as it is until then. If it was not read to its end, the session goes back to there: the
-    /// next append says so, and the facts are wanted.
+    /// next append says so, and a snapshot is wanted.
     pub fn resume(
         paths: &SessionPaths,
         header: Arc<Header>,
@@ -103,10 +103,11 @@ impl LogWriter {
             options,
         );
         writer.log.pen().resume(loaded, paths);
-        // What is torn or damaged is told once: whoever reads behind the facts does not come across it again.
+        // What is torn or damaged is told once: whoever reads behind the snapshot does not come across it again.
         let is_flawed = loaded.torn.is_some() || !loaded.damage.is_empty();
-        let wants = loaded.foreign || loaded.is_cut || is_flawed || loaded.since_facts >= FACTS_EVERY_BYTES;
-        writer.log.wants_facts.store(wants, Ordering::Release);
+        let wants =
+            loaded.foreign || loaded.is_cut || is_flawed || loaded.since_snapshot >= SNAPSHOT_EVERY_BYTES;
+        writer.log.wants_snapshot.store(wants, Ordering::Release);
         Ok(writer)
     }
 
@@ -118,7 +119,7 @@ impl LogWriter {
             options,
             commits: Arc::clone(&commits),
             pen: Mutex::new(Pen::new(encoder, tape)),
-            wants_facts: AtomicBool::new(false),
+            wants_snapshot: AtomicBool::new(false),
         };
         Self { log: Arc::new(log), group: GroupCommit::new(commits) }
     }
@@ -173,8 +174,8 @@ impl SessionLog for LogWriter {
         }
     }
 
-    fn wants_facts(&self) -> bool {
-        self.log.wants_facts.load(Ordering::Acquire) || self.log.commits.has_hole()
+    fn wants_snapshot(&self) -> bool {
+        self.log.wants_snapshot.load(Ordering::Acquire) || self.log.commits.has_hole()
     }
 }
 
@@ -201,7 +202,7 @@ impl SharedLog {
         let asked_for = Arc::downgrade(&alive);
         let task = runtime.spawn_blocking(move || {
             if asked_for.strong_count() == 0 {
-                log.wants_facts.store(true, Ordering::Release);
+                log.wants_snapshot.store(true, Ordering::Release);
                 return Err(trouble::given_up(&log.path));
             }
             log.checkpointed(taker.take_note(&records, sync))
@@ -220,7 +221,7 @@ impl SharedLog {
     /// What becomes of records whose checkpoints were taken or not. Those that are left out are missed.
     fn checkpointed(&self, taken: io::Result<()>) -> Result<(), LogError> {
         taken.map_err(|error| {
-            self.wants_facts.store(true, Ordering::Release);
+            self.wants_snapshot.store(true, Ordering::Release);
             trouble::of_keeping(&self.path, &error)
         })
     }
@@ -228,7 +229,7 @@ impl SharedLog {
     fn write(&self, records: &[Record]) -> Result<AppendTicket, LogError> {
         let written = self.try_write(records);
         if written.is_err() {
-            self.wants_facts.store(true, Ordering::Release);
+            self.wants_snapshot.store(true, Ordering::Release);
         }
         written
     }
@@ -248,8 +249,8 @@ impl SharedLog {
         pen.set_aside_torn().map_err(|error| trouble::of_torn(&self.path, &error))?;
         let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
         let ticket = self.commits.written(file);
-        let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
-        self.wants_facts.store(wants || pen.since_facts >= FACTS_EVERY_BYTES, Ordering::Release);
+        let wants = wants_snapshot(records, self.wants_snapshot.load(Ordering::Acquire));
+        self.wants_snapshot.store(wants || pen.since_snapshot >= SNAPSHOT_EVERY_BYTES, Ordering::Release);
         Ok(AppendTicket { ticket, makes_good: restates.then_some(failures) })
     }
 
@@ -304,8 +305,8 @@ fn disk(options: &LogOptions) -> Arc<dyn Disk> {
     Arc::new(RealDisk { lease: options.lease.clone() })
 }
 
-/// Whether the facts are to be restated behind these records.
-fn wants_facts(records: &[Record], before: bool) -> bool {
+/// Whether a snapshot is to be written behind these records.
+fn wants_snapshot(records: &[Record], before: bool) -> bool {
     records.iter().fold(before, |wants, record| match record {
         Record::Snapshot(_) => false,
         Record::Decided(Decision::Compacted(_)) | Record::Repaired(_) => true,

@@ -91,7 +91,9 @@ fn messages(paths: &SessionPaths) -> Vec<u64> {
     let mut found = Vec::new();
     for record in load(paths.file(), Upto::End).unwrap().records {
         match record {
-            Record::Snapshot(facts) => found = facts.messages.iter().map(|message| message.id.0).collect(),
+            Record::Snapshot(snapshot) => {
+                found = snapshot.messages.iter().map(|message| message.id.0).collect()
+            }
             Record::Said(said) => found.push(said.message.id.0),
             _ => {}
         }
@@ -132,9 +134,9 @@ fn a_full_disk_is_told_and_survived() {
         assert!(messages(&paths).starts_with(&acknowledged));
 
         mount("remount,size=1m", place);
-        assert!(log.wants_facts());
+        assert!(log.wants_snapshot());
         restate(&mut log, said + 2).unwrap();
-        assert!(!log.wants_facts());
+        assert!(!log.wants_snapshot());
         say(&mut log, said + 3).unwrap();
         assert_eq!(messages(&paths), (1..=said + 3).collect::<Vec<_>>());
     });

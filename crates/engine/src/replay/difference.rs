@@ -240,7 +240,7 @@ mod tests {
         };
         check(&requested(1, 20), &requested(2, 30), ["attempt", "1", "2"]);
         check(&requested(1, 20), &requested(1, 30), ["parts[1]", "20", "30"]);
-        let facts = |texts: &[&str]| SessionSnapshot {
+        let snapshot = |texts: &[&str]| SessionSnapshot {
             messages: texts
                 .iter()
                 .map(|text| Arc::new(Message::user(MessageId(1), Origin::Prompt, vec![Block::text(text)])))
@@ -248,7 +248,7 @@ mod tests {
             ..SessionSnapshot::default()
         };
         let (one, other) = (r#"{"type":"text","text":"b"}"#, r#"{"type":"text","text":"c"}"#);
-        check(&facts(&["a", "b"]), &facts(&["a", "c"]), ["messages[1].blocks[0]", one, other]);
+        check(&snapshot(&["a", "b"]), &snapshot(&["a", "c"]), ["messages[1].blocks[0]", one, other]);
         check(&Some(result("x")).map(|result| result.id), &None::<MessageId>, ["", "Some(", "None"]);
     }
 

@@ -11,7 +11,7 @@ fn is_notice(update: &Update) -> bool {
     matches!(update, Update::Notice(text) if text.contains("the disk is full"))
 }
 
-/// A run that works again: it restates the facts first, and the log has everything.
+/// A run that works again: it writes a snapshot first, and the log has everything.
 async fn check_next(stage: &Stage, session: &mut Session) {
     stage.desk.order(|_, _| Order::Write);
     let before = stage.desk.appends().len();
@@ -92,7 +92,7 @@ async fn facts_that_cannot_be_restated_end_the_next_run_too() {
     }
 }
 
-/// Facts behind the end: the run is over, and its end stays the last word.
+/// A snapshot behind the end: the run is over, and its end stays the last word.
 #[tokio::test(start_paused = true)]
 async fn facts_that_fail_behind_the_end_are_made_good_by_the_next_run() {
     for order in [Order::Fail, Order::FailSlowly] {

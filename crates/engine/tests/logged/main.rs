@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
 mod batches;
-mod facts;
 mod failing;
 mod resumed;
+mod snapshots;
 mod stage;
 mod waiting;

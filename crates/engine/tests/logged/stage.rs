@@ -54,7 +54,7 @@ pub(crate) struct Desk {
     requests: AtomicUsize,
     alive: AtomicUsize,
     pending: AtomicBool,
-    wants_facts: AtomicBool,
+    wants_snapshot: AtomicBool,
     is_greedy: AtomicBool,
 }
 
@@ -68,7 +68,7 @@ impl Desk {
             requests: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             pending: AtomicBool::new(false),
-            wants_facts: AtomicBool::new(false),
+            wants_snapshot: AtomicBool::new(false),
             is_greedy: AtomicBool::new(false),
         })
     }
@@ -91,17 +91,17 @@ impl Desk {
         self.alive.load(Ordering::SeqCst)
     }
 
-    /// The next time it is asked, the log wants the facts.
+    /// The next time it is asked, the log wants a snapshot.
     pub(crate) fn want_facts(&self) {
-        self.wants_facts.store(true, Ordering::SeqCst);
+        self.wants_snapshot.store(true, Ordering::SeqCst);
     }
 
-    /// The log has forgotten that it wants the facts.
+    /// The log has forgotten that it wants a snapshot.
     pub(crate) fn forget_wish(&self) {
-        self.wants_facts.store(false, Ordering::SeqCst);
+        self.wants_snapshot.store(false, Ordering::SeqCst);
     }
 
-    /// The log wants the facts from now on, whatever it is given.
+    /// The log wants a snapshot from now on, whatever it is given.
     pub(crate) fn always_want_facts(&self) {
         self.is_greedy.store(true, Ordering::SeqCst);
     }
@@ -210,7 +210,7 @@ impl SessionLog for Told {
             desk.want_facts();
             desk.note(FAILED.to_owned());
         } else if records.iter().any(|record| matches!(record, Record::Snapshot(_))) {
-            desk.wants_facts.store(false, Ordering::SeqCst);
+            desk.wants_snapshot.store(false, Ordering::SeqCst);
         }
         match order {
             Order::Fail => AppendProgress::Now(full()),
@@ -240,10 +240,10 @@ impl SessionLog for Told {
         }
     }
 
-    fn wants_facts(&self) -> bool {
-        self.desk.wants_facts.load(Ordering::SeqCst)
+    fn wants_snapshot(&self) -> bool {
+        self.desk.wants_snapshot.load(Ordering::SeqCst)
             || self.desk.is_greedy.load(Ordering::SeqCst)
-            || self.inner.lock().unwrap().wants_facts()
+            || self.inner.lock().unwrap().wants_snapshot()
     }
 }
 
@@ -458,7 +458,7 @@ pub(crate) async fn watch(run: impl Stream<Item = Update>, desk: &Desk) -> (Vec<
     (updates, terminal)
 }
 
-/// Records of an append that restates the facts before anything new.
+/// Records of an append that writes a snapshot before anything new.
 pub(crate) fn is_restating(records: &[Record]) -> bool {
     matches!(records.last(), Some(Record::Snapshot(_)))
 }

@@ -72,7 +72,7 @@ async fn dropped_during(number: usize, order: Order) -> bool {
     let (_, terminal) = watch(session.run("again"), &stage.desk).await;
     assert_eq!(terminal, Terminal::Completed);
     let next = &stage.desk.appends()[number + 1];
-    // How a run ended is told once the record of that is there, whatever becomes of the facts behind it.
+    // How a run ended is told once the record of that is there, whatever becomes of the snapshot behind it.
     assert!(is_restating(next), "{order:?} of {number}: {:#?}", stage.desk.kinds());
     stage.desk.check_order(0);
     stage.check_recalled(&session);

@@ -79,9 +79,9 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Ended { rest, .. } => {
             (Record::Ended { terminal: Terminal::ApiError, rest: rest.clone() }, "terminal")
         }
-        Record::Snapshot(facts) => {
+        Record::Snapshot(snapshot) => {
             let rest = SessionMemory { reached: !facts.rest.reached, ..facts.rest.clone() };
-            (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**facts).clone() })), "rest.reached")
+            (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })), "rest.reached")
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,
     })

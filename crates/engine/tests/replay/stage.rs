@@ -94,8 +94,8 @@ impl SessionLog for Flaky {
         self.inner.append(records, durability)
     }
 
-    fn wants_facts(&self) -> bool {
-        self.inner.wants_facts()
+    fn wants_snapshot(&self) -> bool {
+        self.inner.wants_snapshot()
     }
 }
 

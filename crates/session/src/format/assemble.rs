@@ -59,7 +59,9 @@ impl RecordAssembler {
     pub(crate) fn own(&mut self, offset: u64, line: OwnLine) -> Result<(), (u64, Flaw)> {
         self.now = line.at;
         let cut = match &line.own {
-            OwnLineBody::Heard { .. } | OwnLineBody::Opened(_) | OwnLineBody::Facts { .. } => self.give_up(),
+            OwnLineBody::Heard { .. } | OwnLineBody::Opened(_) | OwnLineBody::Snapshot { .. } => {
+                self.give_up()
+            }
             OwnLineBody::Mark(_) | OwnLineBody::Record(_) => None,
         };
         match line.own {
@@ -75,7 +77,7 @@ impl RecordAssembler {
             }
             OwnLineBody::Heard { input, held: None } => self.push(offset, Record::Heard(input)),
             OwnLineBody::Record(record) => self.push(offset, *record),
-            OwnLineBody::Facts { facts, .. } => self.push(offset, Record::Snapshot(facts)),
+            OwnLineBody::Snapshot { snapshot, .. } => self.push(offset, Record::Snapshot(snapshot)),
             OwnLineBody::Opened(_) | OwnLineBody::Mark(_) => {}
         }
         cut.map_or(Ok(()), Err)

@@ -188,10 +188,10 @@ impl Encoder {
                 self.frame("ended").put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
                 self.last_prompt(out);
             }
-            Record::Snapshot(facts) => {
+            Record::Snapshot(snapshot) => {
                 let frame = self.frame("facts");
                 let (header, chain) = (As::new(&*self.header), As::new(&self.tail.chain));
-                OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(facts, out);
+                OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(snapshot, out);
             }
         }
     }

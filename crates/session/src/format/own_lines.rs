@@ -18,7 +18,7 @@ use super::stored_elsewhere::StoredElsewhere;
 pub enum SessionMark {
     /// Which repository it belongs to; any JSON.
     Repository(Arc<RawValueEq>),
-    /// The conversation goes on from an earlier entry, or from the start. Facts follow.
+    /// The conversation goes on from an earlier entry, or from the start. A snapshot follows.
     Rewound {
         /// The entry.
         to: Option<Uuid>,
@@ -46,7 +46,7 @@ pub(crate) enum OwnLineBody {
     Mark(SessionMark),
     Heard { input: Box<Input>, held: Option<StoredElsewhere> },
     Record(Box<Record>),
-    Facts { facts: Box<SessionSnapshot>, header: Box<Header>, chain: Box<Chain> },
+    Snapshot { snapshot: Box<SessionSnapshot>, header: Box<Header>, chain: Box<Chain> },
 }
 
 struct RewindTarget {
@@ -80,7 +80,7 @@ object!(RunEnding { terminal, rest });
 pub(crate) const BEGINNING: &str = r#"{"type":"windlass","kind":""#;
 
 /// How a line begins that restates everything.
-pub(crate) const FACTS_BEGINNING: &str = r#"{"type":"windlass","kind":"facts","#;
+pub(crate) const SNAPSHOT_BEGINNING: &str = r#"{"type":"windlass","kind":"facts","#;
 
 /// A line that is being written, without what it says.
 #[derive(Serialize)]
@@ -198,8 +198,8 @@ pub(crate) fn take(kind: &str, at: LogTime, fields: &JsonFields<'_>) -> serde_js
             return Ok(OwnLineBody::Heard { input, held: fields.plain("held")? });
         }
         "facts" => {
-            let (facts, header) = (fields.plain("of")?, fields.plain("header")?);
-            return Ok(OwnLineBody::Facts { facts, header, chain: fields.plain("chain")? });
+            let (snapshot, header) = (fields.plain("of")?, fields.plain("header")?);
+            return Ok(OwnLineBody::Snapshot { snapshot, header, chain: fields.plain("chain")? });
         }
         "retracted" => Record::Retracted(fields.plain("of")?),
         "queued" => Record::Queued(fields.plain("of")?),

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use memchr::memmem::FinderRev;
 use uuid::Uuid;
 
-use crate::format::{FACTS_BEGINNING, LogLine, decode_line};
+use crate::format::{LogLine, SNAPSHOT_BEGINNING, decode_line};
 
 /// What is searched at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -24,13 +24,13 @@ pub(crate) struct SnapshotLine {
 }
 
 /// The last line within the first `end` bytes that restates everything and can be used.
-pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<SnapshotLine>> {
-    let needle = format!("\n{FACTS_BEGINNING}");
+pub(crate) fn last_snapshot(file: &File, end: u64) -> io::Result<Option<SnapshotLine>> {
+    let needle = format!("\n{SNAPSHOT_BEGINNING}");
     let mut before = end;
     loop {
         let offset = match rfind(file, before, needle.as_bytes())? {
             Some(at) => at + 1,
-            None if read(file, 0, end.min(needle.len() as u64 - 1))? == FACTS_BEGINNING.as_bytes() => 0,
+            None if read(file, 0, end.min(needle.len() as u64 - 1))? == SNAPSHOT_BEGINNING.as_bytes() => 0,
             None => return Ok(None),
         };
         let line_end = end_of_line(file, offset, end)?;

@@ -70,12 +70,12 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
     walk.leaf = leaf;
     let is_cut = end < file.metadata()?.len();
     let mut records = Vec::new();
-    let facts = find::last_facts(&file, end)?;
-    let facts_end = facts.as_ref().map_or(0, |facts| facts.end);
-    let from = match facts {
-        Some(facts) => {
-            walk.restated(facts);
-            facts_end
+    let snapshot = find::last_snapshot(&file, end)?;
+    let snapshot_end = snapshot.as_ref().map_or(0, |snapshot| snapshot.end);
+    let from = match snapshot {
+        Some(snapshot) => {
+            walk.restated(snapshot);
+            snapshot_end
         }
         None => foreign::adopt(&file, end, &mut walk)?,
     };
@@ -100,6 +100,6 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
         is_cut,
         last_left_out: MessageId::default(),
         spent_left_out: Vec::new(),
-        since_facts: end - facts_end,
+        since_snapshot: end - snapshot_end,
     })
 }

@@ -99,9 +99,9 @@ impl LogWalk {
     }
 
     /// Takes the line that everything before it can be forgotten for.
-    pub(crate) fn restated(&mut self, facts: SnapshotLine) {
-        self.ends_open = !facts.is_ended;
-        self.decoded(facts.offset, facts.line, 0);
+    pub(crate) fn restated(&mut self, snapshot: SnapshotLine) {
+        self.ends_open = !snapshot.is_ended;
+        self.decoded(snapshot.offset, snapshot.line, 0);
     }
 
     fn decoded(&mut self, offset: u64, line: LogLine, sum: u32) {
@@ -146,10 +146,10 @@ impl LogWalk {
                 }
                 self.besides.push(Scene::Marked(mark.clone()));
             }
-            OwnLineBody::Facts { facts, header, chain: restated } => {
+            OwnLineBody::Snapshot { snapshot, header, chain: restated } => {
                 self.header = Some((**header).clone());
                 chain.clone_from(restated);
-                self.adopter.saw(facts.last_message);
+                self.adopter.saw(snapshot.last_message);
             }
             OwnLineBody::Record(record) => match &**record {
                 Record::Requested(requested) => {

@@ -14,7 +14,7 @@ use super::labels::Labels;
 use crate::disk::{self, Disk, FileRefusal, LogFile, OpenMode, uninterrupted};
 use crate::{Encoder, LoadedLog, LogTime, SessionMark, SessionPaths, TornEnd};
 
-/// A buffer that grew larger for once, for facts, is not kept.
+/// A buffer that grew larger for once, for a snapshot, is not kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
 /// As much is read at each end of what others wrote.
@@ -28,7 +28,7 @@ pub(super) struct Pen {
     /// Lines that go in front of the next append.
     pub(super) marks: Vec<(SessionMark, LogTime)>,
     /// How much was written since everything that counts was restated.
-    pub(super) since_facts: u64,
+    pub(super) since_snapshot: u64,
     labels: Labels,
     /// The torn end of the file, until it is set aside.
     torn: Option<TornPiece>,
@@ -42,7 +42,7 @@ impl Pen {
             tape,
             opened: false,
             marks: Vec::new(),
-            since_facts: 0,
+            since_snapshot: 0,
             labels: Labels::default(),
             torn: None,
             buffer: Vec::new(),
@@ -51,7 +51,7 @@ impl Pen {
 
     /// Takes over what a reader found.
     pub(super) fn resume(&mut self, loaded: &LoadedLog, paths: &SessionPaths) {
-        self.since_facts = loaded.since_facts;
+        self.since_snapshot = loaded.since_snapshot;
         if loaded.is_cut {
             let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
             self.marks.push((SessionMark::Rewound { to: loaded.tail.parent() }, at));
@@ -96,7 +96,7 @@ impl Pen {
             self.opened = true;
             self.marks.clear();
             let restates = records.iter().any(|record| matches!(record, Record::Snapshot(_)));
-            self.since_facts = if restates { 0 } else { self.since_facts + buffer.len() as u64 };
+            self.since_snapshot = if restates { 0 } else { self.since_snapshot + buffer.len() as u64 };
         } else {
             self.encoder = self.encoder.clone().after_failure(&next);
             self.labels.lost();

@@ -9,12 +9,12 @@ use windlass_protocol::{
 };
 
 mod appends;
-mod facts_wanted;
 mod faults;
 mod keeping;
 mod power_loss;
 mod resumed;
 mod rewound;
+mod snapshot_wanted;
 
 const SEED: SessionSeed = SessionSeed(7);
 
@@ -55,7 +55,7 @@ fn intended(n: u64, changes: &[&str]) -> Record {
 }
 
 /// Everything that counts: the batches so far.
-fn facts(batches: &[u64]) -> Record {
+fn snapshot(batches: &[u64]) -> Record {
     Record::Snapshot(Box::new(SessionSnapshot {
         doubtful: batches.to_vec(),
         cwd: "/project".into(),
@@ -68,7 +68,7 @@ fn batches(records: &[Record]) -> Vec<u64> {
     let mut found = Vec::new();
     for record in records {
         match record {
-            Record::Snapshot(facts) => found.clone_from(&facts.doubtful),
+            Record::Snapshot(snapshot) => found.clone_from(&snapshot.doubtful),
             Record::Intended(intended) => found.push(intended.input_hash),
             _ => {}
         }

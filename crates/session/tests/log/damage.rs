@@ -201,9 +201,13 @@ fn a_line_that_somebody_wrote_anew_is_taken_as_it_parses() {
 
 #[test]
 fn facts_that_are_damaged_are_passed_over() {
-    let facts = Record::Snapshot(Box::default());
-    let bytes =
-        encode(&[vec![heard(), facts.clone()], vec![said(1, "one")], vec![facts], vec![said(2, "two")]]);
+    let snapshot = Record::Snapshot(Box::default());
+    let bytes = encode(&[
+        vec![heard(), snapshot.clone()],
+        vec![said(1, "one")],
+        vec![snapshot],
+        vec![said(2, "two")],
+    ]);
     let text = String::from_utf8(bytes).unwrap();
     let loaded = load_bytes(text.as_bytes());
     assert_eq!((loaded.records.len(), loaded.damage.len()), (2, 0));

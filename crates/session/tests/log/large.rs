@@ -11,7 +11,7 @@ use windlass_session::{Tail, Upto, copy_log, load, story};
 use crate::support::{SESSION, SessionFile, encoder, records};
 
 const SIZE: u64 = 200 * 1024 * 1024;
-const BETWEEN_FACTS: u64 = 16 * 1024 * 1024;
+const BETWEEN_SNAPSHOTS: u64 = 16 * 1024 * 1024;
 
 fn write_large(file: &SessionFile) -> u64 {
     let mut out = std::io::BufWriter::new(std::fs::File::create(&file.path).unwrap());
@@ -27,7 +27,7 @@ fn write_large(file: &SessionFile) -> u64 {
             Record::Heard(Box::new(Input::at(id, Event::Timer(TimerId(1))))),
             Record::Said(UserEntry::plain(message.into())),
         ];
-        if since > BETWEEN_FACTS {
+        if since > BETWEEN_SNAPSHOTS {
             batch.push(Record::Snapshot(Box::new(SessionSnapshot {
                 last_message: MessageId(id),
                 ..SessionSnapshot::default()
@@ -52,7 +52,7 @@ fn a_large_file_opens_by_its_end() {
     let loaded = file.load();
     let opened = began.elapsed();
     assert!(matches!(&loaded.records[0], Record::Snapshot(_)));
-    assert!(loaded.since_facts <= BETWEEN_FACTS + 100_000, "{}", loaded.since_facts);
+    assert!(loaded.since_snapshot <= BETWEEN_SNAPSHOTS + 100_000, "{}", loaded.since_snapshot);
     assert_eq!(loaded.damage, []);
     assert!(opened < Duration::from_secs(10), "{opened:?}");
     let early = crate::support::SEED.message_uuid(MessageId(3));

@@ -20,7 +20,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_is_opened_from_the_last_facts_on(batches in log()) {
+    fn a_session_is_opened_from_the_last_snapshot_on(batches in log()) {
         let flat: Vec<&Record> = batches.iter().flatten().collect();
         let from = flat.iter().rposition(|record| matches!(record, Record::Snapshot(_))).unwrap_or(0);
         let loaded = load_bytes(&encode(&batches));

@@ -138,7 +138,7 @@ fn rest() -> BoxedStrategy<SessionMemory> {
         .boxed()
 }
 
-fn facts() -> BoxedStrategy<Box<SessionSnapshot>> {
+fn snapshot() -> BoxedStrategy<Box<SessionSnapshot>> {
     let messages = (vec(message(), 0..3), any::<u64>());
     let files = (path(), vec(file_seen(), 0..2), vec(path(), 0..2));
     let money = (proptest::collection::btree_map(name(), spend(), 0..2), any::<f64>());
@@ -258,7 +258,7 @@ fn other() -> BoxedStrategy<Record> {
         spent.prop_map(Record::Spent),
         vec(repair(), 0..3).prop_map(Record::Repaired),
         (terminal(), rest()).prop_map(|(terminal, rest)| Record::Ended { terminal, rest: Box::new(rest) }),
-        facts().prop_map(Record::Snapshot),
+        snapshot().prop_map(Record::Snapshot),
     ]
     .boxed()
 }

@@ -182,7 +182,7 @@ impl SimLog {
         if crashed { AppendResult::Crashed } else { AppendResult::Done }
     }
 
-    /// Restates the facts where that is due, or happens to be done.
+    /// Writes a snapshot where that is due, or happens to be done.
     pub(super) fn restate(&mut self, state: &State, rng: &mut Rng) -> AppendResult {
         let wanted = !self.failed && (self.stale || (self.luck.restates && rng.one_in(16)));
         let Some(facts) = wanted.then(|| state.snapshot()).flatten() else { return AppendResult::Done };

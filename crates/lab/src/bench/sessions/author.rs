@@ -202,14 +202,14 @@ impl Author {
         }))
     }
 
-    /// Appends what was heard and what follows from it, and restates the facts where the log wants that.
+    /// Appends what was heard and what follows from it, and writes a snapshot where the log wants that.
     fn append<const N: usize>(&mut self, event: Event, records: [Record; N]) -> Result<()> {
         self.at_ms += 20;
         let heard = Input { at_ms: self.at_ms, wall_ms: WALL_MS + self.at_ms, entropy: 7, event };
         let mut batch = vec![Record::Heard(Box::new(heard))];
         batch.extend(records);
         self.write(&batch)?;
-        if self.log.wants_facts() {
+        if self.log.wants_snapshot() {
             let facts = SessionSnapshot {
                 messages: self.live.clone(),
                 last_message: MessageId(self.message),

@@ -133,10 +133,10 @@ fn a_removed_log_is_made_anew() {
         somebody();
         let error = append(&mut log, 2, Durability::Synced).unwrap_err();
         assert!(error.0.contains("removed, replaced or shortened"), "{error}");
-        assert!(log.wants_facts());
-        now(log.append(&[facts(&[1, 2])], Durability::Synced)).unwrap();
+        assert!(log.wants_snapshot());
+        now(log.append(&[snapshot(&[1, 2])], Durability::Synced)).unwrap();
         append(&mut log, 3, Durability::Synced).unwrap();
-        assert!(!log.wants_facts());
+        assert!(!log.wants_snapshot());
         let contents = disk.contents().unwrap();
         assert!(contents.named && contents.synced == contents.bytes.len());
         let loaded = load(&contents.bytes);

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeSet;
 
-/// Appends as the driver does: the facts come first when they are wanted.
+/// Appends as the driver does: the snapshot comes first when it is wanted.
 struct Driver {
     log: LogWriter,
     /// What the core knows, whether or not it could be written.
@@ -39,10 +39,10 @@ impl Driver {
     }
 
     fn restate(&mut self) -> bool {
-        if !self.log.wants_facts() {
+        if !self.log.wants_snapshot() {
             return true;
         }
-        let restated = now(self.log.append(&[facts(&self.known)], Durability::Synced));
+        let restated = now(self.log.append(&[snapshot(&self.known)], Durability::Synced));
         match &restated {
             Ok(()) => {
                 self.restated = true;
@@ -102,7 +102,7 @@ fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, DiskFault)]) -> u64
         check(reader, &left, &driver.synced, &driver.known, &what);
     }
     if disk.has_failed() {
-        let made_good = driver.log.wants_facts() || driver.restated;
+        let made_good = driver.log.wants_snapshot() || driver.restated;
         assert!(
             driver.failures > 0 || made_good,
             "{what}: whatever fails is told, or made good before anybody asks"

@@ -61,7 +61,7 @@ fn a_call_whose_files_cannot_be_kept_is_not_intended() {
     keeper.fails.store(true, Ordering::Relaxed);
     let error = checkpoint_and_append(&mut log, &[intended(2, &["a"])], Durability::Synced).unwrap_err();
     assert!(error.0.contains("cannot save the files") && error.0.contains("disk is full"), "{error}");
-    assert!(log.wants_facts());
+    assert!(log.wants_snapshot());
     assert_eq!(batches(&load(&keeper.disk.contents().unwrap().bytes).records), [1]);
 }
 
@@ -98,5 +98,5 @@ fn checkpoints_that_nobody_waits_for_any_more_are_left_out() {
     });
     assert_eq!(keeper.seen.lock().unwrap().len(), 0);
     assert_eq!(keeper.disk.writes(), 0);
-    assert!(log.wants_facts());
+    assert!(log.wants_snapshot());
 }

@@ -80,7 +80,7 @@ fn play(policy: SyncPolicy, steps: &[(Durability, bool)]) {
     for (n, &(durability, restate)) in (1..).zip(steps) {
         let mut records = batch(n);
         if restate {
-            records.push(facts(&(1..=n).collect::<Vec<_>>()));
+            records.push(snapshot(&(1..=n).collect::<Vec<_>>()));
         }
         promised.take(&records);
         now(log.append(&records, durability)).unwrap();
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// A sync that failed may have lost anything since the last one, for good. The facts make up for it.
+/// A sync that failed may have lost anything since the last one, for good. The snapshot makes up for it.
 #[test]
 fn what_a_failed_sync_lost_is_restated() {
     let disk = SimulatedDisk::default();
@@ -125,8 +125,8 @@ fn what_a_failed_sync_lost_is_restated() {
     put(&mut log, batch(1), true);
     disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
     put(&mut log, batch(2), false);
-    assert!(log.wants_facts());
-    put(&mut log, vec![facts(&[1, 2])], true);
+    assert!(log.wants_snapshot());
+    put(&mut log, vec![snapshot(&[1, 2])], true);
     put(&mut log, batch(3), true);
     promised.synced = vec![1, 2, 3];
     let contents = disk.contents().unwrap();

@@ -88,7 +88,7 @@ fn a_log_that_somebody_cut_tells_everything_anew() {
     fs::File::options().write(true).open(paths.file()).unwrap().set_len(10).unwrap();
     let error = append(&mut log, 2, Durability::Synced).unwrap_err();
     assert!(error.0.contains("removed, replaced or shortened"), "{error}");
-    now(log.append(&[facts(&[1])], Durability::Synced)).unwrap();
+    now(log.append(&[snapshot(&[1])], Durability::Synced)).unwrap();
     append(&mut log, 2, Durability::Synced).unwrap();
     assert_eq!(batches(&load(&fs::read(paths.file()).unwrap()).records), [1, 2]);
 }
@@ -99,15 +99,15 @@ fn a_torn_piece_is_told_once() {
     let paths = paths(directory.path());
     fs::write(paths.file(), [&three()[..], b"{\"type\":\"user\",\"mess"].concat()).unwrap();
     let (loaded, mut log) = resume(&paths);
-    assert!(loaded.torn.is_some() && log.wants_facts());
-    now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap();
+    assert!(loaded.torn.is_some() && log.wants_snapshot());
+    now(log.append(&[snapshot(&[1, 2, 3])], Durability::Synced)).unwrap();
     append(&mut log, 4, Durability::Synced).unwrap();
     let (loaded, log) = resume(&paths);
-    assert!(loaded.torn.is_none() && loaded.damage.is_empty() && !log.wants_facts(), "{loaded:?}");
+    assert!(loaded.torn.is_none() && loaded.damage.is_empty() && !log.wants_snapshot(), "{loaded:?}");
 }
 
 #[test]
-fn a_log_of_somebody_else_wants_facts() {
+fn a_log_of_somebody_else_wants_a_snapshot() {
     let directory = tempfile::tempdir().unwrap();
     let paths = paths(directory.path());
     let line = format!(
@@ -117,9 +117,9 @@ fn a_log_of_somebody_else_wants_facts() {
     );
     fs::write(paths.file(), line + "\n").unwrap();
     let (_, mut log) = resume(&paths);
-    assert!(log.wants_facts());
-    now(log.append(&[facts(&[])], Durability::Synced)).unwrap();
-    assert!(!log.wants_facts());
+    assert!(log.wants_snapshot());
+    now(log.append(&[snapshot(&[])], Durability::Synced)).unwrap();
+    assert!(!log.wants_snapshot());
 }
 
 #[test]

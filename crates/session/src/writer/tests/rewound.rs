@@ -19,10 +19,10 @@ fn check(upto: impl Fn(u64) -> Upto, kept: &[u64]) {
     assert_eq!((&*batches(&loaded.records), loaded.is_cut), (kept, true), "{upto:?}");
     assert_eq!(loaded.last_left_out, MessageId(3), "{upto:?}");
     let mut log = LogWriter::resume(&paths, header(), &loaded, options(SyncPolicy::Turn)).unwrap();
-    assert!(log.wants_facts(), "{upto:?}");
-    now(log.append(&[facts(&[1])], Durability::Synced)).unwrap();
+    assert!(log.wants_snapshot(), "{upto:?}");
+    now(log.append(&[snapshot(&[1])], Durability::Synced)).unwrap();
     append(&mut log, 4, Durability::Synced).unwrap();
-    assert!(!log.wants_facts(), "{upto:?}");
+    assert!(!log.wants_snapshot(), "{upto:?}");
     drop(log);
     let again = load(paths.file(), Upto::End).unwrap();
     assert_eq!((batches(&again.records), again.is_cut), (vec![1, 4], false), "{upto:?}");

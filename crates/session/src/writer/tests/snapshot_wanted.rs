@@ -17,21 +17,21 @@ fn compacted() -> Record {
 fn check(records: &[Record], expected: bool) {
     let disk = SimulatedDisk::default();
     let mut log = on(&disk, SyncPolicy::Never);
-    assert!(!log.wants_facts());
+    assert!(!log.wants_snapshot());
     now(log.append(records, Durability::Written)).unwrap();
-    assert_eq!(log.wants_facts(), expected, "{records:?}");
+    assert_eq!(log.wants_snapshot(), expected, "{records:?}");
     append(&mut log, 2, Durability::Written).unwrap();
-    assert_eq!(log.wants_facts(), expected, "it stays so: {records:?}");
-    now(log.append(&[facts(&[])], Durability::Written)).unwrap();
-    assert!(!log.wants_facts(), "{records:?}");
+    assert_eq!(log.wants_snapshot(), expected, "it stays so: {records:?}");
+    now(log.append(&[snapshot(&[])], Durability::Written)).unwrap();
+    assert!(!log.wants_snapshot(), "{records:?}");
 }
 
 #[test]
 fn after_a_boundary_and_a_repair() {
     check(&batch(1), false);
     check(&[compacted()], true);
-    check(&[compacted(), facts(&[])], false);
-    check(&[facts(&[]), compacted()], true);
+    check(&[compacted(), snapshot(&[])], false);
+    check(&[snapshot(&[]), compacted()], true);
     check(&[Record::Repaired(vec![Repair::AddedResult { tool_use_id: "t".into() }])], true);
 }
 
@@ -41,14 +41,14 @@ fn after_much_was_written() {
     let mut log = on(&disk, SyncPolicy::Never);
     let text = "x".repeat(1 << 20);
     let mut megabytes = 0;
-    while !log.wants_facts() {
+    while !log.wants_snapshot() {
         megabytes += 1;
         let said = Message::user(MessageId(megabytes), Origin::Prompt, vec![Block::text(&text)]);
         now(log.append(&[Record::Said(UserEntry::plain(Arc::new(said)))], Durability::Written)).unwrap();
     }
     assert_eq!(megabytes, 16);
-    now(log.append(&[facts(&[])], Durability::Written)).unwrap();
-    assert!(!log.wants_facts());
+    now(log.append(&[snapshot(&[])], Durability::Written)).unwrap();
+    assert!(!log.wants_snapshot());
 }
 
 #[test]
@@ -60,14 +60,14 @@ fn after_a_failure_until_they_are_restated() {
     let error = append(&mut log, 2, Durability::Synced).unwrap_err();
     assert!(error.0.contains("disk is full"), "{error}");
     append(&mut log, 3, Durability::Synced).unwrap();
-    assert!(log.wants_facts());
-    // Facts that did not reach the disk do not count.
+    assert!(log.wants_snapshot());
+    // Snapshot that did not reach the disk do not count.
     disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
-    let error = now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap_err();
+    let error = now(log.append(&[snapshot(&[1, 2, 3])], Durability::Synced)).unwrap_err();
     assert!(error.0.contains("cannot sync the session log"), "{error}");
-    assert!(log.wants_facts());
-    now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap();
-    assert!(!log.wants_facts());
+    assert!(log.wants_snapshot());
+    now(log.append(&[snapshot(&[1, 2, 3])], Durability::Synced)).unwrap();
+    assert!(!log.wants_snapshot());
     assert_eq!(batches(&load(&disk.contents().unwrap().bytes).records), [1, 2, 3]);
 }
 
@@ -80,15 +80,15 @@ fn after_a_failure_that_nobody_waited_for() {
         append(&mut log, 1, Durability::Synced).unwrap();
         disk.fail(disk.operations() + 2, DiskFault::Fails(Errno::IO));
         append(&mut log, 2, Durability::Written).unwrap();
-        while !log.wants_facts() {
+        while !log.wants_snapshot() {
             std::thread::yield_now();
         }
         let writes = disk.writes();
         assert_eq!(now(log.append(&next, Durability::Synced)).is_ok(), works);
         assert_eq!(disk.writes() > writes, works);
-        assert_eq!(log.wants_facts(), !works);
+        assert_eq!(log.wants_snapshot(), !works);
         append(&mut log, 4, Durability::Synced).unwrap();
     };
     check(batch(3), false);
-    check(vec![facts(&[1, 2])], true);
+    check(vec![snapshot(&[1, 2])], true);
 }

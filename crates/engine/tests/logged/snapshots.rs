@@ -1,4 +1,4 @@
-//! When the facts are restated.
+//! When a snapshot is written.
 
 use windlass_engine::{Session, SessionSeed, Terminal, Transcript};
 use windlass_protocol::{Block, Decision, Event, Message, MessageId, Origin, Record};
