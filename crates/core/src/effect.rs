@@ -146,6 +146,11 @@ impl Effects {
         self.edges.push((from, to));
     }
 
+    /// The effects.
+    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
+        self.list.iter()
+    }
+
     /// The edges between phases this step took, in order: for tests and traces.
     pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
         &self.edges
@@ -161,10 +166,11 @@ impl IntoIterator for Effects {
     }
 }
 
-impl std::ops::Deref for Effects {
-    type Target = [Effect];
+impl<'a> IntoIterator for &'a Effects {
+    type Item = &'a Effect;
+    type IntoIter = std::slice::Iter<'a, Effect>;
 
-    fn deref(&self) -> &[Effect] {
-        &self.list
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
     }
 }

@@ -27,16 +27,16 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Interrupt(kind) => cx.on_interrupt(phase, kind),
         Event::Model { request, event } => cx.on_model(phase, request, event),
         Event::Examined { call, admission } => {
-            cx.with_calls(phase, |calls, cx| calls.on_examined(call, admission, cx))
+            cx.with_call(phase, call, |call, cx| call.on_examined(admission, cx))
         }
         Event::Progress { call, progress } => {
             cx.with_calls(phase, |calls, cx| calls.on_progress(call, progress, cx))
         }
         Event::Finished { call, outcome } => {
-            cx.with_calls(phase, |calls, cx| calls.on_finished(call, outcome, cx))
+            cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx))
         }
         Event::Answered { call, answer } => {
-            cx.with_calls(phase, |calls, cx| calls.on_answered(call, answer, cx))
+            cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx))
         }
         Event::Permissions(updates) => cx.on_permissions(phase, updates),
         Event::Timer(timer) => cx.on_timer(phase, timer),

@@ -10,12 +10,12 @@ const ROOM_TOKENS_MIN: u64 = 500;
 
 /// Refuses limits that cannot be meant.
 pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
-    let models = std::iter::once(&config.model).chain(&*config.fallbacks);
+    let mut models = std::iter::once(&config.model).chain(&*config.fallbacks);
     check_money(config)
         .and_then(|()| check_zeros(config))
         .and_then(|()| check_shares(config))
         .and_then(|()| check_thinking(config))
-        .and_then(|()| models.map(|model| check_room(model, &config.context)).collect())
+        .and_then(|()| models.try_for_each(|model| check_room(model, &config.context)))
         .map_err(EngineError::Setting)
 }
 

@@ -27,7 +27,7 @@ fn engine(folder: &Path, hooks: &Value, responses: &str) -> Engine {
         .tools(vec![Arc::new(Write)])
         .with(|config| config.permissions = permissions)
         .with(|config| {
-            config.memory = [MemoryNote { path: folder.join("CLAUDE.md"), text: "be kind".into() }].into()
+            config.memory = [MemoryNote { path: folder.join("CLAUDE.md"), text: "be kind".into() }].into();
         })
         .hooks(Arc::new(runner))
         .build()

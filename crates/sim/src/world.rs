@@ -315,7 +315,7 @@ impl World {
         self.state = state;
         self.count(&effects);
         let mut effects: Vec<Effect> = effects.into_iter().collect();
-        for effect in effects.iter() {
+        for effect in &effects {
             self.tell(|| format!("    {effect:?}"));
         }
         let goes_on = |effect: &Effect| {
@@ -382,7 +382,7 @@ impl World {
         for edge in effects.edges() {
             *self.coverage.edges.entry(*edge).or_default() += 1;
         }
-        for effect in effects.iter() {
+        for effect in effects {
             self.coverage.on_effect(effect);
         }
     }

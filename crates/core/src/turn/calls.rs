@@ -4,8 +4,8 @@
 //! of the calls. A call is examined when no earlier exclusive call is open, so that it sees what that call changed.
 
 use windlass_protocol::{
-    Admission, Answer, BatchCall, Block, CallFacts, CallId, CallResult, Interrupt, MessageId, Priority,
-    Record, TimerId, ToolOutput, ToolProgress, ToolUse, Update,
+    BatchCall, Block, CallFacts, CallId, CallResult, Interrupt, MessageId, Priority, Record, TimerId,
+    ToolOutput, ToolProgress, ToolUse, Update,
 };
 
 use crate::config::EarlyStart;
@@ -13,8 +13,8 @@ use crate::effect::Effect;
 use crate::step::Cx;
 use crate::turn::repeats::{Repeats, Waits};
 
-use call::{ABANDONED, Call, CallStage, ShownResult, TRUNCATED};
-pub(crate) use call::{apply, input_hash};
+use call::{ABANDONED, CallStage, TRUNCATED};
+pub(crate) use call::{Call, apply, input_hash};
 pub(crate) use classifier::ClassifierBlocks;
 
 mod call;
@@ -77,22 +77,22 @@ impl CallQueue {
 
     /// The calls as hooks hear of them when all are answered.
     pub(crate) fn batch(&self) -> Vec<BatchCall> {
-        let answered = self.calls.iter().filter_map(|call| match &call.stage {
-            CallStage::Finished(outcome) => Some((call, outcome.content.clone())),
-            _ => None,
-        });
-        let told = |(call, content): (&Call, _)| BatchCall {
+        let told = |(call, outcome): (&Call, &ToolOutput)| BatchCall {
             tool: call.tool.clone(),
             tool_use: call.tool_use.clone(),
-            content,
+            content: outcome.content.clone(),
         };
-        answered.map(told).collect()
+        self.finished().map(told).collect()
     }
 
     /// The calls and what came of them.
     pub(crate) fn answered(&self) -> impl Iterator<Item = (&ToolUse, &ToolOutput)> {
+        self.finished().map(|(call, outcome)| (&call.tool_use, outcome))
+    }
+
+    fn finished(&self) -> impl Iterator<Item = (&Call, &ToolOutput)> {
         self.calls.iter().filter_map(|call| match &call.stage {
-            CallStage::Finished(outcome) => Some((&call.tool_use, outcome)),
+            CallStage::Finished(outcome) => Some((call, outcome)),
             _ => None,
         })
     }
@@ -191,28 +191,10 @@ impl CallQueue {
         self.cancel(Interrupt::Stop, cx);
     }
 
-    pub(crate) fn on_examined(&mut self, id: CallId, admission: Admission, cx: &mut Cx<'_>) {
-        if let Some(call) = self.find(id).filter(|call| matches!(call.stage, CallStage::Examining)) {
-            call.on_examined(admission, cx);
-        }
-    }
-
-    pub(crate) fn on_answered(&mut self, id: CallId, answer: Answer, cx: &mut Cx<'_>) {
-        if let Some(call) = self.find(id) {
-            call.on_answered(answer, cx);
-        }
-    }
-
     pub(crate) fn on_progress(&mut self, id: CallId, progress: ToolProgress, cx: &mut Cx<'_>) {
         let running = self.find(id).is_some_and(|call| matches!(call.stage, CallStage::Running { .. }));
         if running && !self.discarded {
             cx.emit(Update::ToolProgress { call: id, progress });
-        }
-    }
-
-    pub(crate) fn on_finished(&mut self, id: CallId, outcome: ToolOutput, cx: &mut Cx<'_>) {
-        if let Some(call) = self.find(id) {
-            call.on_finished(outcome, cx);
         }
     }
 
@@ -309,24 +291,24 @@ impl CallQueue {
             let (Some(result), CallStage::Finished(outcome)) = (call.result(), &call.stage) else {
                 return;
             };
-            let id = cx.state.ids.message();
-            let (name, structured) = (call.tool_use.name.clone(), outcome.structured.clone());
-            call.shown = Some(ShownResult { id, result: result.clone() });
-            cx.persist(Record::Result(CallResult {
-                id,
+            let shown = CallResult {
+                id: cx.state.ids.message(),
                 call: call.id,
                 asked_by: call.asked_by,
-                name: name.clone(),
-                result: result.clone(),
-                structured: structured.clone(),
-            }));
+                name: call.tool_use.name.clone(),
+                result,
+                structured: outcome.structured.clone(),
+            };
+            call.shown = Some(shown.clone());
+            cx.persist(Record::Result(shown.clone()));
             // Behind the record, which then goes into the log together with the outcome that it repeats.
             call.tell_finished(cx);
-            cx.effects.push(Effect::Emit(Update::ToolResult { id, call: call.id, name, result, structured }));
+            let CallResult { id, call, name, result, structured, .. } = shown;
+            cx.emit(Update::ToolResult { id, call, name, result, structured });
         }
     }
 
-    fn find(&mut self, id: CallId) -> Option<&mut Call> {
+    pub(crate) fn find(&mut self, id: CallId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| call.id == id)
     }
 }

@@ -12,7 +12,7 @@ use crate::state::{LeftEarly, Phase, PhaseName, RetryWait, Settlement, State};
 use crate::step::Cx;
 use crate::turn::attach::AttachmentContext;
 use crate::turn::budget;
-use crate::turn::calls::CallQueue;
+use crate::turn::calls::{Call, CallQueue};
 use crate::turn::hooks::StopSubject;
 use crate::turn::ladder::Situation;
 use crate::turn::prepare::{LayerQuestion, LayerReply};
@@ -71,6 +71,20 @@ impl Cx<'_> {
             }
             other => other,
         }
+    }
+
+    /// The same about one call; late news is dropped.
+    pub(crate) fn with_call(
+        &mut self,
+        phase: Phase,
+        id: CallId,
+        news: impl FnOnce(&mut Call, &mut Self),
+    ) -> Phase {
+        self.with_calls(phase, |calls, cx| {
+            if let Some(call) = calls.find(id) {
+                news(call, cx);
+            }
+        })
     }
 
     pub(crate) fn on_interrupt(&mut self, phase: Phase, kind: Interrupt) -> Phase {

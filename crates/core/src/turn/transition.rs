@@ -78,7 +78,7 @@ impl Cx<'_> {
         self.emit(Update::Continued(transition));
         let forced = (transition == Transition::ReactiveCompactRetry).then_some(ForcedCompaction::Reactive);
         let not_before_ms = broken.not_before_ms;
-        self.prepare(Preparation { forced, not_before_ms, ..Preparation::default() })
+        self.prepare(Preparation { not_before_ms, forced, ..Preparation::default() })
     }
 
     /// Adds a note of the engine to the conversation, shown as one.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use windlass_permission::{self as permission, PermissionCase};
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallIntent, CallKind, CallRuling, Denial, ForkId, HookId,
-    HookPermission, Interrupt, MessageId, Question, RawValue, Record, Ruling, ToolInput, ToolOutput,
-    ToolSpec, ToolUse, Update, Verdict,
+    Admission, Answer, Block, CallFacts, CallId, CallIntent, CallKind, CallResult, CallRuling, Denial,
+    ForkId, HookId, HookPermission, Interrupt, MessageId, Question, RawValue, Record, Ruling, ToolInput,
+    ToolOutput, ToolSpec, ToolUse, Update, Verdict,
 };
 
 use super::hooks::{OpenDecision, Review};
@@ -17,7 +17,7 @@ use crate::step::Cx;
 use crate::turn::repeats::{self, CallEffect, Waits};
 
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     pub(super) id: CallId,
     /// The block of the answer that made it.
     pub(super) asked_by: MessageId,
@@ -56,13 +56,7 @@ pub(super) struct Call {
     /// It started, and does more than read.
     pub(super) acted: bool,
     /// Its result as it was shown.
-    pub(super) shown: Option<ShownResult>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct ShownResult {
-    pub(super) id: MessageId,
-    pub(super) result: Block,
+    pub(super) shown: Option<CallResult>,
 }
 
 /// A hook said not to go on.
@@ -168,8 +162,9 @@ impl Call {
         }
     }
 
-    pub(super) fn on_examined(&mut self, admission: Admission, cx: &mut Cx<'_>) {
+    pub(crate) fn on_examined(&mut self, admission: Admission, cx: &mut Cx<'_>) {
         match admission {
+            _ if !matches!(self.stage, CallStage::Examining) => (),
             Admission::Ready { tool, facts } => {
                 self.tool = tool;
                 self.ask_hooks_before(facts, cx);
@@ -254,7 +249,7 @@ impl Call {
         self.stage = CallStage::Asking { facts, repeated };
     }
 
-    pub(super) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
+    pub(crate) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
         let CallStage::Asking { facts, repeated } = &self.stage else { return };
         let repeated = *repeated;
         if repeated && !matches!(answer, Answer::Deny(_)) {
@@ -309,7 +304,7 @@ impl Call {
         cx.persist_for(self.acted, record);
     }
 
-    pub(super) fn on_finished(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
+    pub(crate) fn on_finished(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
         let CallStage::Running { shared, .. } = self.stage else { return };
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
         let record = Record::Finished { call, tool_use_id, is_error };
