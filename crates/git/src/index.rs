@@ -3,8 +3,7 @@
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use crate::directory::{common_directory, dot_git_above, git_directory};
-use crate::files::{open, read_bytes, read_text};
+use crate::directory::{common_directory, dot_git_above, git_directory, open, read_bytes, read_text};
 use crate::programs::has_other_objects;
 use crate::settings::CONFIG_BYTES_MAX;
 
@@ -14,8 +13,7 @@ pub(crate) const BYTES_MAX: u64 = 16 * 1024 * 1024;
 const CHECKSUM: usize = 20;
 const LONG_CHECKSUM: usize = 32;
 
-/// The files in the work tree that the repository around a directory tracks, each with whether git keeps it as a symbolic link;
-/// none if there is no repository. `None` if its index is of a kind that is not known.
+/// The tracked files, and which are symlinks; none without a repository, `None` for an unknown index.
 pub fn tracked_files(directory: &Path) -> Option<Vec<(PathBuf, bool)>> {
     let Some(dot_git) = dot_git_above(directory) else { return Some(Vec::new()) };
     if has_other_objects(&dot_git) {
@@ -98,8 +96,7 @@ impl<R: BufRead> IndexReader<R> {
         Ok(false)
     }
 
-    /// Whether the entry stands for a file: a folder or a submodule stands for everything in it. On some file systems names that
-    /// differ in case are the same.
+    /// Whether the entry is the file, or a folder or submodule around it. Case may not matter to the disk.
     fn covers(&self, file: &[u8]) -> bool {
         let name = self.name.strip_suffix(b"/").unwrap_or(&self.name);
         let begins = file.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
@@ -156,10 +153,8 @@ impl<R: BufRead> IndexReader<R> {
             let mut byte = [0];
             self.input.read_exact(&mut byte)?;
             let bits = usize::from(byte[0] & 0x7f);
-            number = number
-                .checked_mul(128)
-                .and_then(|number| number.checked_add(bits))
-                .ok_or(ErrorKind::InvalidData)?;
+            let shifted = number.checked_mul(128).ok_or(ErrorKind::InvalidData)?;
+            number = shifted.checked_add(bits).ok_or(ErrorKind::InvalidData)?;
             if byte[0] & 0x80 == 0 {
                 return Ok(number);
             }
@@ -168,8 +163,7 @@ impl<R: BufRead> IndexReader<R> {
     }
 }
 
-/// Whether the rest of an index is elsewhere: behind its entries it has the extension `link`, and from there on one extension
-/// follows the other to the end. In the name of a file these letters are followed by something else.
+/// Whether the index is split: behind its entries stands the extension `link`, then only extensions.
 pub(crate) fn is_split(index: &[u8]) -> bool {
     memchr::memmem::find_iter(index, b"link").any(|at| {
         // It begins with the checksum of the other file.

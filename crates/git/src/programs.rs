@@ -5,16 +5,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::directory::{common_directory, git_directory, is_git_directory};
-use crate::files::{read_bytes, read_text};
+use crate::directory::{common_directory, git_directory, is_git_directory, read_bytes, read_text};
 use crate::index;
 use crate::settings::CONFIG_BYTES_MAX;
 
 /// More directories for repositories inside of another one are not looked through.
 const MODULES_MAX: usize = 64;
 
-/// Settings whose value git runs or reads further settings from, whatever section they are in: a line that goes on could hide
-/// where a section begins.
+/// Keys that git runs or reads settings from, in any section: a continued line could hide where one begins.
 const KEYS: [&str; 10] = [
     "clean",
     "command",
@@ -28,8 +26,7 @@ const KEYS: [&str; 10] = [
     "textconv",
 ];
 
-/// Whether the repository that a `.git` is, or points to, names a program in its configuration, or one of its submodules does;
-/// or whether it wants the work trees of others inside of it looked into, which may name some too. What cannot be read may.
+/// Whether a repository or a submodule of it may name a program, or may enter nested work trees that do.
 pub fn names_program(dot_git: &Path) -> bool {
     let Some(own) = own_settings(dot_git) else { return true };
     let mut waiting = vec![own[1].with_file_name("modules")];
@@ -56,8 +53,9 @@ pub fn names_program(dot_git: &Path) -> bool {
     }
     let enters = |file: &Path| may_set(file, &["ignore"]);
     let modules = dot_git.with_file_name(".gitmodules");
-    // Where the file is missing, git takes what it tracks of it.
-    let is_unseen = || modules.symlink_metadata().is_err() && may_track_modules(dot_git);
+    // Where the file is missing, git takes what it tracks of it, whose name may be cut to its end in the index.
+    let may_be_tracked = || index_has(dot_git, b"modules") && may_hold_others(dot_git);
+    let is_unseen = || modules.symlink_metadata().is_err() && may_be_tracked();
     files.iter().any(|file| may_set(file, &KEYS) || enters(file)) || enters(&modules) || is_unseen()
 }
 
@@ -89,12 +87,6 @@ fn may_set(file: &Path, keys: &[&str]) -> bool {
 pub fn may_hold_others(dot_git: &Path) -> bool {
     const LINK: [u8; 4] = 0o160_000_u32.to_be_bytes();
     index_has(dot_git, &LINK)
-}
-
-/// Whether a repository may track settings of others inside of it. What cannot be read may.
-fn may_track_modules(dot_git: &Path) -> bool {
-    // Where a name is told by how it differs from the one before, only its end is there.
-    index_has(dot_git, b"modules") && may_hold_others(dot_git)
 }
 
 /// Whether a mark is in the index. What cannot be read, or is elsewhere, may hold it.

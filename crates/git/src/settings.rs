@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_text::paths::clean;
 
-use crate::files::read_text;
+use crate::directory::read_text;
 
 /// A longer file is not looked through.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 1024 * 1024;

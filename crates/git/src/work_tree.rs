@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::directory::git_directory;
-use crate::files::named_path;
+use crate::directory::{git_directory, named_path};
 use crate::index::index_names;
 
 /// The work tree of a repository.
@@ -60,8 +59,7 @@ impl WorkTree {
     }
 }
 
-/// The main work tree that a linked one belongs to. A link counts only if the other side knows of it: otherwise any folder could
-/// claim to belong to a repository of the user.
+/// The main work tree of a linked one, if it knows of the link: else any folder could claim to belong to it.
 fn main(entry: &Path, directory: &Path) -> Option<MainWorkTree> {
     let resolved = |name: &str| named_path(&directory.join(name), "")?.canonicalize().ok();
     let (common, back) = (resolved("commondir")?, resolved("gitdir")?);

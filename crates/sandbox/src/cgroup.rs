@@ -1,7 +1,4 @@
-//! A control group that holds one command to a number of processes.
-//!
-//! Version 1 and version 2 of the kernel's interface are both used where this process may make a group. Where it may
-//! not, there is none, and the caller knows.
+//! A control group of version 1 or 2 that limits the processes of one command; none where it cannot be made.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,8 +1,7 @@
-//! The children of this process: those it started for commands, and those it adopted because a supervisor was lost.
+//! The children of this process: those started for commands, and those adopted because a supervisor was lost.
 //!
-//! Every child stands in one list from before it can run until it has been collected, so that whatever else turns up
-//! below this process can be told from it. Children are started, collected and killed under the lock of that list: a
-//! number is never signalled after it may belong to somebody else.
+//! Each is listed from before it can run until it is collected, so whatever else turns up can be told from it. They are
+//! started, collected and killed under the list's lock: no number is signalled that may belong to another by now.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -138,11 +137,8 @@ impl Children {
     }
 }
 
-/// Ends everything that was started in this process and is still there, and waits until it is gone. After `limit`
-/// whatever is left is killed at once, and a moment later this returns, come what may.
-///
-/// For the very end of a program, when its runtime is gone. A command that is asked to terminate has two seconds, so a
-/// limit of two and a half leaves everybody their time. Without any child this returns at once.
+/// Ends everything that was started in this process, and waits for it; after `limit` it kills the rest and returns soon.
+/// For the very end of a program, when its runtime is gone. Commands have two seconds: a limit of two and a half suffices.
 pub fn wait_for_trees(limit: Duration) {
     let deadline = Instant::now() + limit;
     children().signal_all(Signal::TERM);

@@ -1,8 +1,7 @@
 //! The inside of a sandbox: the process that confines itself and then starts the command.
 //!
-//! It is started by `bwrap` as the first process of its own namespaces, or with Landlock by the supervisor. It sets up
-//! what can only be set up from inside, gives up every right to undo it, starts the command, and says how that ended. In
-//! namespaces, its own end is the end of everything inside.
+//! It is the first process in the namespaces of `bwrap`, whose end is the end of all inside, or a child of the
+//! supervisor with Landlock. It gives up every right to undo the sandbox, and reports how the command ended.
 
 use std::fs::File;
 use std::io;
@@ -18,16 +17,11 @@ use rustix::process::{Pid, Resource, Rlimit, WaitOptions, wait};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
-use crate::filter;
-use crate::job;
-use crate::landlock_rules;
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::plan::{Backend, CommandToRun, ConfinedRun, ConfinementPlan, NetworkReach};
 use crate::process::{CommandStatus, Exit};
-use crate::raw_text;
-use crate::secrecy::close_to_others;
-use crate::system::{self, Leader};
-use crate::tree;
+use crate::system::{self, Leader, close_to_others};
+use crate::{filter, job, landlock_rules, raw_text, tree};
 
 /// The first argument that makes a binary the inside.
 pub(crate) const ARGUMENT: &str = "__confine";

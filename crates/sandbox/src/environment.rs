@@ -1,7 +1,8 @@
-//! What a child process finds in its environment.
+//! What a child process finds in its environment, and what others change in it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Our own credentials and where they go. No setting passes these on.
 const OURS: &[&str] = &[
@@ -37,15 +38,13 @@ const SHELL: &[&str] = &[
     "SHELLOPTS",
 ];
 
-/// Variables that make any program load code or read messages from a place of their choice, beside those that begin
-/// with `LD_`.
+/// Variables that make programs load code or read messages from a chosen place, beside those with `LD_`.
 const LOADER: &[&str] = &["GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH"];
 
 /// Where programs are looked for when nothing is said, or nothing usable.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Set in place of a locale in whose encoding, such as GBK, the end of a character can be taken for a backslash: a command would not be
-/// the one that was examined.
+/// Replaces locales whose encoding, such as GBK, may end a character in a backslash: commands would change.
 const LOCALE_DEFAULT: &str = "C.UTF-8";
 
 /// Says that nobody sits at a terminal, and who is running the command.
@@ -58,15 +57,14 @@ const SET: &[(&str, &str)] = &[
     ("PAGER", "cat"),
 ];
 
-/// The environment of a child, made from `parent`.
+/// Makes the environment of a child from `parent`.
 ///
-/// Left out are our own provider variables, always; names that look like a secret (containing *key*, *token*,
-/// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and, always, what would change how
-/// a shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
-/// switched off, `TERM` is `dumb` where there is none, and `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set.
-/// A locale that is neither C, POSIX nor one of UTF-8 becomes `C.UTF-8`.
-/// `PATH` keeps only absolute entries: the name of a program, which a permission may be given for, does not mean
-/// another program in every directory.
+/// Always left out are our own provider variables, and what would change how a shell reads a command (start-up files,
+/// exported functions, shell options); names that look like a secret (containing *key*, *token*, *secret*, *password*,
+/// *passwd*, *passphrase* or *credential*) are, unless `pass` lists them. Pagers and git's terminal prompt are switched
+/// off, `TERM` is `dumb` where there is none, `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set, and a locale
+/// that is neither C, POSIX nor one of UTF-8 becomes `C.UTF-8`. `PATH` keeps only absolute entries: the name of a
+/// program, which a permission may be given for, does not mean another program in every directory.
 pub fn child_environment(
     parent: impl IntoIterator<Item = (OsString, OsString)>,
     pass: &[String],
@@ -95,9 +93,8 @@ pub fn child_environment(
     environment
 }
 
-/// Makes an environment that lets no program of an untrusted place run in the name of a well-known one: `PATH` keeps
-/// only directories that exist outside of these places, and what tells the loader to load more is left out. The places
-/// are absolute and resolved.
+/// Lets no program of an untrusted place run under a well-known name: `PATH` keeps only directories that exist outside
+/// of these places (absolute, resolved), and what tells the loader to load more is left out.
 pub fn distrust(environment: &mut Vec<(OsString, OsString)>, places: &[PathBuf]) {
     environment.retain(|(name, _)| !tells_loader(name));
     filter_path(environment, |entry| {
@@ -148,6 +145,56 @@ fn is_passed_on(name: &OsStr, pass: &[String]) -> bool {
         || upper.starts_with("BASH_FUNC_")
         || (SECRET.iter().any(|word| upper.contains(word)) && !listed());
     !dropped
+}
+
+/// Changes in the environment of later commands. Cheap to clone; all clones are the same. They go *below*
+/// [`child_environment`]: whatever that leaves out or sets itself stays so.
+#[derive(Clone, Debug, Default)]
+pub struct VariableChanges {
+    /// Names, with their values or nothing if they are taken away.
+    changes: Arc<Mutex<Vec<VariableChange>>>,
+    hidden: Arc<[OsString]>,
+}
+
+type VariableChange = (OsString, Option<OsString>);
+
+impl VariableChanges {
+    /// No changes yet, and never one of these names.
+    #[must_use]
+    pub fn new(hidden: impl IntoIterator<Item = OsString>) -> Self {
+        Self { hidden: hidden.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Whether commands must not see a name.
+    #[must_use]
+    pub fn hides(&self, name: &OsStr) -> bool {
+        self.hidden.iter().any(|hidden| hidden == name)
+    }
+
+    /// Puts these changes in the place of all earlier ones.
+    pub fn set(&self, changes: impl IntoIterator<Item = (OsString, Option<OsString>)>) {
+        *self.lock() = changes.into_iter().filter(|(name, _)| !self.hides(name)).collect();
+    }
+
+    /// Whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// The environment with the changes made.
+    #[must_use]
+    pub fn over(&self, environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+        let changes = self.lock();
+        let is_changed = |name: &OsString| changes.iter().any(|(changed, _)| changed == name);
+        let kept = environment.iter().filter(|(name, _)| !is_changed(name)).cloned();
+        let set = changes.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
+        kept.chain(set).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<VariableChange>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -310,5 +357,43 @@ mod tests {
         assert_eq!(value(&[], "GIT_TERMINAL_PROMPT"), "0");
         assert_eq!(value(&[], "TERM"), "dumb");
         assert_eq!(value(&[("TERM", "xterm")], "TERM"), "xterm");
+    }
+
+    #[test]
+    fn changes_never_bring_in_what_children_must_not_have() {
+        let parent: Vec<(OsString, OsString)> =
+            [("HOME", "/h"), ("LANG", "C"), ("PATH", "/bin")].map(|(n, v)| (n.into(), v.into())).into();
+        let check = |name: &str, value: Option<&str>, seen: Option<&str>| {
+            let later = VariableChanges::new(["HIDDEN".into()]);
+            later.set([(name.into(), value.map(OsString::from))]);
+            let child = child_environment(later.over(&parent), &["PASSED_KEY".into()], Path::new("/project"));
+            let found: Vec<_> =
+                child.iter().filter(|(other, _)| other == name).map(|(_, v)| v.clone()).collect();
+            assert_eq!(found, seen.map(OsString::from).into_iter().collect::<Vec<_>>(), "{name}");
+        };
+        check("TEAM", Some("blue"), Some("blue"));
+        check("LANG", Some("de_DE.UTF-8"), Some("de_DE.UTF-8"));
+        check("LANG", Some("zh_CN.GBK"), Some("C.UTF-8"));
+        check("LANG", None, None);
+        check("PASSED_KEY", Some("x"), Some("x"));
+        check("OTHER_KEY", Some("x"), None);
+        check("HIDDEN", Some("x"), None);
+        for name in ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "BASH_ENV", "ENV", "BASH_FUNC_ls%%"] {
+            check(name, Some("x"), None);
+        }
+        check("CLAUDE_PROJECT_DIR", Some("/elsewhere"), Some("/project"));
+        check("CLAUDECODE", None, Some("1"));
+        check("PATH", Some("/opt/bin:.:bin"), Some("/opt/bin"));
+    }
+
+    #[test]
+    fn later_changes_take_the_place_of_earlier_ones_everywhere() {
+        let later = VariableChanges::default();
+        let other = later.clone();
+        later.set([("A".into(), Some("1".into()))]);
+        later.set([("B".into(), Some("2".into()))]);
+        assert_eq!(other.over(&[]), [("B".into(), "2".into())]);
+        later.set([]);
+        assert!(other.is_empty());
     }
 }

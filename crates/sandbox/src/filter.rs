@@ -1,8 +1,6 @@
-//! The system calls that a confined command does without.
-//!
-//! The list names what reaches into other processes, changes what is mounted, makes new namespaces, talks to parts of
-//! the kernel that no ordinary program needs, or opens a way out of the sandbox. Everything else is allowed. A filter sees
-//! numbers only, never what a pointer points to.
+//! The system calls refused to a confined command: those that reach into other processes, change mounts, make
+//! namespaces, talk to parts of the kernel that no ordinary program needs, or open a way out of the sandbox. A filter
+//! sees numbers only, never what a pointer points to.
 
 use std::collections::BTreeMap;
 
@@ -14,59 +12,25 @@ use seccompiler::{
 use crate::plan::{ConfinementPlan, NetworkReach};
 
 /// Refused with "not permitted".
-const REFUSED: &[libc::c_long] = &[
+const REFUSED: &[&[libc::c_long]] = &[
     // Other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
+    &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_process_madvise],
+    &[libc::SYS_pidfd_getfd, libc::SYS_kcmp],
     // Parts of the kernel that have often been a way in.
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_fanotify_init,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_vmsplice,
+    &[libc::SYS_bpf, libc::SYS_perf_event_open, libc::SYS_userfaultfd, libc::SYS_vmsplice],
+    &[libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key],
+    &[libc::SYS_fanotify_init, libc::SYS_open_by_handle_at],
     // What is mounted.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_open_tree,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    OPEN_TREE_ATTR,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_quotactl,
-    QUOTACTL_FD,
+    &[libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_move_mount],
+    &[libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick, libc::SYS_mount_setattr],
+    &[libc::SYS_open_tree, OPEN_TREE_ATTR, libc::SYS_swapon, libc::SYS_swapoff],
+    &[libc::SYS_quotactl, QUOTACTL_FD],
     // The machine.
-    libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
-    libc::SYS_reboot,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_acct,
-    libc::SYS_syslog,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_setns,
+    &[libc::SYS_kexec_load, libc::SYS_kexec_file_load, libc::SYS_reboot, libc::SYS_acct, libc::SYS_syslog],
+    &[libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module, libc::SYS_setns],
+    &[libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_sethostname, libc::SYS_setdomainname],
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_iopl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_ioperm,
+    &[libc::SYS_iopl, libc::SYS_ioperm],
 ];
 
 /// Numbers that are the same on all machines and that have no name in `libc` everywhere.
@@ -108,22 +72,14 @@ pub(crate) fn apply(plan: &ConfinementPlan) -> Result<()> {
 }
 
 fn programs(plan: &ConfinementPlan) -> Result<Vec<BpfProgram>> {
-    let mut refused: SyscallRules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
-    refused.insert(
-        libc::SYS_ioctl,
-        TYPING.iter().map(|&code| one(1, SeccompCmpOp::Eq, code)).collect::<Result<_>>()?,
-    );
-    let namespaces = |flags: &[libc::c_int]| {
-        flags
-            .iter()
-            .map(|&flag| u64::from(flag.cast_unsigned()))
-            .map(|flag| one(0, SeccompCmpOp::MaskedEq(flag), flag))
-            .collect::<Result<Vec<_>>>()
-    };
-    refused.insert(libc::SYS_clone, namespaces(&NAMESPACES)?);
-    let mut unshared = namespaces(&NAMESPACES)?;
-    unshared.extend(namespaces(&[NEW_TIME])?);
-    refused.insert(libc::SYS_unshare, unshared);
+    let mut refused: SyscallRules =
+        REFUSED.iter().copied().flatten().map(|&call| (call, Vec::new())).collect();
+    let typing = TYPING.iter().map(|&code| one(1, SeccompCmpOp::Eq, code));
+    refused.insert(libc::SYS_ioctl, typing.collect::<Result<_>>()?);
+    let namespace = |&flag: &libc::c_int| one(0, SeccompCmpOp::MaskedEq(number(flag)), number(flag));
+    refused.insert(libc::SYS_clone, NAMESPACES.iter().map(namespace).collect::<Result<_>>()?);
+    let unshared = NAMESPACES.iter().chain([&NEW_TIME]).map(namespace);
+    refused.insert(libc::SYS_unshare, unshared.collect::<Result<_>>()?);
     refused.insert(libc::SYS_socket, sockets(plan)?);
     refused.insert(libc::SYS_socketpair, pairs()?);
     let missing: SyscallRules = MISSING.iter().map(|&call| (call, Vec::new())).collect();

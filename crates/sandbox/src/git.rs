@@ -1,8 +1,7 @@
 //! What of git repositories must stay as it is, and what must be writable for git to work.
 //!
-//! Git runs programs that its configuration and its hooks name, whenever somebody calls it, outside of every sandbox. So
-//! a confined command may change neither, nor where git looks for them. All the rest of a repository is git's own data,
-//! which ordinary commands write.
+//! Git runs programs that its configuration and hooks name, whoever calls it, outside of every sandbox. So a confined
+//! command may change neither, nor where git looks for them. The rest is git's data, which ordinary commands write.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -30,15 +29,14 @@ pub struct GitGuard {
     pub is_complete: bool,
 }
 
-/// Looks for the repositories of a writable directory: its own, one that it is a linked work tree or a submodule of,
-/// and those inside of it.
+/// Finds the repositories of a directory: its own, the one it is linked to or a submodule of, those inside.
 #[must_use]
 pub fn guard_repositories(root: &Path) -> GitGuard {
     let mut search = Search { entries_left: ENTRIES_MAX, ..Search::default() };
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     if fs::symlink_metadata(root.join(".git")).is_err() && !is_repository(&root) {
         // Neither kind of repository can be made of the directory itself.
-        search.protect([ProtectedPath::new(root.join(".git")), ProtectedPath::new(root.join("HEAD"))]);
+        search.protected.extend([".git", "HEAD"].map(|name| ProtectedPath::new(root.join(name))));
     }
     let mut waiting = VecDeque::from([(root, 0)]);
     while let Some((directory, depth)) = waiting.pop_front() {
@@ -79,21 +77,16 @@ impl Search {
         self.entries_left == 0 || self.guarded.len() >= REPOSITORIES_MAX
     }
 
-    fn protect(&mut self, paths: impl IntoIterator<Item = ProtectedPath>) {
-        self.protected.extend(paths);
-    }
-
     /// Looks for the repository that a directory is the work tree of.
     fn visit(&mut self, directory: &Path) {
         let git = directory.join(".git");
         let Ok(found) = fs::symlink_metadata(&git) else { return };
         if found.is_dir() {
-            self.guard(&git);
-        } else if found.is_file() {
-            self.protect([ProtectedPath::new(&git)]);
+            return self.guard(&git);
+        }
+        self.protected.insert(ProtectedPath::new(&git));
+        if found.is_file() {
             self.follow(directory, &git);
-        } else {
-            self.protect([ProtectedPath::new(&git)]);
         }
     }
 
@@ -102,7 +95,7 @@ impl Search {
         if !self.guarded.insert(repository.to_owned()) {
             return;
         }
-        self.protect([
+        self.protected.extend([
             ProtectedPath::new(repository.join("hooks")),
             ProtectedPath::new(repository.join("config")),
             ProtectedPath::new(repository.join("config.worktree")),
@@ -128,12 +121,11 @@ impl Search {
     }
 
     fn guard_linked(&mut self, tree: &Path) {
-        self.protect(["commondir", "gitdir"].map(|name| ProtectedPath::pointer(tree.join(name))));
-        self.protect([ProtectedPath::new(tree.join("config.worktree"))]);
+        self.protected.extend(["commondir", "gitdir"].map(|name| ProtectedPath::pointer(tree.join(name))));
+        self.protected.insert(ProtectedPath::new(tree.join("config.worktree")));
     }
 
-    /// Follows a file that says where the repository of a work tree is. Whoever made the file may lie: to be writable, the
-    /// repository must name that work tree in turn.
+    /// Follows a `.git` file. It may lie: to be writable, the repository must name that work tree in turn.
     fn follow(&mut self, work_tree: &Path, file: &Path) {
         let Some(repository) = pointed_to(file, "gitdir: ") else { return };
         let common = pointed_to(&repository.join("commondir"), "");

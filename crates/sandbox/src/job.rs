@@ -107,17 +107,12 @@ fn program(argv: &[OsString]) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Attaches what must happen around the script: sourcing a file, and noting the last working directory, which will
-/// arrive on the returned pipe.
+/// Attaches what happens around the script: sourcing a file, and reporting the last directory on the returned pipe.
 ///
-/// It is done in a prelude that bash reads because `BASH_ENV` names it. So the script itself stays the argument of
-/// `-c`, byte for byte: line numbers, `$0`, `$?`, here-documents and `exit` are what they would be without it. A script
-/// that sets its own `EXIT` trap or replaces the shell by `exec` leaves no report.
-fn attach(
-    command: &mut Command,
-    script: &ShellScript,
-    setup: &mut ChildSetup,
-) -> io::Result<Option<OwnedFd>> {
+/// It is done in a prelude that `BASH_ENV` names, so the script stays the argument of `-c`, byte for byte: line
+/// numbers, `$0`, `$?` and here-documents are untouched. With an `EXIT` trap of its own, or `exec`, it leaves no
+/// report.
+fn attach(bash: &mut Command, script: &ShellScript, setup: &mut ChildSetup) -> io::Result<Option<OwnedFd>> {
     let mut cwd = None;
     if script.track_cwd {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -128,7 +123,7 @@ fn attach(
         let mut prelude = File::from(rustix::fs::memfd_create("prelude", MemfdFlags::CLOEXEC)?);
         prelude.write_all(&prelude_text(script.track_cwd, script.source.as_deref()))?;
         setup.inherited.push((out_of_the_way(&prelude)?, PRELUDE_FD));
-        command.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
+        bash.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
     }
     Ok(cwd)
 }

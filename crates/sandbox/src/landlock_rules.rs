@@ -1,7 +1,5 @@
-//! What Landlock lets a command do with files.
-//!
-//! Landlock only allows, and what it allows holds for everything below a directory. So where something must stay closed inside
-//! an open directory, not the directory is allowed but all else that is in it.
+//! What Landlock lets a command do with files. It only allows, and for everything below a directory: to keep something
+//! closed inside an open directory, all else in that directory is allowed instead.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -113,8 +111,7 @@ fn fixed(files: &FileAccess, landlock: Landlock) -> BTreeSet<PathBuf> {
     fixed
 }
 
-/// The directories in writable places that are not open themselves, only what is in them: nothing can be made, removed or
-/// renamed directly in these.
+/// Writable directories opened only by their content: nothing can be made, removed or renamed in them.
 pub(crate) fn opened_in_part(files: &FileAccess, landlock: Landlock) -> BTreeSet<PathBuf> {
     let places = mounts::writable_places(files).unwrap_or_default();
     let mut found = BTreeSet::new();

@@ -76,13 +76,12 @@ pub enum LaunchError {
 }
 
 impl Launcher {
-    /// Every command runs below a supervisor, for which `program` is started: a binary that calls
-    /// [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. `/proc/self/exe` is this very program,
+    /// Runs every command below a supervisor, for which `program` is started: a binary that calls
+    /// [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. `/proc/self/exe` is this program,
     /// even when its file has been replaced since.
     ///
-    /// From the first command on, this process adopts what a supervisor leaves when it is killed, and ends it. Children
-    /// that somebody else started in this process, later than that supervisor and as leaders of a session, cannot be told
-    /// from such processes.
+    /// From the first command on, this process adopts and ends what a killed supervisor leaves. Children that others
+    /// start here, later than it and as leaders of a session, cannot be told from that.
     #[must_use]
     pub fn supervised(program: PathBuf) -> Self {
         Self { supervisor: Some(program) }
@@ -281,8 +280,7 @@ impl ReportListener {
     }
 }
 
-/// Passes on the request, the supervisor's report and the wish to stop, until the supervisor is gone and nothing of
-/// what was below it is left.
+/// Passes on the request, the reports and the wish to stop, until the supervisor and all below it are gone.
 async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>, mut watch: CommandWatch) {
     let (socket, mut writer) = control.into_split();
     let stop = watch.stop.clone();
@@ -333,8 +331,7 @@ fn start_direct(task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> 
     Ok(())
 }
 
-/// Waits for the shell and for the wish to stop. The shell is collected only at the very end, so that its number,
-/// which is also its session's, belongs to nobody else meanwhile.
+/// Waits for the shell or the wish to stop. The shell is collected last: its number is also its session's.
 async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd>, mut watch: CommandWatch) {
     let ended = tokio::select! {
         _ = handle.readable() => true,

@@ -1,13 +1,12 @@
 //! Child processes: how a command is started, what it inherits and can reach, and how its whole tree is ended.
 //!
-//! A command never runs as a child of the engine itself. Between the two stands the *supervisor*, a small
-//! single-threaded process of the same binary: it adopts every process the command leaves behind, and it ends them
-//! all when the engine asks for it or is gone, however it went. Should a command kill its supervisor, the engine adopts
-//! and ends what was below; at its own end it can wait until all is gone ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker
-//! promises, for programs that cannot offer themselves as supervisor.
+//! Between a command and the engine stands the *supervisor*, a small single-threaded process of the same binary: it
+//! adopts every process the command leaves behind, and ends them all when the engine asks for it or is gone. Should a
+//! command kill its supervisor, the engine adopts and ends what was below, and can wait for that at its own end
+//! ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker promises.
 //!
-//! A command can be confined: a [`SandboxPolicy`] says what it may reach, [`Sandbox::prepare`] finds out how that can be enforced
-//! here, and every job takes the result. There is no way from a policy that cannot be enforced to a command that runs.
+//! A [`SandboxPolicy`] says what a confined command may reach, [`Sandbox::prepare`] finds out how to enforce it here,
+//! and every job takes the result: no command runs under a policy that cannot be enforced.
 //!
 //! Nothing here decides whether a command may run. Linux only.
 
@@ -32,17 +31,15 @@ mod proxy;
 mod raw_text;
 mod run;
 mod sandbox;
-mod secrecy;
 mod sockets;
 mod stubs;
 mod supervisor;
 mod system;
 mod terminal;
 mod tree;
-mod variable_changes;
 
 pub use children::wait_for_trees;
-pub use environment::{child_environment, distrust};
+pub use environment::{VariableChanges, child_environment, distrust};
 pub use git::{GitGuard, guard_repositories};
 pub use job::{ProgramInput, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
@@ -53,8 +50,7 @@ pub use policy::{
 pub use process::{CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess};
 pub use run::{CapturedOutput, ProgramBounds, ProgramOutcome};
 pub use sandbox::{ActiveBarrier, Barrier, Sandbox, SandboxUnavailable};
-pub use secrecy::close_to_others;
 pub use supervisor::run_if_supervisor;
+pub use system::close_to_others;
 pub use terminal::{run_command, tried_sandbox};
 pub use tokio::net::unix::pipe::{Receiver as OutputPipe, Sender as InputPipe};
-pub use variable_changes::VariableChanges;

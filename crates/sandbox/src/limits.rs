@@ -1,14 +1,11 @@
-//! What the barriers of a sandbox keep a command from, in words for whoever runs it.
-//!
-//! A model is told nothing else about its sandbox, before a command and after one that failed, so that it is told what holds here.
+//! What barriers keep a command from, in words: all that a model is told of its sandbox.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::cgroup;
-use crate::landlock_rules;
 use crate::plan::{Backend, ConfinementPlan, FileAccess, NetworkReach};
 use crate::sandbox::{ActiveBarrier, Barrier, Sandbox};
+use crate::{cgroup, landlock_rules};
 
 /// So many directories are named in one sentence.
 const NAMED_MAX: usize = 6;
@@ -42,8 +39,7 @@ impl Sandbox {
         self.limits_of(&[Barrier::Writing, Barrier::Protected, Barrier::Hidden, Barrier::Network])
     }
 
-    /// What the sandbox may have to do with a command that failed and printed this, and what it allows; `None` if nothing
-    /// points to it.
+    /// How the sandbox may explain a failed command with this output, and what it allows; else `None`.
     #[must_use]
     pub fn explain(&self, output: &str) -> Option<String> {
         let start = output.len().saturating_sub(BYTES_MAX);

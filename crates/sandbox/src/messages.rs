@@ -93,8 +93,7 @@ impl MessageBuffer {
         Ok(received.bytes > 0)
     }
 
-    /// Takes the first message, once it is there as a whole. Both ends are the same program, so bytes that are no message
-    /// are an error.
+    /// Takes the first whole message. Both ends are the same program, so other bytes are an error.
     pub(crate) fn take<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let end = self.bytes[self.searched..].iter().position(|&byte| byte == b'\n');
         let Some(end) = end.map(|end| self.searched + end) else {

@@ -1,10 +1,9 @@
 //! Which part of the file system is mounted how, for `bwrap`.
 //!
 //! Everything is mounted read-only, then the writable places again, then inside of those what stays read-only or
-//! hidden. Whoever could rename a directory above such a place could put another one in its stead; so every directory
-//! between a writable place and a protected one is mounted on itself, since a mount point can neither be renamed nor
-//! removed. For the same reason a symbolic link on the way is covered, which is done inside (`confine`), for `bwrap`
-//! would follow it.
+//! hidden. Renaming a directory above such a place would replace it, so each one between a writable place and a
+//! protected one is mounted on itself: a mount point can be neither renamed nor removed. A symbolic link on the way is
+//! covered from inside (`confine`), for `bwrap` would follow it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -164,8 +163,7 @@ impl Mounts {
         arguments
     }
 
-    /// Whether there are only the simple devices: to set up terminals too, `bwrap` goes through one more namespace, and from there
-    /// nothing can be mounted any more.
+    /// Whether only simple devices exist: setting up terminals, `bwrap` enters a namespace that cannot mount.
     pub(crate) fn has_few_devices(&self) -> bool {
         !self.symlinks.is_empty()
     }
@@ -292,8 +290,7 @@ impl Arrangement {
         }
     }
 
-    /// Drops what has no effect, and what would have the wrong one: a place that only has to stay where it is must not
-    /// become writable because of that.
+    /// Drops mounts without effect, and pins in places that are not writable, which must not become so.
     fn settle(self) -> Mounts {
         let mut entries: Vec<(PathBuf, MountAccess)> = Vec::new();
         for (path, access) in self.entries {
@@ -352,8 +349,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
     }
 }
 
-/// Whether a failure to make something means that the command will fail too: the directory is not ours, so its
-/// permissions cannot be changed, or it is on a read-only file system.
+/// Whether the command will fail to make it, too: the directory is not ours, or the file system is read-only.
 fn cannot_be_made(path: &Path, error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::ReadOnlyFilesystem => true,

@@ -13,8 +13,7 @@ const REFUSED_MAX: usize = 100;
 pub enum Network {
     /// Nothing, not even names are looked up, and there are no sockets for it.
     Off,
-    /// What is decided, name by name, while the command runs. It gets there through a proxy that its environment names;
-    /// between its own processes it has a loopback interface.
+    /// What is decided by name while the command runs, by a proxy in its environment. Loopback works.
     Proxied(Arbiter),
     /// Everything that this machine reaches.
     Open,

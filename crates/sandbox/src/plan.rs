@@ -123,8 +123,7 @@ pub(crate) fn send_input(socket: impl AsFd, input: BorrowedFd<'_>) -> io::Result
     messages::send_bytes(socket, INPUT_CARRIER, Some(input))
 }
 
-/// The request with the standard input that came with it; `None` if the other end was closed before all of it came, so
-/// nothing is to be run.
+/// The request and the standard input that came with it; `None`, to run nothing, if it was cut short.
 pub(crate) fn read_request(socket: impl AsFd) -> io::Result<Option<(SupervisorRequest, Option<OwnedFd>)>> {
     let mut buffer = MessageBuffer::default();
     let Some(request) = buffer.wait::<SupervisorRequest>(socket)? else { return Ok(None) };

@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::network::Network;
 use crate::raw_text;
 
-/// What a confined command may reach. Everything else of the file system can be read and not be written.
-///
-/// All paths are absolute. Where two of them contradict each other, the longer one counts; for the very same path the
-/// stricter of the two does.
+/// What a confined command may reach. Everything else of the file system can be read and not be written. All paths are
+/// absolute. Of two that contradict each other the longer one counts, of two equal ones the stricter.
 #[derive(Clone, Debug)]
 pub struct SandboxPolicy {
     /// Directories and files that can be written. One that does not exist is left out.
@@ -23,11 +21,9 @@ pub struct SandboxPolicy {
     pub hidden: Vec<PathBuf>,
     /// What of the network can be reached.
     pub network: Network,
-    /// Whether Unix sockets can be made. Without it a command has only connected pairs of its own. With it, sockets that
-    /// are known to lead out of the sandbox are hidden all the same.
+    /// Whether Unix sockets can be made, beside connected pairs. Known ways out are hidden all the same.
     pub unix_sockets: bool,
-    /// The directory for temporary files, which `TMPDIR` will name. Without one the sandbox makes its own and removes it
-    /// at its end.
+    /// The directory that `TMPDIR` names. Without one the sandbox makes its own and removes it at its end.
     pub temp: Option<PathBuf>,
     /// How much a command may use.
     pub limits: ResourceLimits,
@@ -40,8 +36,7 @@ pub struct SandboxPolicy {
 }
 
 impl SandboxPolicy {
-    /// Nothing can be written but `writable` and temporary files, there is no network, and credentials in `home` are
-    /// hidden, as are the system's passwords.
+    /// Only `writable` and temporary files can be written, no network, and credentials in `home` are hidden.
     #[must_use]
     pub fn new(writable: Vec<PathBuf>, home: &Path) -> Self {
         Self {
@@ -122,83 +117,40 @@ pub enum BackendChoice {
 /// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceptions {
-    /// They hold: a directory with something protected in it is not writable itself, only what else is in it. So nothing
-    /// can be made, removed or renamed directly in it.
+    /// They hold: nothing can be made, removed or renamed directly in a directory with something protected.
     Enforced,
     /// They do not hold, and the report says so.
     Reported,
 }
 
 /// Where programs keep what lets others in: below the home directory.
-const CREDENTIALS: &[&str] = &[
-    ".ssh",
-    ".aws",
-    ".azure",
-    ".gnupg",
-    ".kube",
-    ".docker/config.json",
-    ".config/containers/auth.json",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/glab-cli",
-    ".config/op",
-    ".config/rclone",
-    ".config/doctl",
-    ".config/heroku",
-    ".config/sops",
-    ".config/git/credentials",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".terraform.d/credentials.tfrc.json",
-    ".terraformrc",
-    ".vault-token",
-    ".pgpass",
-    ".my.cnf",
-    ".password-store",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".local/share/kwalletd5",
-    ".local/share/kwalletd6",
-    ".config/keepassxc",
-    ".pki",
-    ".mozilla",
-    ".thunderbird",
-    ".config/google-chrome",
-    ".config/google-chrome-beta",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/vivaldi",
-    ".config/opera",
-    ".config/Signal",
-    ".config/Slack",
-    "snap/firefox",
-    "snap/chromium",
-    ".var/app/org.mozilla.firefox",
-    ".var/app/com.google.Chrome",
-    ".var/app/org.chromium.Chromium",
-    ".config/anthropic",
-    ".config/windlass",
-    ".windlass",
-    ".claude",
-    ".claude.json",
+const CREDENTIALS: &[&[&str]] = &[
+    // Keys, and clouds.
+    &[".ssh", ".gnupg", ".pki", ".aws", ".azure", ".kube", ".docker/config.json"],
+    &[".config/containers/auth.json", ".config/gcloud", ".config/doctl", ".config/heroku", ".config/rclone"],
+    &[".config/op", ".config/sops", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".vault-token"],
+    &[".pgpass", ".my.cnf"],
+    // Repositories and packages.
+    &[".config/gh", ".config/hub", ".config/glab-cli", ".config/git/credentials", ".git-credentials"],
+    &[".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml"],
+    &[".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties"],
+    // Keyrings.
+    &[".password-store", ".local/share/keyrings", ".config/keepassxc", ".local/share/kwalletd"],
+    &[".local/share/kwalletd5", ".local/share/kwalletd6"],
+    // Browsers and messengers.
+    &[".mozilla", ".thunderbird", ".config/google-chrome", ".config/google-chrome-beta", ".config/chromium"],
+    &[".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera", "snap/firefox"],
+    &["snap/chromium", ".var/app/org.mozilla.firefox", ".var/app/com.google.Chrome"],
+    &[".var/app/org.chromium.Chromium", ".config/Signal", ".config/Slack"],
+    // Our own.
+    &[".config/anthropic", ".config/windlass", ".windlass", ".claude", ".claude.json"],
 ];
 
 /// Where the system keeps passwords, and who may act for whom. Root could read them even without capabilities.
 const SYSTEM: [&str; 3] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers.d"];
 
-/// Well-known places below a home directory that hold credentials: keys, tokens, keyrings, browser profiles, and our
-/// own configuration and sessions.
+/// Places below a home directory that hold credentials: keys, tokens, keyrings, browser profiles, ours.
 #[must_use]
 pub fn credential_stores(home: &Path) -> Vec<PathBuf> {
-    CREDENTIALS.iter().map(|name| home.join(name)).collect()
+    CREDENTIALS.iter().copied().flatten().map(|name| home.join(name)).collect()
 }

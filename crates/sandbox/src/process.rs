@@ -99,9 +99,7 @@ impl ExitReceiver {
     }
 }
 
-/// A command and everything it started. Dropping it ends them all.
-///
-/// Ending means: a request to terminate, two seconds, then the kill. Nobody waits for it; [`ProcessTree::gone`] tells.
+/// A command and all it started. Dropping it asks all to end and kills in two seconds; [`Self::gone`] tells.
 #[derive(Debug)]
 pub struct ProcessTree {
     stop: DropGuard,

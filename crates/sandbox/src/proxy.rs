@@ -1,14 +1,11 @@
 //! The proxy through which a confined command reaches what it is allowed to.
 //!
-//! The command has a network of its own with nobody in it but one listening socket. That socket was opened inside and
-//! handed to the engine, which accepts connections on it and makes others outside: so nothing has to be carried across,
-//! and the proxy is the only way. It speaks HTTP (`CONNECT`, and whole addresses) and SOCKS5 on the same port.
-//!
-//! Every connection is decided by the name it asks for and by the address that name turns out to have; the proxy looks
-//! names up itself and connects to exactly the address it looked at. It does not look into what is encrypted: a server
-//! that is allowed can pass on what it gets.
+//! The command has a network of its own with one listening socket, opened inside and handed to the engine, which
+//! accepts connections on it and makes others outside: the proxy is the only way. It speaks HTTP (`CONNECT`, and whole
+//! addresses) and SOCKS5 on the same port. Every connection is decided by the name it asks for and by the address that
+//! name turns out to have, which is exactly the one connected to. What is encrypted is not looked into: an allowed
+//! server can pass it on.
 
-mod addresses;
 mod dial;
 mod head;
 mod socks;

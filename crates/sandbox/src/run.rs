@@ -48,10 +48,8 @@ pub struct CapturedOutput {
 }
 
 impl Launcher {
-    /// Starts a program, gives it `input` if the job has a pipe for it, and waits for its end. Nothing that it started is
-    /// left when this returns; should the future be dropped, it is ended too.
-    ///
-    /// Must be called inside a tokio runtime with I/O and time enabled.
+    /// Runs a program to its end, with `input` if the job has a pipe. Nothing it started outlives this future. Must be
+    /// called inside a tokio runtime with I/O and time enabled.
     pub async fn run(
         &self,
         job: &ProgramJob,

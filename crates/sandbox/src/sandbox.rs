@@ -12,30 +12,19 @@ use tempfile::TempDir;
 use windlass_text::folders::create_temporary;
 
 use crate::confine::PROXY_PORT;
-use crate::landlock_rules;
-use crate::limits;
-use crate::mounts;
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
 use crate::policy::{BackendChoice, Exceptions, SandboxPolicy};
-use crate::sockets;
+use crate::{landlock_rules, limits, mounts, sockets};
 
 /// The only places where `bwrap` is looked for. A work tree must not provide it.
 const BWRAP: &[&str] = &["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
 /// Variables that name sockets outside, or programs' ways to them.
-const OUTSIDE: &[&str] = &[
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GPG_AGENT_INFO",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DBUS_SYSTEM_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-    "DOCKER_HOST",
-    "CONTAINER_HOST",
+const OUTSIDE: &[&[&str]] = &[
+    &["SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS"],
+    &["DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"],
+    &["DOCKER_HOST", "CONTAINER_HOST"],
 ];
 
 /// Variables that name a proxy, here in upper case.
@@ -126,12 +115,8 @@ impl Sandbox {
     /// Finds out how a policy can be enforced here. Takes a few milliseconds the first time.
     pub fn prepare(policy: &SandboxPolicy) -> Result<Self, SandboxUnavailable> {
         if rustix::thread::secure_computing_mode().is_err() {
-            let advice = "Use a kernel with CONFIG_SECCOMP_FILTER.";
-            return Err(SandboxUnavailable::new(
-                "the system call filter",
-                "the kernel has no seccomp",
-                advice,
-            ));
+            let (why, advice) = ("the kernel has no seccomp", "Use a kernel with CONFIG_SECCOMP_FILTER.");
+            return Err(SandboxUnavailable::new("the system call filter", why, advice));
         }
         let (backend, passed_over) = match policy.backend {
             BackendChoice::Bubblewrap => (bubblewrap(policy)?, None),
@@ -153,13 +138,8 @@ impl Sandbox {
             hidden: policy.hidden.iter().cloned().chain(sockets::outside()).collect(),
             temp,
         };
-        let plan = ConfinementPlan {
-            backend,
-            files,
-            network,
-            unix_sockets: policy.unix_sockets,
-            limits: policy.limits,
-        };
+        let SandboxPolicy { unix_sockets, limits, .. } = *policy;
+        let plan = ConfinementPlan { backend, files, network, unix_sockets, limits };
         let barriers = barriers(policy, &plan);
         let arbiter = match &policy.network {
             Network::Proxied(arbiter) => Some(arbiter.clone()),
@@ -201,10 +181,9 @@ impl Sandbox {
         let gap =
             |active: &ActiveBarrier| Some(format!("{}: {}", active.barrier.name(), active.gap.as_ref()?));
         let gaps: Vec<String> = self.0.barriers.iter().filter_map(gap).collect();
-        match gaps[..] {
-            [] => format!("sandbox: {} (complete)", self.backend()),
-            _ => format!("sandbox: {} (reduced: {})", self.backend(), gaps.join("; ")),
-        }
+        let state =
+            if gaps.is_empty() { "complete".to_owned() } else { format!("reduced: {}", gaps.join("; ")) };
+        format!("sandbox: {} ({state})", self.backend())
     }
 
     /// All of this for people: one line for the whole, then one for each barrier.
@@ -239,7 +218,9 @@ impl Sandbox {
         let is_kept = |name: &OsStr| {
             let upper = name.to_string_lossy().to_ascii_uppercase();
             let is_proxy = PROXIES.contains(&upper.as_str()) || upper == "NO_PROXY";
-            upper != "TMPDIR" && !OUTSIDE.contains(&upper.as_str()) && !(is_closed && is_proxy)
+            upper != "TMPDIR"
+                && !OUTSIDE.iter().any(|names| names.contains(&upper.as_str()))
+                && !(is_closed && is_proxy)
         };
         let mut environment: Vec<_> = given.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
         environment.push(("TMPDIR".into(), self.temp().into()));

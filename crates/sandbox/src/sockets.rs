@@ -6,31 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Where daemons that do things for others listen. Both spellings of `/run` exist.
-const DAEMONS: &[&str] = &[
-    "/run/user",
-    "/run/docker.sock",
-    "/run/docker",
-    "/run/containerd",
-    "/run/podman",
-    "/run/crio",
-    "/run/buildkit",
-    "/run/k3s",
-    "/run/dbus",
-    "/run/libvirt",
-    "/run/lxd",
-    "/run/incus",
-    "/run/snapd.socket",
-    "/run/snapd-snap.socket",
-    "/run/systemd/private",
-    "/run/systemd/io.system.ManagedOOM",
-    "/run/systemd/userdb",
-    "/run/gpg-agent",
-    "/run/pcscd",
-    "/var/lib/lxd/unix.socket",
-    "/var/snap/lxd/common/lxd/unix.socket",
-    "/tmp/.X11-unix",
-    "/tmp/.ICE-unix",
-    "/tmp/.font-unix",
+const DAEMONS: &[&[&str]] = &[
+    &["/run/docker.sock", "/run/docker", "/run/containerd", "/run/podman", "/run/crio", "/run/buildkit"],
+    &["/run/k3s", "/run/libvirt", "/run/lxd", "/run/incus", "/var/lib/lxd/unix.socket"],
+    &["/var/snap/lxd/common/lxd/unix.socket", "/run/snapd.socket", "/run/snapd-snap.socket", "/run/user"],
+    &["/run/dbus", "/run/gpg-agent", "/run/pcscd", "/run/systemd/private"],
+    &["/run/systemd/io.system.ManagedOOM", "/run/systemd/userdb", "/tmp/.X11-unix", "/tmp/.ICE-unix"],
+    &["/tmp/.font-unix"],
 ];
 
 /// Variables whose value is the path of a socket or of what opens one.
@@ -44,7 +26,7 @@ const AGENTS: &[&str] = &["ssh-", "gpg-", "tmux-", "com.apple.launchd"];
 
 /// All of them that exist.
 pub(crate) fn outside() -> Vec<PathBuf> {
-    let daemons = DAEMONS.iter().flat_map(|path| {
+    let daemons = DAEMONS.iter().copied().flatten().flat_map(|path| {
         let other = path.strip_prefix("/run/").map(|rest| Path::new("/var/run").join(rest));
         [Some(PathBuf::from(path)), other]
     });

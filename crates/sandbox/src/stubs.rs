@@ -1,10 +1,9 @@
 //! Placeholders for protected paths that do not exist.
 //!
-//! Nothing can be mounted over what is not there. So while a confined command runs, an empty directory stands in
-//! for each missing one, and is removed afterwards. It is marked by a time of change that no real file has, so whoever
-//! finds one after a crash knows it and removes it in turn. Several commands, even of different engines, may use the same
-//! one: each holds a shared lock on it, and only who gets the exclusive one removes it. That matters, since removing it
-//! would take the mounts of all others away.
+//! Nothing can be mounted over what is not there, so while a confined command runs, an empty directory stands in. A
+//! time of change that no real file has marks it for removal after a crash. Several commands, even of different
+//! engines, may use the same one: each holds a shared lock, and only who gets the exclusive one removes it, which would
+//! take the mounts of all others away.
 
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -32,8 +31,7 @@ struct Stub {
 }
 
 impl Stubs {
-    /// Makes a placeholder, or joins those who use it. Returns whether there is one, or something as empty; if not,
-    /// something real has turned up.
+    /// Makes a placeholder, or joins one or something as empty; false if something real has turned up.
     pub(crate) fn put(&mut self, path: &Path, kind: StandIn) -> io::Result<bool> {
         if self.0.iter().any(|stub| stub.path == path) {
             return Ok(true);

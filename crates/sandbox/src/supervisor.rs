@@ -30,15 +30,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, wait};
 
-use crate::confine;
 use crate::enclosure::{self, Enclosure};
-use crate::job;
 use crate::messages::{self, CommandReport};
 use crate::plan::{self, SupervisorRequest};
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
-use crate::secrecy::close_to_others;
-use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
+use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD, close_to_others};
 use crate::tree::{self, TreeState};
+use crate::{confine, job};
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
@@ -47,11 +45,8 @@ pub(crate) const ARGUMENT: &str = "__supervise";
 const KILL_AGAIN: Duration = Duration::from_millis(5);
 const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
-/// Becomes the supervisor, or the process inside a sandbox that starts the command, if this process was started as one
-/// of them, and never returns then.
-///
-/// A binary that is given to [`Launcher::supervised`](crate::Launcher::supervised) calls this first thing in `main`,
-/// before it opens a file or starts a thread.
+/// Becomes the supervisor, or the process that starts a command in a sandbox, if started as one; then never returns. A
+/// binary for [`Launcher::supervised`](crate::Launcher::supervised) calls this before it opens files or starts threads.
 pub fn run_if_supervisor() {
     let code = match std::env::args_os().nth(1) {
         Some(first) if first == ARGUMENT => i32::from(supervise().is_err()),
@@ -69,8 +64,7 @@ fn supervise() -> io::Result<()> {
     // Fails only for a process group's leader, which has been started by hand.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    // Whoever is stopped does not notice that the engine is gone. It may come early, when only the thread that
-    // started this process ends; then it does nothing.
+    // A stopped supervisor would miss the engine's end. Early, when only a thread ended, it does nothing.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
     let Some((request, input)) = plan::read_request(rustix::stdio::stdin())? else { return Ok(()) };
     let mut supervisor = match start(request, input, signals) {

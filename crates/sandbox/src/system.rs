@@ -1,4 +1,5 @@
-//! The few calls that Rust cannot check, each with the reason why it is right.
+//! What a process arranges for itself and its children: the few calls that Rust cannot check, each with the reason why it
+//! is right.
 #![expect(unsafe_code, reason = "what happens between fork and exec has no safe interface")]
 
 use std::io;
@@ -6,21 +7,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal};
 use tokio::io::unix::AsyncFd;
 
 /// Signals that somebody may have ignored before us.
-const ORDINARY_SIGNALS: [libc::c_int; 10] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGPIPE,
-    libc::SIGALRM,
-    libc::SIGTERM,
-    libc::SIGCHLD,
-    libc::SIGTSTP,
-    libc::SIGTTIN,
-    libc::SIGTTOU,
+const ORDINARY_SIGNALS: [[libc::c_int; 5]; 2] = [
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGALRM],
+    [libc::SIGTERM, libc::SIGCHLD, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU],
 ];
 
 const TERMINATING_SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
@@ -49,8 +42,7 @@ impl ChildSetup {
     }
 }
 
-/// Arranges what the child does before it becomes the program: lead its group, die with its parent, leave no core
-/// file, and inherit these descriptors and no others.
+/// Arranges what the child does before exec: lead, die with its parent, leave no core, inherit only these.
 pub(crate) fn before_exec(command: &mut Command, setup: ChildSetup) {
     let parent = rustix::process::getpid();
     let run = move || {
@@ -73,8 +65,7 @@ pub(crate) fn before_exec(command: &mut Command, setup: ChildSetup) {
         }
         Ok(())
     };
-    // SAFETY: the closure runs in the forked child. It allocates nothing, takes no lock, and makes only system calls
-    // that are safe there.
+    // SAFETY: in the forked child it allocates nothing, takes no lock, and makes only safe system calls.
     unsafe { command.pre_exec(run) };
 }
 
@@ -94,8 +85,16 @@ fn no_core_file() -> io::Result<()> {
     Ok(rustix::process::setrlimit(Resource::Core, none)?)
 }
 
-/// Undoes what this process, or whoever started it, arranged for signals: a command can be asked to terminate even if
-/// the engine was started in the background or with `nohup`. Unless it `holds` such requests.
+/// Closes this process to other processes of the same user: its environment and memory cannot be read through `/proc`,
+/// nothing can attach to it, and a crash leaves no core file. A process of root can still look.
+///
+/// A program that holds keys calls this first thing in `main`. Where the system refuses, only the protection is lost.
+pub fn close_to_others() {
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let _ = no_core_file();
+}
+
+/// Undoes inherited signal setup, such as of `nohup`: commands can be asked to end, unless it `holds` that.
 fn forget_signal_setup(holds: bool) {
     // SAFETY: the set is initialised before use and lives on this stack; default handling needs no handler to exist.
     unsafe {
@@ -105,7 +104,7 @@ fn forget_signal_setup(holds: bool) {
             libc::sigaddset(&raw mut held, signal);
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());
-        for signal in ORDINARY_SIGNALS {
+        for signal in ORDINARY_SIGNALS.into_iter().flatten() {
             libc::signal(signal, libc::SIG_DFL);
         }
     }
@@ -117,17 +116,13 @@ fn close_from_three_on_exec() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// Closes every descriptor but the standard ones.
-///
-/// Only for the start of a process, when whatever is open was inherited by accident and nobody owns it.
+/// Closes all but the standard descriptors. Only for the start of a process, when nobody owns the others.
 pub(crate) fn close_inherited() {
     // SAFETY: called first thing in `main`; no object of this process owns a descriptor from three upwards yet.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
-/// The descriptor that this process was started with under a fixed number.
-///
-/// Only for the start of a process, and once for each number.
+/// The descriptor inherited under a fixed number. Only for the start of a process, and once for each number.
 pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: asking about a number changes nothing.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
@@ -139,8 +134,7 @@ pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
 
 /// Holds back the end of children and requests to terminate, to be read from the descriptor instead.
 pub(crate) fn signals() -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by `sigemptyset` before use and lives on this stack; a new descriptor is owned by
-    // nobody else.
+    // SAFETY: the set is initialised before use and lives on this stack; nobody else owns a new descriptor.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -167,3 +161,15 @@ pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 pub(crate) const SIGNAL_RECORD: usize = size_of::<libc::signalfd_siginfo>();
 /// The number that says a child ended.
 pub(crate) const CHILD_ENDED: u32 = libc::SIGCHLD.unsigned_abs();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_can_neither_be_looked_into_nor_dumped() {
+        close_to_others();
+        assert_eq!(rustix::process::dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+        assert_eq!(rustix::process::getrlimit(Resource::Core).current, Some(0));
+    }
+}

@@ -15,33 +15,25 @@ use crate::sandbox::Sandbox;
 /// What is returned when nothing was run.
 const NOT_RUN: i32 = 126;
 
-/// Runs a program in a sandbox, with the standard streams of this process, and returns what to exit with. What the
-/// sandbox is made of is said first, in one line on standard error; where there is none, that is all.
-///
-/// This very program must call [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. Must not be called
-/// inside a tokio runtime.
+/// Runs a program in a sandbox, with the standard streams of this process, and returns what to exit with. The sandbox,
+/// or why there is none, is told first on standard error. Must not be called inside a tokio runtime, and this program
+/// must call [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`.
 #[must_use]
-pub fn run_command(
-    policy: &SandboxPolicy,
-    argv: Vec<OsString>,
-    environment: Vec<(OsString, OsString)>,
-) -> i32 {
+pub fn run_command(policy: &SandboxPolicy, argv: Vec<OsString>, variables: Vec<(OsString, OsString)>) -> i32 {
     let sandbox = match Sandbox::prepare(policy) {
         Ok(sandbox) => sandbox,
         Err(unavailable) => return give_up(&unavailable),
     };
     say(&sandbox.summary());
     let program = argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    match own_streams().map_err(Into::into).and_then(|streams| run(sandbox, argv, environment, streams)) {
+    match own_streams().map_err(Into::into).and_then(|streams| run(sandbox, argv, variables, streams)) {
         Ok(exit) => conclude(&exit, &program),
         Err(error) => give_up(&error),
     }
 }
 
-/// A sandbox in which a program was really confined: one that does nothing. The error says why it was not.
-///
-/// The process that is to become the program looks around in there and gives up its rights before anything of it runs, and
-/// what it finds wrong is told. The same holds for callers as for [`run_command`].
+/// A sandbox in which a program that does nothing was really confined: its process looked around in there and gave up
+/// its rights. The error says why it was not. The same holds for callers as for [`run_command`].
 pub fn tried_sandbox(policy: &SandboxPolicy) -> Result<Sandbox, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::prepare(policy)?;
     let (null, path) = (File::options().read(true).write(true).open("/dev/null")?, std::env::var_os("PATH"));

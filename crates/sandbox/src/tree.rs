@@ -79,8 +79,7 @@ pub(crate) fn in_session(leader: Pid) -> Vec<ProcessEntry> {
     all_processes().into_iter().filter(|entry| !entry.ended && entry.session == session).collect()
 }
 
-/// Sends a signal to exactly these processes: one that has ended, or whose number belongs to another by now, is left
-/// alone. What may not be signalled is skipped.
+/// Signals exactly these processes: ended ones, reused numbers, and what may not be signalled are skipped.
 pub(crate) fn signal(entries: &[ProcessEntry], signal: Signal) {
     for entry in entries {
         let Some(pid) = Pid::from_raw(entry.pid) else { continue };
@@ -97,8 +96,7 @@ pub(crate) fn signal(entries: &[ProcessEntry], signal: Signal) {
     }
 }
 
-/// Kills everything that `list` finds. Processes are stopped first, until no new one appears, so that none can
-/// multiply faster than it is killed.
+/// Kills what `list` finds, stopping it first until nothing new appears: so nothing can outgrow the kill.
 pub(crate) fn kill(list: impl Fn() -> Vec<ProcessEntry>) {
     const ROUNDS_MAX: usize = 64;
     let mut stopped = BTreeSet::new();

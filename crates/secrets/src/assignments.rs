@@ -12,28 +12,10 @@ const NAME_BYTES_MAX: usize = 64;
 const QUOTED_BYTES_MAX: usize = 2048;
 
 /// How names of secrets end, without regard to case, `_`, `-` and `.`.
-const NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "dbpass",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "secretkeybase",
-    "privatekey",
-    "authkey",
-    "accountkey",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
-    "sharedaccesskey",
-    "credential",
-    "credentials",
-    "secretvalue",
+const NAMES: &[&[&str]] = &[
+    &["password", "passwd", "passphrase", "pwd", "dbpass", "secret", "token", "apikey", "accesskey"],
+    &["secretkey", "secretkeybase", "privatekey", "authkey", "accountkey", "encryptionkey", "signingkey"],
+    &["masterkey", "sharedaccesskey", "credential", "credentials", "secretvalue"],
 ];
 
 /// What such a name may hold that makes it the name of something else.
@@ -68,7 +50,7 @@ fn telling(name: &[u8]) -> Option<String> {
     matches!(last, b'd' | b'e' | b't' | b'n' | b'y' | b's' | b'l').then_some(())?;
     let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
     let name: String = letters.map(|byte| char::from(byte.to_ascii_lowercase())).collect();
-    let is_telling = NAMES.iter().any(|end| name.ends_with(end));
+    let is_telling = NAMES.iter().copied().flatten().any(|end| name.ends_with(end));
     let is_harmless = HARMLESS.iter().any(|part| name.contains(part));
     (is_telling && !is_harmless).then_some(name)
 }

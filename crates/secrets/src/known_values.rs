@@ -13,7 +13,6 @@ const VALUE_BYTES_MIN: usize = 8;
 /// So much of a form must be left where it depends on what stands around it.
 const INSIDE_BYTES_MIN: usize = 12;
 
-/// Known values.
 #[derive(Clone, Default)]
 pub(crate) struct KnownValues {
     values: Vec<Box<str>>,

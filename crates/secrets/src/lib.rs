@@ -5,7 +5,7 @@
 //! ids and pictures are left as they are, byte for byte, and cost next to nothing.
 //!
 //! Each finder has a file: [`prefixes`] (tokens that say whose they are), [`parts`] (tokens made of parts), [`pem`],
-//! [`urls`], [`headers`], [`assignments`] (a telling name beside a random value) and [`known_values`].
+//! [`headers`] (and passwords in addresses), [`assignments`] (a telling name beside a random value), [`known_values`].
 
 mod assignments;
 mod headers;
@@ -15,7 +15,6 @@ mod pem;
 mod prefixes;
 mod redactor;
 mod span;
-mod urls;
 mod words;
 
 pub use redactor::Redactor;

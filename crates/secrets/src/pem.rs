@@ -1,5 +1,4 @@
-//! Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END …`, on lines of their own or in one line with escapes,
-//! whole or cut.
+//! Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END …`, in lines, escaped, or cut.
 
 use memchr::memmem;
 
@@ -13,7 +12,6 @@ const LINE_BYTES_MIN: usize = 32;
 const LABEL_BYTES_MAX: usize = 48;
 const DASHES: &[u8] = b"-----";
 
-/// The keys in a text.
 pub(crate) fn find(text: &[u8], spans: &mut Vec<Span>) {
     let first = spans.len();
     let mut done_to = 0;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::known_values::KnownValues;
 use crate::span::{SecretKind, Span, replace};
 use crate::words::{BASE64, count, count_back, is_varied, long_words, token_runs};
-use crate::{assignments, headers, parts, pem, prefixes, urls};
+use crate::{assignments, headers, parts, pem, prefixes};
 
 /// Secrets that touch each other are told apart in so many rounds.
 const ROUNDS_MAX: usize = 8;
@@ -31,8 +31,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Hides these values, and everything that has the shape of a secret. Values of less than 8 bytes are too common to be
-    /// hidden and do not count.
+    /// Hides these values and all shapes of secrets. Values of less than 8 bytes are too common to count.
     pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
         Self { known: KnownValues::new(known) }
     }
@@ -42,8 +41,7 @@ impl Redactor {
         self.redact_with(text, |_| Vec::new())
     }
 
-    /// Known values go first. What is hidden may have touched something else that can be told apart only now, so the rest is
-    /// looked at again: text that was redacted once stays as it is.
+    /// Known values first, then shapes until none is left: hiding one may set another apart.
     pub(crate) fn redact_with<'a>(&self, text: &'a str, more: impl Fn(&str) -> Vec<Span>) -> Cow<'a, str> {
         let shapes = |text: &str| {
             let mut spans = shapes(text.as_bytes());
@@ -139,7 +137,7 @@ impl Redactor {
 fn shapes(bytes: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
     pem::find(bytes, &mut spans);
-    urls::find(bytes, &mut spans);
+    headers::find_passwords(bytes, &mut spans);
     headers::find(bytes, &mut spans);
     for word in long_words(bytes) {
         spans.extend(assignments::find(bytes, &word));

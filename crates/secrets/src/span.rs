@@ -17,11 +17,9 @@ pub(crate) enum SecretKind {
     Known,
     /// A token whose shape says whose it is.
     Token(&'static str),
-    /// A private key.
     PrivateKey,
     /// What somebody shows to get in.
     Header,
-    /// The password in an address.
     UrlPassword,
     /// A random value beside a telling name.
     Assigned,

@@ -1,5 +1,4 @@
-//! Long words: the places where a secret can be. Most text has few, and looking for them touches few bytes. With them, what bytes can be
-//! part of, and whether a value looks as if nobody had chosen its characters.
+//! Long words, where secrets can be, found cheaply; classes of bytes; whether a value looks random.
 
 use std::ops::Range;
 

@@ -28,10 +28,9 @@ fn create_temporary_in(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(PRIVATE)).tempdir_in(parent)
 }
 
-/// A folder for the files of one session, made when it is first needed: one that was named and stays, or a temporary one.
-///
-/// A temporary one is deleted with its session. If the session is killed it stays, until a later session makes one: whoever
-/// uses a folder holds a lock on it, which the kernel gives back however its holder ends.
+/// A session's folder, made when first needed: one that was named and stays, or a temporary one, deleted with its
+/// session. After a kill a later session deletes it: users of a folder hold a lock, which the kernel gives back however
+/// they end.
 #[derive(Debug)]
 pub struct SessionFolder {
     prefix: &'static str,

@@ -4,5 +4,6 @@ pub mod folders;
 pub mod invisible;
 pub mod nearest;
 pub mod paths;
+pub mod plurals;
 pub mod shorten;
 pub mod time;

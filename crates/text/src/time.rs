@@ -35,13 +35,8 @@ pub fn parse(text: &str) -> Option<u64> {
     let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
     let mut time = time.split(':').map(number);
     let (hour, minute, second) = (time.next()??, time.next()??, time.next().unwrap_or(Some(0))?);
-    if !(1..=12).contains(&month)
-        || !(1..=31).contains(&day)
-        || year < 1970
-        || hour > 24
-        || minute > 59
-        || second > 60
-    {
+    let is_date = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_date || hour > 24 || minute > 59 || second > 60 {
         return None;
     }
     let seconds = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second;

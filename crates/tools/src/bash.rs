@@ -1,9 +1,6 @@
-//! The tool Bash: runs a shell command.
-//!
-//! Every command is a new bash without start-up files. Its output is kept whole, in memory or in a file; its whole tree
-//! of processes ends when the call is cancelled or dropped, or the session ends.
+//! The tool Bash: runs a command in a new bash without start-up files. Its output is kept whole, in memory or in a
+//! file; its whole tree of processes ends when the call is cancelled or dropped, or the session ends.
 
-mod answer;
 mod call;
 mod capture;
 mod changes;
@@ -165,8 +162,7 @@ pub(crate) struct CommandTool {
 }
 
 impl CommandTool {
-    /// A command that goes on unseen is not judged by its words, nor is one that shows what a sourced file or a hook sets: it
-    /// would not see it.
+    /// By rules goes what runs unseen, and what shows variables that a sourced file or a hook sets.
     fn judges_by_words(&self, input: &BashInput) -> LineJudgement {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
         let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();

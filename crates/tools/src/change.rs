@@ -13,11 +13,7 @@ use crate::fingerprint::{describe_change, seen_bytes};
 use crate::save::save;
 
 /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
-pub(crate) fn check_seen(
-    subject: &TargetFile,
-    content: &FileContent,
-    cx: &ToolContext,
-) -> Result<bool, String> {
+pub(crate) fn check_seen(subject: &TargetFile, old: &FileContent, cx: &ToolContext) -> Result<bool, String> {
     let shown = &subject.shown;
     let Some(seen) = cx.seen(&subject.resolved) else {
         return Err(format!(
@@ -25,8 +21,8 @@ pub(crate) fn check_seen(
              Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."
         ));
     };
-    if seen.hash != xxh3_64(&content.bytes) {
-        let change = describe_change(seen, &content.bytes, content.encoding);
+    if seen.hash != xxh3_64(&old.bytes) {
+        let change = describe_change(seen, &old.bytes, old.encoding);
         return Err(format!(
             "Not changed: {shown} has changed since you last saw it. The difference:\n{change}\nRead the \
              changed part again, then repeat the change if it still fits."
@@ -70,8 +66,7 @@ pub(crate) fn new_content(
     Ok([bom, &body].concat())
 }
 
-/// Saves new content in place of the old, which must still be what the file holds. Returns what the conversation then knows of
-/// the file, of which all or a part was seen.
+/// Saves new content in place of the old, if that is still there; returns what is then known of the file.
 pub(crate) fn save_content(
     subject: &TargetFile,
     old: Option<&FileContent>,
@@ -98,8 +93,7 @@ pub(crate) fn lacking(character: char, subject: &TargetFile, content: &FileConte
     )
 }
 
-/// The structured form of a change: `output`, and which file it was, with its former content: null for a new file. What is too
-/// large to repeat is left out.
+/// Adds the file and its former content (null if new) to a structured change, without what is too large.
 pub(crate) fn change_output(subject: &TargetFile, old: Option<&FileContent>, output: Value) -> Value {
     let mut output = without_nulls(output);
     output["filePath"] = subject.file_path().into();

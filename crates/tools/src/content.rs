@@ -1,7 +1,5 @@
-//! The content of a file that is about to be changed, as bytes and as text.
-//!
-//! The bytes are the truth. Text is a view with every line end shown as `\n`, and a position in it leads back to
-//! the exact bytes, so that a change touches nothing but its own span.
+//! The content of a file that is about to be changed. The bytes are the truth; text is a view with `\n` line ends,
+//! whose positions lead back to the exact bytes, so that a change touches nothing but its own span.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -87,9 +85,7 @@ pub(crate) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// A file's text with every line end as `\n`, and the way back to its bytes.
-///
-/// For UTF-8 this works on the bytes themselves, so even a file with invalid bytes can be changed around them.
+/// A file's text with `\n` line ends, and the way back to its bytes, which need not all be valid UTF-8.
 pub(crate) struct EditableText<'a> {
     encoding: TextEncoding,
     body: &'a [u8],
@@ -137,14 +133,7 @@ impl<'a> EditableText<'a> {
         if self.cr_only { text.replace('\r', "\n") } else { text }
     }
 
-    /// A range of [`EditableText::text`] as a range of the source.
-    fn source_range(&self, range: &Range<usize>) -> Range<usize> {
-        let shift = |at: usize| at + self.folded.partition_point(|&fold| fold < at);
-        shift(range.start)..shift(range.end)
-    }
-
-    /// `text` with its line ends as they should be if it takes the place of `range` of [`EditableText::text`]: those that
-    /// were there already stay as they were, further ones follow the last of them, or else the nearest neighbour.
+    /// `text` in place of `range`: line ends that were there stay, others follow the last one or the nearest.
     pub(crate) fn with_neighbouring_line_ends(&self, text: &str, range: &Range<usize>) -> String {
         if !text.contains('\n') {
             return text.to_owned();
@@ -178,10 +167,10 @@ impl<'a> EditableText<'a> {
         before.or_else(after).map_or("\n", |at| self.line_end_at(at))
     }
 
-    /// Ranges of [`EditableText::text`], in order and apart, as ranges of the file's body. `None` if the way back to the
-    /// bytes is not certain.
+    /// Ordered, separate ranges of [`EditableText::text`] in the file's body; `None` if they are uncertain.
     pub(crate) fn body_ranges(&self, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
-        let ranges = ranges.iter().map(|range| self.source_range(range));
+        let shift = |at: usize| at + self.folded.partition_point(|&fold| fold < at);
+        let ranges = ranges.iter().map(|range| shift(range.start)..shift(range.end));
         if matches!(self.encoding, TextEncoding::Utf8 { .. }) {
             return Some(ranges.collect());
         }

@@ -9,10 +9,8 @@ use crate::bash::commands::{LineJudgement, line_facts};
 use crate::file;
 use crate::paths::{self, locate};
 
-/// The facts of a call of a built-in tool, or of one that is not there: a tool nobody knows may do anything.
-///
-/// Only the fields that decide what the call is about are looked at, so that half an input can be explained too. An error
-/// says why such a call is never made.
+/// The facts of a call of a built-in tool, or of an unknown one, which may do anything; an error says why it is never
+/// made. Only the fields that decide are looked at, so that half an input can be explained too.
 pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
     let text = |field: &str| input.get(field).and_then(Value::as_str);
     let profile = ToolProfile::named(tool);

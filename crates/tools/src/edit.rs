@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
+use windlass_text::plurals::counted;
 
 use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
 use crate::content::{EditableText, FileContent, load};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
-use crate::plurals::counted;
 
 /// Occurrences beyond this are not replaced one by one.
 const PLACES_MAX: usize = 100_000;
@@ -81,9 +81,7 @@ fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     if input.old_string.is_empty() {
         return create(input, &subject, content.as_ref(), cx);
     }
-    let Some(content) = content else {
-        return Err(subject.missing(&cx.cwd));
-    };
+    let Some(content) = content else { return Err(subject.missing(&cx.cwd)) };
     let whole = check_seen(&subject, &content, cx)?;
     replace_text(input, &subject, &content, whole, cx)
 }
@@ -154,8 +152,7 @@ fn output(input: &EditInput, subject: &TargetFile, original: Option<&FileContent
     )
 }
 
-/// Of a file that was seen in part only, one place can be changed: the one the model has in front of it. Others might lie
-/// in what it has never seen.
+/// In a partly seen file one place can be changed, the one shown: others might lie in what was never seen.
 fn check_known(places: &[Range<usize>], subject: &TargetFile, whole: bool) -> Result<(), String> {
     if whole || places.len() == 1 {
         return Ok(());

@@ -103,12 +103,8 @@ fn has_byte_escape(name: &str) -> bool {
 /// Names next to a missing file that differ in case or extension only, or contain its stem.
 fn similar_names(missing: &Path) -> Vec<String> {
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
-    let (Some(parent), Some(wanted)) = (missing.parent(), stem(missing)) else {
-        return Vec::new();
-    };
-    let Ok(entries) = std::fs::read_dir(parent) else {
-        return Vec::new();
-    };
+    let (Some(parent), Some(wanted)) = (missing.parent(), stem(missing)) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(parent) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .take(ENTRIES_MAX)
         .flatten()

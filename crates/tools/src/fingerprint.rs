@@ -1,9 +1,7 @@
-//! What a conversation knows of a file's content, without the content.
-//!
-//! One hash over all bytes tells whether anything changed; one small hash per line tells where. Both are `XXH3`,
-//! whose values are fixed by its specification, so what was stored in one process means the same in the next.
-//! Timestamps only spare work: a file that looks as it did is not read again, and one that was touched and holds the same
-//! bytes has not changed.
+//! What a conversation knows of a file's content, without the content: one hash over all bytes tells whether it
+//! changed, one small hash per line tells where. `XXH3` is fixed by its specification, so stored values hold in every
+//! process. Timestamps only spare work: a file that looks as it did is not read; one with the same bytes has not
+//! changed.
 
 use std::fmt::Write;
 use std::io::{self, BufReader};
@@ -14,10 +12,10 @@ use std::time::{Duration, Instant};
 use memchr::memchr;
 use similar::{Algorithm, DiffTag};
 use windlass_protocol::FileSeen;
+use windlass_text::plurals::counted;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::open::{OpenError, OpenFile, open_regular};
-use crate::plurals::counted;
 use crate::text_encoding::TextEncoding;
 
 /// Files with more lines than this are compared as a whole: the hashes of a file never take more than 1 MB.
@@ -104,14 +102,8 @@ impl SeenBuilder {
         if !self.overflow && self.open.is_some() {
             self.end_line(&[]);
         }
-        FileSeen {
-            path,
-            hash: self.whole.digest(),
-            lines: self.lines.into(),
-            whole,
-            shown: Vec::new(),
-            stamp: None,
-        }
+        let (hash, lines) = (self.whole.digest(), self.lines.into());
+        FileSeen { path, hash, lines, whole, shown: Vec::new(), stamp: None }
     }
 }
 
@@ -142,8 +134,7 @@ pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen
     builder.finish(path, whole)
 }
 
-/// The knowledge of a file at its resolved path, read in pieces. Blocks; meant for files that a command has
-/// just shown. Anything but a regular file is an error.
+/// What is known of a regular file at its resolved path, for one that a command has just shown. Blocks.
 pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
     let OpenFile { file, stamp } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
@@ -151,8 +142,7 @@ pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenEr
     Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
-/// Says which lines differ between what was seen and the content now, and shows them as they are now. The text is
-/// bounded however much changed.
+/// Shows the lines that differ between what was seen and the content now, in bounded length.
 pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding) -> String {
     let now = seen_bytes(PathBuf::new(), new, true);
     if now.hash == old.hash {

@@ -1,5 +1,4 @@
-//! Directories that git keeps a repository in, known by what is in them: one that a `.git` file points to, or a repository
-//! without a work tree, may have any name.
+//! Git's own directories, known by their content: behind a `.git` file or bare, they have any name.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,28 +7,11 @@ use std::path::{Path, PathBuf};
 use windlass_git::{is_git_directory, would_be_git_directory};
 use windlass_protocol::CommandPath;
 
-/// What git keeps in such a directory, apart from its notes about single commands. Nothing else makes it worth a look, so
-/// that ordinary files cost no system call.
-const PARTS: [&str; 19] = [
-    "branches",
-    "commondir",
-    "config",
-    "config.worktree",
-    "gitdir",
-    "head",
-    "hooks",
-    "index",
-    "info",
-    "logs",
-    "modules",
-    "objects",
-    "packed-refs",
-    "rebase-apply",
-    "rebase-merge",
-    "refs",
-    "remotes",
-    "sequencer",
-    "worktrees",
+/// What git keeps in such a directory, beside notes about commands. Other names cost no system call.
+const PARTS: &[&[&str]] = &[
+    &["head", "config", "config.worktree", "commondir", "gitdir", "hooks", "index", "info", "modules"],
+    &["worktrees", "objects", "refs", "packed-refs", "branches", "remotes", "logs", "rebase-apply"],
+    &["rebase-merge", "sequencer"],
 ];
 
 /// The git directories that these paths are, or are parts of, by either name. Together they may add what makes a directory one.
@@ -75,7 +57,8 @@ fn holder<'a>(path: &'a Path, added: &BTreeMap<&Path, Vec<String>>) -> Option<&'
 fn may_be_part(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let is_open = |byte: &u8| !byte.is_ascii() || matches!(byte, b'*' | b'?' | b'[');
-    bytes.iter().any(is_open) || PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part.as_bytes()))
+    bytes.iter().any(is_open)
+        || PARTS.iter().copied().flatten().any(|part| bytes.eq_ignore_ascii_case(part.as_bytes()))
 }
 
 /// Whether a name is that of something git goes by in a work tree: a part of a repository, or its own settings.

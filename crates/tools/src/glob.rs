@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
+use windlass_text::plurals::counted_as;
 
 use crate::file::{OnCancel, blocking};
 use crate::paths::{absolute, decided, fact};
-use crate::plurals::counted_as;
 use crate::search::{
     NewestFiles, SearchStop, honour_ignore_files, leave_out, names_version_control, place, printable,
     threads_for,

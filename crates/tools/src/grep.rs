@@ -244,8 +244,7 @@ impl Query {
                 if !file.crowded {
                     return found.page.add_all(&name, &file.entries);
                 }
-                // Only a part of this file was kept. Where its lines begin on the page is known now, so that part is
-                // looked for again.
+                // Only a part was kept. Its place on the page is known now, so that part is looked for again.
                 let skipped = found.page.skip(file.entry_count);
                 if skipped == file.entry_count {
                     return ControlFlow::Continue(());

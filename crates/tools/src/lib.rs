@@ -1,7 +1,5 @@
-//! The built-in tools: what a model can do to files and with commands.
-//!
-//! A tool acts on the object its facts named and on nothing else; it answers every call, failures included, with
-//! text the model can act on; and it holds no more in memory than it shows.
+//! The built-in tools: what a model can do to files and with commands. A tool acts on the object its facts named only,
+//! answers every call, failures included, with text the model can act on, and holds no more in memory than it shows.
 
 mod address;
 mod bash;
@@ -22,7 +20,6 @@ mod lookout;
 mod open;
 mod patch;
 mod paths;
-mod plurals;
 mod read;
 mod save;
 mod search;

@@ -1,11 +1,8 @@
-//! Looking around between two requests: which files changed on disk since the conversation saw them, what others say
-//! now, and which background tasks are running.
+//! Looks around between two requests: which files changed on disk, what others say, and which background tasks run.
 //!
-//! A file that looks from outside as it did is not opened: an unchanged file costs one `stat`, a few microseconds, which
-//! is done at once. Only a file that looks different is read, on a thread where that may take its time.
-//!
-//! A change within one tick of the file system's clock that keeps the size is not noticed here. Nothing is lost by that:
-//! Edit and Write compare the content itself.
+//! A file that looks from outside as it did costs one `stat`, done at once. Only one that looks different is read, on a
+//! thread. A change within one tick of the file system's clock that keeps the size is missed; Edit and Write are not
+//! fooled.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -120,9 +117,9 @@ impl LookAround for Lookout {
                 return around;
             }
             let work = move || {
-                let shown = show.into_iter().filter_map(|(path, max)| Some((text_of(&path, max)?, path)));
-                let shown = shown.map(|(text, path)| (path, text)).collect();
-                (lookout.read_changed(unclear), shown)
+                let shown =
+                    show.into_iter().filter_map(|(path, max)| text_of(&path, max).map(|text| (path, text)));
+                (lookout.read_changed(unclear), shown.collect())
             };
             if let Ok((changed, shown)) = tokio::task::spawn_blocking(work).await {
                 around.changed.extend(changed);
@@ -135,10 +132,8 @@ impl LookAround for Lookout {
 
 /// What became of a file that looks different; nothing if that cannot be found out.
 fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
-    let gone = |note: String| {
-        let change = FileChange { path: seen.path.clone(), hash: 0, note };
-        Some(LookedUpChange { known: seen.hash, stamp: None, change: Some(change) })
-    };
+    let changed = |hash: u64, note: String| FileChange { path: seen.path.clone(), hash, note };
+    let gone = |note| Some(LookedUpChange { known: seen.hash, stamp: None, change: Some(changed(0, note)) });
     let OpenFile { file, stamp } = match open_regular(&seen.path) {
         Ok(open) => open,
         Err(OpenError::Missing) => return gone("It no longer exists.".to_owned()),
@@ -147,7 +142,6 @@ fn finding(seen: &FileSeen) -> Option<LookedUpChange> {
         }
         Err(OpenError::Io(_)) => return None,
     };
-    let changed = |hash: u64, note: String| FileChange { path: seen.path.clone(), hash, note };
     let size = stamp.size;
     let change = if size > BYTES_MAX {
         let looks = format!("{stamp:?}");
@@ -183,14 +177,10 @@ fn text_of(path: &Path, chars_max: usize) -> Option<Arc<str>> {
     let text = encoding.decode_lossy(&bytes[encoding.bom().len()..]);
     match text.char_indices().nth(chars_max) {
         None => Some(text.into()),
-        Some((end, _)) => Some(
-            format!(
-                "{}\n[The first {chars_max} characters of a file of {} bytes.]",
-                &text[..end],
-                stamp.size
-            )
-            .into(),
-        ),
+        Some((end, _)) => {
+            let (start, size) = (&text[..end], stamp.size);
+            Some(format!("{start}\n[The first {chars_max} characters of a file of {size} bytes.]").into())
+        }
     }
 }
 

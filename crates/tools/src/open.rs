@@ -1,7 +1,5 @@
-//! Opening a file so that what was decided on is what is opened.
-//!
-//! A resolved path has no links left. Opening it follows none, so a link that was planted in between makes the
-//! call fail instead of leading it elsewhere. Nothing here waits: a pipe without a writer is refused, not read.
+//! Opens a file so that what was decided on is what is opened: a resolved path has no links left, and none is followed,
+//! so a planted link makes the call fail. Nothing here waits: a pipe without a writer is refused, not read.
 
 use std::fs::{File, FileType, Metadata};
 use std::io;

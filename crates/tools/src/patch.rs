@@ -34,28 +34,19 @@ pub(crate) fn hunks_from(old: &str, new: &str, lines_before: usize) -> Vec<Hunk>
     if old.len() + new.len() > DIFF_BYTES_MAX {
         return Vec::new();
     }
-    let (old, new) = (lines(old), lines(new));
+    let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let deadline = Instant::now() + DIFF_TIME_MAX;
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
     let mut room = PATCH_BYTES_MAX;
     let groups = similar::group_diff_ops(ops, CONTEXT_LINES).into_iter();
     groups
         .filter(|group| !group.is_empty())
-        .map_while(|group| hunk(&group, &old, &new, &mut room))
-        .map(|hunk| Hunk {
-            old_start: hunk.old_start + lines_before,
-            new_start: hunk.new_start + lines_before,
-            ..hunk
-        })
+        .map_while(|group| hunk(&group, [&old, &new], lines_before, &mut room))
         .collect()
 }
 
-fn lines(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
-}
-
 /// `None` when there is no room left for it.
-fn hunk(ops: &[DiffOp], old: &[&str], new: &[&str], room: &mut usize) -> Option<Hunk> {
+fn hunk(ops: &[DiffOp], [old, new]: [&[&str]; 2], lines_before: usize, room: &mut usize) -> Option<Hunk> {
     let mut shown = Vec::new();
     for change in ops.iter().flat_map(|op| op.iter_changes(old, new)) {
         let sign = match change.tag() {
@@ -72,7 +63,7 @@ fn hunk(ops: &[DiffOp], old: &[&str], new: &[&str], room: &mut usize) -> Option<
         }
     }
     let (first, last) = (ops.first()?, ops.last()?);
-    let span = |start: usize, end: usize| (if end > start { start + 1 } else { start }, end - start);
+    let span = |start: usize, end: usize| (lines_before + start + usize::from(end > start), end - start);
     let (old_start, old_lines) = span(first.old_range().start, last.old_range().end);
     let (new_start, new_lines) = span(first.new_range().start, last.new_range().end);
     Some(Hunk { old_start, old_lines, new_start, new_lines, lines: shown })

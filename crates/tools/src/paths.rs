@@ -47,8 +47,7 @@ pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, Stri
     ))
 }
 
-/// The path with the bytes that escapes such as `\xff` in it stand for, if there are any; those of ASCII are never
-/// escaped.
+/// The path with the bytes of escapes such as `\xff`, if it has any; those of ASCII are never escaped.
 pub(crate) fn with_bytes(path: &Path) -> Option<PathBuf> {
     let mut bytes = Vec::new();
     let mut rest = path.as_os_str().as_bytes();
@@ -91,9 +90,8 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
     })
 }
 
-/// Follows every link of an absolute path. For a path that does not exist, its deepest existing ancestor is
-/// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
-/// not be searched. `..` means the parent of what was reached, as it does for the kernel.
+/// Follows every link of an absolute path; parts that do not exist are appended. `None` for a link to nowhere, a loop,
+/// a magic link, or a directory that may not be searched. `..` means the parent of what was reached, as for the kernel.
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     resolve_from(path, has_no_links)
 }
@@ -195,8 +193,7 @@ fn push_names(pending: &mut Vec<PendingName>, path: &Path, linked: bool) {
     pending.extend(parts.map(|part| (part.as_os_str().to_owned(), linked)));
 }
 
-/// Walks on by name alone below something that does not exist. True if `..` led back to what does: from there links count
-/// again. `None` if the missing part is the target of a link.
+/// Walks on by name below what is missing; true if `..` led back, `None` in the target of a link.
 fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<PendingName>) -> Option<bool> {
     let mut depth = 1_usize;
     while let Some((name, linked)) = pending.pop() {

@@ -1,7 +1,5 @@
-//! The tool Read: shows a file, whatever it is, in a form a model can use.
-//!
-//! Text is streamed, so the size of a file does not matter: what is held in memory is the page that is shown.
-//! A read of text also returns what the conversation then knows of the file, which is what Edit and Write ask for.
+//! The tool Read: shows a file, whatever it is, in a form a model can use. Text is streamed: only the page shown is
+//! held. A read of text also returns what is then known of the file, which is what Edit and Write ask for.
 
 mod file_kind;
 mod notebook;
@@ -172,22 +170,17 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
 }
 
 /// Instead of showing the same part of the same content a second time, says so.
-fn unchanged(
-    subject: &TargetFile,
-    wanted: &ReadRange,
-    now: &FileSeen,
-    cx: &ToolContext,
-) -> Option<ToolOutput> {
-    let known = cx.seen(&subject.resolved).filter(|known| known.hash == now.hash)?;
+fn unchanged(file: &TargetFile, wanted: &ReadRange, now: &FileSeen, cx: &ToolContext) -> Option<ToolOutput> {
+    let known = cx.seen(&file.resolved).filter(|known| known.hash == now.hash)?;
     if !known.shown.contains(&wanted.part()) {
         return None;
     }
     let text = format!(
         "{} is unchanged: you have read this part in this conversation. To see it again, ask for another \
          part with `offset` and `limit`.",
-        subject.shown
+        file.shown
     );
-    let output = json!({ "type": "file_unchanged", "file": { "filePath": subject.file_path() } });
+    let output = json!({ "type": "file_unchanged", "file": { "filePath": file.file_path() } });
     Some(ToolOutput::text(&text).with_structured(&output))
 }
 

@@ -1,12 +1,9 @@
-//! Writing a file so that a crash at any instant leaves the old content or the new, never a part.
+//! Writes a file so that a crash at any instant leaves the old content or the new, never a part.
 //!
 //! The content goes to a new file in the same directory, is flushed to disk, takes over mode, owner and extended
-//! attributes, and is renamed over the target; then the directory is flushed. The directory is opened without following
-//! links, and the target is checked once more right before the rename.
-//!
-//! What a rename would get around or break is refused: a file that this user may not write to, though its directory
-//! may be changed; and a file with further hard links, which would go on leading to the old content. Writing into
-//! such a file instead would not be atomic.
+//! attributes, and is renamed over the target, which is checked right before; then the directory, opened without
+//! following links, is flushed. Refused is what a rename would get around or break: a file that this user may not write
+//! to, and one with further hard links, which would keep the old content. Writing into such a file would not be atomic.
 
 mod draft;
 
@@ -52,8 +49,7 @@ fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
     move |error| SaveError::Io { step, error: error.into() }
 }
 
-/// Writes the content of the file at a resolved path. `expected` is what the
-/// file to replace looked like when its content was checked; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
+/// Replaces a file that looks as `expected`, or makes one where none may be; returns its new look.
 pub(crate) fn save(
     resolved: &Path,
     expected: Option<FileStamp>,

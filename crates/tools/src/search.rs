@@ -47,8 +47,7 @@ pub(crate) fn threads_for(pieces: usize) -> usize {
     cores.min(THREADS_MAX).min(pieces.div_ceil(PIECES_EACH)).max(1)
 }
 
-/// Ignore files count in a project that is no repository, too. Those above the directory that is searched count only
-/// inside a repository: elsewhere they belong to somebody else, such as a home directory that ignores everything.
+/// Ignore files count without a repository; those above `root` only in one: a home may ignore everything.
 pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
     let in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
     walker.require_git(false).parents(in_repository);
@@ -69,8 +68,7 @@ pub(crate) fn names_version_control(text: &str) -> bool {
     text.split('/').any(|part| VERSION_CONTROL.contains(&part))
 }
 
-/// The path as text on one line: what is not text, or would break the line, is shown as an escape such as `\xff`, which
-/// the shell understands inside `$'…'`.
+/// The path on one line: what is not text, or would break it, becomes an escape such as `\xff`, as in `$'…'`.
 pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
     let mut text = String::new();
     for chunk in relative(path, cwd).as_os_str().as_bytes().utf8_chunks() {
@@ -88,8 +86,7 @@ pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
     text
 }
 
-/// Both names of the `path` that a model gave. One written as [`printable`] shows it leads to what was shown, unless
-/// something is really called so.
+/// Both names of a given `path`, literal if that exists, else read back from how [`printable`] shows it.
 pub(crate) fn place(path: &str, cwd: &Path) -> Result<PathFact, String> {
     let literal = locate("path", path, cwd)?;
     let exists = |path: &Path| path.symlink_metadata().is_ok();

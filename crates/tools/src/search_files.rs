@@ -19,19 +19,14 @@ const BATCH: usize = 256;
 /// The first look comes sooner: often it is all that is needed.
 const FIRST_BATCH: usize = 32;
 
-/// The files below a resolved directory, or the one file, in the order of their names. What `.gitignore` and its like
-/// name is left out, also where there is no repository; hidden files are not. An error is ripgrep's.
-pub(crate) fn walker(
-    root: &Path,
-    globs: Option<&str>,
-    file_type: Option<&str>,
-) -> Result<WalkBuilder, String> {
+/// Walks the files below a resolved path by name, also hidden ones, but none that are ignored.
+pub(crate) fn walker(root: &Path, globs: Option<&str>, kind: Option<&str>) -> Result<WalkBuilder, String> {
     let mut overrides = OverrideBuilder::new(root);
     for glob in globs.iter().flat_map(|globs| split_globs(globs)) {
         overrides.add(glob).map_err(|error| format!("`glob`: {error}"))?;
     }
     let mut types = TypesBuilder::new();
-    if let Some(name) = file_type {
+    if let Some(name) = kind {
         types.add_defaults();
         types.select(name);
     }
@@ -77,8 +72,7 @@ impl FileWalk<'_> {
         batch
     }
 
-    /// Searches the files, several at a time, and hands each result on in the order of the files, until `take` has had
-    /// enough.
+    /// Searches several files at a time, and hands each result on in order, until `take` has had enough.
     pub(crate) fn search(
         &mut self,
         query: &LineQuery,

@@ -107,12 +107,8 @@ impl<'a> LineSearch<'a> {
         Self { query, stop, searcher }
     }
 
-    pub(crate) fn search(
-        &mut self,
-        resolved: &Path,
-        goal: &SearchGoal,
-    ) -> Result<FileFound, UnsearchedReason> {
-        let OpenFile { file, .. } = open_regular(resolved).map_err(|_| UnsearchedReason::Unreadable)?;
+    pub(crate) fn search(&mut self, path: &Path, goal: &SearchGoal) -> Result<FileFound, UnsearchedReason> {
+        let OpenFile { file, .. } = open_regular(path).map_err(|_| UnsearchedReason::Unreadable)?;
         let breaks = RefCell::default();
         let pieces =
             Pieces { file, stop: self.stop, breaks: &breaks, offset: 0, open_bytes: 0, unbreakable: false };
@@ -130,8 +126,7 @@ impl<'a> LineSearch<'a> {
     }
 }
 
-/// A file as the searcher reads it. A line that has no end in sight is broken; where, is noted, because the parts
-/// are one line to everybody else.
+/// A file as the searcher reads it: endless lines are broken, and where is noted, as they are one line.
 struct Pieces<'a> {
     file: File,
     stop: &'a SearchStop,

@@ -1,7 +1,6 @@
 //! The list of built-in tools: what a session is given, and what is checked of each.
 
-/// Makes `built_in` of the rows, and the test that goes through them: what the model reads about each tool is written down in
-/// `specs/`, so that it need not be put together at each start.
+/// Makes `built_in` of the rows, and their test: `specs/` holds what the model reads, made beforehand.
 macro_rules! built_in_tools {
     ($($tool:ty: |$settings:pat_param| $new:expr;)+) => {
         /// The built-in tools, in the order the model sees them.

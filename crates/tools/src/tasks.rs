@@ -1,7 +1,5 @@
-//! The background tasks of a session, and the files that hold the output of commands.
-//!
-//! Everything a session started and left running hangs on its [`Tasks`]: when that is dropped, the processes end and
-//! the files it made in a place of its own are deleted.
+//! The background tasks of a session, and the files that hold the output of commands. Dropping [`Tasks`] ends all that
+//! a session left running, and deletes the files it made in a place of its own.
 
 mod files;
 
@@ -79,8 +77,7 @@ pub(crate) struct TaskSignals {
 }
 
 impl Tasks {
-    /// No tasks yet. Output files go to `output_dir` and stay there; without one, to a private temporary directory
-    /// that is made when it is needed and deleted with this object.
+    /// No tasks yet. Output goes to `output_dir` and stays, or to a temporary directory that goes with this.
     pub fn new(output_dir: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::default(),
@@ -169,8 +166,7 @@ impl Tasks {
         if running.is_empty() {
             return "No background task is running.".to_owned();
         }
-        let list: Vec<String> =
-            running.iter().map(|task| format!("- {}: {}", task.id, task.command)).collect();
+        let list: Vec<_> = running.iter().map(|task| format!("- {}: {}", task.id, task.command)).collect();
         format!("Running:\n{}", list.join("\n"))
     }
 

@@ -1,7 +1,5 @@
-//! Text in the encoding a file has, in both directions.
-//!
-//! Detection is a pure function of the start of the content, so reading and editing agree. Decoding for the
-//! eye may be lossy; encoding never is: text that does not exist in the file's encoding is refused.
+//! Text in the encoding a file has, in both directions. Only the start of the content decides, so reading and editing
+//! agree. Decoding for the eye may be lossy; encoding never is: text that does not exist in the encoding is refused.
 
 use std::borrow::Cow;
 use std::fs::File;

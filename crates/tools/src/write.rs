@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
+use windlass_text::plurals::counted;
 
 use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
 use crate::content::{FileContent, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::patch::hunks;
-use crate::plurals::counted;
 
 /// Creates a file, or replaces all of an existing one; it never appends. Creates missing directories.
 ///

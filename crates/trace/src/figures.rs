@@ -69,8 +69,7 @@ pub(crate) fn rough(n: u64) -> String {
 
 /// `1 turn`, `2 turns`.
 pub(crate) fn counted(n: u64, thing: &str) -> String {
-    let ending = if n == 1 { "" } else { "s" };
-    format!("{} {thing}{ending}", number(n))
+    windlass_text::plurals::counted(number(n), thing)
 }
 
 /// Money, with as many places as small amounts need.

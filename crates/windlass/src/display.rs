@@ -150,8 +150,7 @@ pub fn short_path(path: &Path, start: &Path) -> String {
 
 /// `1 turn`, `2 turns`.
 pub fn counted(n: u64, thing: &str) -> String {
-    let ending = if n == 1 { "" } else { "s" };
-    format!("{} {thing}{ending}", number(n))
+    windlass_text::plurals::counted(number(n), thing)
 }
 
 #[cfg(test)]

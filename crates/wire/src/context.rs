@@ -5,6 +5,7 @@ use windlass_protocol::{
     CompactTrigger, Compaction, Decision, HookEnding, HookRun, PrefixPart, StopHookSummary, StopHookVerdict,
     Update,
 };
+use windlass_text::plurals::counted;
 
 use crate::hooks;
 use crate::lines::Id;
@@ -168,11 +169,6 @@ fn describe(decision: &Decision) -> Option<String> {
         | Decision::ThinkingStripped { .. }
         | Decision::Compacted(_) => return None,
     })
-}
-
-/// `1 message`, `2 messages`.
-fn counted(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 fn cache_missed(expected: u64, read: u64, part: Option<&PrefixPart>) -> String {

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
 use windlass_protocol::{CallFacts, FileSeen, ToolOutput};
 use windlass_sandbox::{CommandStatus, Exit, ShellJob, child_environment, distrust};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::answer::BashAnswer;
-use super::capture::{Capture, OutputLimits};
+use super::capture::{Capture, OutputLimits, ShownOutput};
 use super::commands::named_now;
 use super::run::{CommandEnd, RunningCommand};
 use super::status::meaning;
@@ -112,9 +112,8 @@ impl Call<'_> {
         }
     }
 
-    /// A command that only looks was judged by its words, and may run without anybody being asked. So nothing may give
-    /// those words another meaning: no file is sourced before it, no hook sets its variables, and the project's own programs are
-    /// not found.
+    /// A read-only command was judged by its words and may run unasked. So nothing may change their meaning: no file is
+    /// sourced, no hook sets variables, and the project's own programs are not found.
     fn job(&self) -> ShellJob {
         let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
         let parent = if self.is_read_only {
@@ -233,12 +232,8 @@ impl Call<'_> {
         outcome
     }
 
-    /// Lets the command go on without anybody waiting; `timed_out` says after how long it was moved.
-    async fn move_to_background(
-        &self,
-        mut running: RunningCommand,
-        timed_out: Option<Duration>,
-    ) -> ToolOutput {
+    /// Lets the command go on without anybody waiting; `timeout` says after how long it was moved.
+    async fn move_to_background(&self, mut running: RunningCommand, timeout: Option<Duration>) -> ToolOutput {
         let entered = running.capture.save().await.and_then(|(number, path)| {
             let label = self.label();
             let signals = self.tasks.begin(number, label, path.clone());
@@ -256,7 +251,7 @@ impl Call<'_> {
         };
         let mut answer = self.answer();
         let id = task_id(number);
-        if let Some(timeout) = timed_out {
+        if let Some(timeout) = timeout {
             answer.show(running.capture.show(/*failed*/ false).await);
             answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
             answer.before.push(format!(
@@ -264,7 +259,11 @@ impl Call<'_> {
                 in_words(timeout)
             ));
         }
-        answer.after.push(in_background(&id, &path));
+        answer.after.push(format!(
+            "Running in the background as task {id}, until it ends or the session ends. Output: {}. Read that \
+             file to see its progress (the last line says when the command has ended); stop it with TaskStop.",
+            path.display()
+        ));
         answer.background_file = Some(path);
         answer.output.background_cwd_hint = background_hint(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
@@ -283,14 +282,6 @@ impl Call<'_> {
             _ => command,
         }
     }
-}
-
-fn in_background(id: &str, path: &Path) -> String {
-    format!(
-        "Running in the background as task {id}, until it ends or the session ends. Output: {}. Read that \
-         file to see its progress (the last line says when the command has ended); stop it with TaskStop.",
-        path.display()
-    )
 }
 
 fn in_words(time: Duration) -> String {
@@ -337,8 +328,7 @@ async fn follow(
     }
 }
 
-/// What the conversation now knows of the file at `resolved`, of which a command printed `printed`. The file counts as
-/// seen whole only if that is exactly its content, and text.
+/// What is now known of a file that a command printed: seen whole only if `printed` is exactly its text.
 fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option<FileSeen> {
     if resolved.metadata().ok()?.len() > SEEN_BYTES_MAX {
         return None;
@@ -347,6 +337,67 @@ fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option<FileSeen> 
     seen.whole =
         printed.is_some_and(|printed| xxh3_64(printed) == seen.hash && std::str::from_utf8(printed).is_ok());
     Some(seen)
+}
+
+/// A result as data.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BashOutput {
+    /// What the command printed, both streams, as far as it is shown.
+    stdout: String,
+    /// Remarks that are ours.
+    stderr: String,
+    interrupted: bool,
+    is_image: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background_task_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timed_out_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background_cwd_hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_code_interpretation: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    persisted_output_path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    persisted_output_size: Option<u64>,
+}
+
+/// What is given back: text for the model, and the same as data.
+#[derive(Default)]
+struct BashAnswer {
+    failed: bool,
+    /// Remarks in front of the output: what went wrong.
+    before: Vec<String>,
+    /// Remarks behind it: what holds from now on.
+    after: Vec<String>,
+    output: BashOutput,
+    /// Where a command in the background prints to.
+    background_file: Option<PathBuf>,
+}
+
+impl BashAnswer {
+    fn show(&mut self, shown: ShownOutput) {
+        shown.text.trim_end().clone_into(&mut self.output.stdout);
+        if shown.cut && shown.file.is_some() {
+            self.output.persisted_output_size = Some(shown.bytes);
+            self.output.persisted_output_path = shown.file;
+        }
+    }
+
+    fn finish(mut self) -> ToolOutput {
+        let remarks: Vec<&str> = self.before.iter().chain(&self.after).map(String::as_str).collect();
+        self.output.stderr = remarks.join("\n");
+        let mut parts: Vec<&str> = self.before.iter().map(String::as_str).collect();
+        parts.push(&self.output.stdout);
+        parts.extend(self.after.iter().map(String::as_str));
+        parts.retain(|part| !part.is_empty());
+        let text = if parts.is_empty() { "(no output)".to_owned() } else { parts.join("\n") };
+        let outcome = if self.failed { ToolOutput::error(&text) } else { ToolOutput::text(&text) };
+        let files = self.output.persisted_output_path.iter().chain(&self.background_file);
+        let readable = files.filter_map(|path| path.canonicalize().ok()).collect();
+        ToolOutput { readable, ..outcome.with_structured(&self.output) }
+    }
 }
 
 #[cfg(test)]

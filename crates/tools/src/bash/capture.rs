@@ -177,8 +177,7 @@ impl Capture {
         self.flush().await;
     }
 
-    /// The output as far as it goes: all of it when it is short, otherwise both ends and where the whole is. Of a command
-    /// that failed less is shown.
+    /// All of the output if it is short (of a failure, shorter), otherwise both ends and where the whole is.
     pub(crate) async fn show(&mut self, failed: bool) -> ShownOutput {
         let chars_max = self.limits.inline_chars.min(if failed { FAILED_CHARS_MAX } else { usize::MAX });
         if let Some(whole) = self.whole() {

@@ -21,10 +21,8 @@ const GIT_CHANGES: [&str; 4] = ["checkout", "mv", "restore", "rm"];
 /// Those that put files into a directory which they name last.
 const PUT_INTO: [&str; 5] = ["cp", "install", "ln", "mv", "rsync"];
 
-/// The files and directories that a line may change, resolved, as far as they can be known before it runs.
-///
-/// It is an honest guess: one of them need not change, and others may. The strict reading tells them if it knows everything that the
-/// line does, else the generous one does.
+/// The files and directories that a line may change, resolved: a guess, as far as they can be known before it runs. The
+/// strict reading tells them if it knows everything that the line does, else the generous one does.
 pub(super) fn changes(facts: &CommandFacts) -> Vec<PathBuf> {
     let mut changes = Changes::default();
     match &facts.plain {

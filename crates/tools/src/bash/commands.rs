@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ignore::WalkBuilder;
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
 use windlass_ports::ExamineContext;
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, LineRun,
     NamedPath, PathFact, PathNaming, PlainCommand, WrittenPath,
 };
-use windlass_shell::{Analysis, LineEffect, ListedNames, NameEnd, Only, PipedNames, Place, Word, analyse};
+use windlass_shell::{
+    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, Only, PipedNames, Place,
+    StrictCommand, Word, analyse,
+};
 use windlass_text::paths::clean;
 
 use super::disk_names::{DiskNames, ENTRIES_MAX, NAMES_MAX};
@@ -120,9 +122,14 @@ fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
                 CommandPath::Partial(CommandWord::Partial([start, &[end]].concat()))
             }
         };
-        NamedPath { path, naming: PathNaming::Pattern, recursive: false, redirected: false }
+        plain_path((path, PathNaming::Pattern))
     };
     patterns.iter().map(pattern).collect()
+}
+
+/// A path that is neither gone through nor redirected to.
+fn plain_path((path, naming): (CommandPath, PathNaming)) -> NamedPath {
+    NamedPath { path, naming, recursive: false, redirected: false }
 }
 
 /// A path that begins with this text, with something in front of each further text that is only known when the line runs.
@@ -158,7 +165,7 @@ struct LineLookup<'a> {
 
 impl LineLookup<'_> {
     /// Git that would only look by itself may do more behind a command that makes or changes what it goes by.
-    fn all_plain(&mut self, line: &str, commands: &[windlass_shell::StrictCommand]) -> Vec<PlainCommand> {
+    fn all_plain(&mut self, line: &str, commands: &[StrictCommand]) -> Vec<PlainCommand> {
         let mut plain: Vec<PlainCommand> = commands.iter().map(|command| self.plain(line, command)).collect();
         let is_alone =
             plain.iter().all(|command| command.effect == CommandEffect::Looks && command.writes.is_empty());
@@ -192,7 +199,7 @@ impl LineLookup<'_> {
     }
 
     /// The one file that a line shows which is one command and nothing else.
-    fn shown(&mut self, line: &str, commands: &[windlass_shell::StrictCommand]) -> Option<PathBuf> {
+    fn shown(&mut self, line: &str, commands: &[StrictCommand]) -> Option<PathBuf> {
         let [command] = commands else { return None };
         let is_whole = line.get(command.source.clone()).is_some_and(|source| source.trim() == line.trim());
         let is_bare = command.words.len() == command.whole.len()
@@ -201,7 +208,7 @@ impl LineLookup<'_> {
         path.as_known().filter(|path| !path.is_directory)?.resolved.clone()
     }
 
-    fn plain(&mut self, line: &str, command: &windlass_shell::StrictCommand) -> PlainCommand {
+    fn plain(&mut self, line: &str, command: &StrictCommand) -> PlainCommand {
         for read in command.reads.iter().filter(|read| read.text.is_known()) {
             let path = self.joined(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
@@ -230,7 +237,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether a pattern of names stands for one that a program takes for an option.
-    fn may_add_option(&mut self, command: &windlass_shell::StrictCommand) -> bool {
+    fn may_add_option(&mut self, command: &StrictCommand) -> bool {
         let is_open = |word: &Word| word.is_pattern && word.text().start().starts_with(['*', '?', '[']);
         let options = command.words.iter().take_while(|word| word.text() != "--");
         if !options.into_iter().any(is_open) {
@@ -244,8 +251,7 @@ impl LineLookup<'_> {
         })
     }
 
-    /// Whether a directory turns out to be the one that the line starts in, and in the repository that the session started in:
-    /// any other may say in its configuration what git is to run.
+    /// Whether a place is the start of the line, in the session's repository: others may make git run things.
     fn is_start(&self, place: &Place, enters: bool) -> bool {
         let is_here = match place {
             Place::Start => true,
@@ -258,7 +264,7 @@ impl LineLookup<'_> {
         is_here && is_quiet_repository(&self.place.cwd, root, enters)
     }
 
-    fn found(&mut self, command: windlass_shell::LooseCommand) -> FoundCommand {
+    fn found(&mut self, command: LooseCommand) -> FoundCommand {
         let lists = is_lister(command.words.first());
         let mut reads = self.read(&command.reads, lists);
         reads.extend(self.mentioned(&command.mentions));
@@ -271,7 +277,7 @@ impl LineLookup<'_> {
     }
 
     /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
-    fn read(&mut self, list: &[windlass_shell::LinePath], names_only: bool) -> Vec<NamedPath> {
+    fn read(&mut self, list: &[LinePath], names_only: bool) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
@@ -294,14 +300,13 @@ impl LineLookup<'_> {
     }
 
     /// What is changed, and what may not be read in a directory that is changed with all that is in it.
-    fn written(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
+    fn written(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut named = self.named(list);
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.recursive && path.path.is_directory()) {
             if let Below::Hidden(hidden) = self.below(&path.path, None) {
                 let (path, naming) = self.names.exact(hidden);
-                let path = path.into();
-                inside.push(NamedPath { path, naming, recursive: false, redirected: false });
+                inside.push(plain_path((path.into(), naming)));
             }
         }
         named.extend(inside);
@@ -310,31 +315,28 @@ impl LineLookup<'_> {
     }
 
     /// What is changed through links that are already there where a directory is copied to.
-    fn written_through(&mut self, command: &windlass_shell::StrictCommand) -> Vec<NamedPath> {
+    fn written_through(&mut self, command: &StrictCommand) -> Vec<NamedPath> {
         if command.words.first().is_none_or(|name| name.text() != "cp") {
             return Vec::new();
         }
         let all = PipedNames { listed: ListedNames::All, end: NameEnd::Nul, is_led: true, pattern: None };
         let targets = command.writes.iter().filter(|path| path.is_recursive);
-        let through: Vec<_> = targets
-            .map(|path| windlass_shell::LinePath { handed: Some(all.clone()), ..path.clone() })
-            .collect();
-        self.handed(&through)
+        let handed = |path: &LinePath| LinePath { handed: Some(all.clone()), ..path.clone() };
+        self.handed(&targets.map(handed).collect::<Vec<_>>())
     }
 
     /// What is opened besides by its name if another program hands the names on.
-    fn handed(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
+    fn handed(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut opened = Vec::new();
         for path in list {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
             for (root, _) in self.paths(path) {
                 let Some(root) = root.as_known().and_then(|root| root.resolved.as_ref()) else { continue };
                 let list = piped_names::NameList { base: &base, text: path.text.start(), root, handed };
-                opened.extend(self.opened(&list));
+                opened.extend(self.opened(&list).into_iter().map(plain_path));
             }
         }
-        let named = |(path, naming)| NamedPath { path, naming, recursive: false, redirected: false };
-        opened.into_iter().map(named).collect()
+        opened
     }
 
     fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(CommandPath, PathNaming)> {
@@ -349,7 +351,7 @@ impl LineLookup<'_> {
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
-    fn mentioned(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
+    fn mentioned(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut mentioned = Vec::new();
         for path in list {
             let is_word = !path.text.pieces().iter().any(|piece| piece.contains(char::is_whitespace));
@@ -371,7 +373,7 @@ impl LineLookup<'_> {
         [Some(&*path.lexical()), resolved].into_iter().flatten().any(|name| self.place.hidden.hides(name))
     }
 
-    fn named(&mut self, list: &[windlass_shell::LinePath]) -> Vec<NamedPath> {
+    fn named(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
             let (recursive, redirected) = (path.is_recursive, path.is_redirected);
@@ -382,8 +384,7 @@ impl LineLookup<'_> {
         named
     }
 
-    /// What is below a directory that may not be read. If there is too much to look through, or if it cannot be looked into, nobody
-    /// knows.
+    /// What below a directory may not be read; unknown if there is too much or it cannot be looked into.
     fn below(&mut self, path: &CommandPath, only: Option<&Only>) -> Below {
         if self.place.hidden.is_empty() {
             return Below::Nothing;
@@ -396,14 +397,8 @@ impl LineLookup<'_> {
         if is_missing && (is_known || is_named_like_file(root)) {
             return Below::Nothing;
         }
-        let is_visible = only.is_some_and(|only| only.visible);
-        let mut walk = WalkBuilder::new(root);
-        walk.standard_filters(is_visible);
-        if is_visible {
-            walk.add_custom_ignore_filename(".rgignore");
-        }
         let meant = only.and_then(|only| patterns(&only.patterns));
-        for entry in walk.build() {
+        for entry in piped_names::walker(root, only.is_some_and(|only| only.visible)).build() {
             let (Ok(entry), Some(left)) = (entry, self.names.entries.checked_sub(1)) else {
                 return Below::Unknown;
             };
@@ -420,7 +415,7 @@ impl LineLookup<'_> {
     }
 
     /// What a path that a command names is, or may be.
-    fn paths(&mut self, named: &windlass_shell::LinePath) -> Vec<(CommandPath, PathNaming)> {
+    fn paths(&mut self, named: &LinePath) -> Vec<(CommandPath, PathNaming)> {
         let more = named.text.pieces().iter().skip(1).cloned();
         match self.joined(named) {
             Some(path) if named.text.is_known() => {
@@ -436,7 +431,7 @@ impl LineLookup<'_> {
     }
 
     /// The path from the root on, as far as it is known. One in a place nobody knows may still be absolute.
-    fn joined(&self, named: &windlass_shell::LinePath) -> Option<PathBuf> {
+    fn joined(&self, named: &LinePath) -> Option<PathBuf> {
         let text = named.text.start();
         // The name of somebody's home goes on.
         if text == "~" && !named.text.is_known() {
@@ -475,8 +470,7 @@ fn enters(words: &[Word]) -> bool {
     words.iter().any(|word| OPTIONS.iter().any(|option| word.text().start().starts_with(option)))
 }
 
-/// Whether git runs nothing of a repository's choice: the one that it finds from a directory on is the one that a session
-/// started in and names no programs, or there is none.
+/// Whether git runs nothing of a repository's choice: there is none, or the session's names no programs.
 fn is_quiet_repository(directory: &Path, root: &Path, enters: bool) -> bool {
     for above in directory.ancestors() {
         let git = above.join(".git");

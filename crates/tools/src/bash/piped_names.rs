@@ -22,8 +22,7 @@ pub(super) struct NameList<'a> {
 }
 
 impl NameList<'_> {
-    /// What is opened that may be elsewhere: the links in the list, and the pieces of names that fall apart. Nothing if nobody can
-    /// say.
+    /// What may be elsewhere: links in the list, and pieces of names that fall apart. `None`: unknown.
     pub(super) fn odd_names(&self) -> Option<Vec<PathBuf>> {
         let pattern = match &self.handed.pattern {
             Some(pattern) => Glob::new(pattern).ok().map(|glob| glob.compile_matcher()),
@@ -38,7 +37,8 @@ impl NameList<'_> {
             }
             return Some(odd);
         }
-        for (count, entry) in self.walk().build().enumerate() {
+        let skips_ignored = self.handed.listed == ListedNames::NotIgnored;
+        for (count, entry) in walker(self.root, skips_ignored).build().enumerate() {
             if count > NAMES_MAX {
                 return None;
             }
@@ -51,15 +51,6 @@ impl NameList<'_> {
             self.add(entry.path(), entry.path_is_symlink(), pattern.as_ref(), &mut odd)?;
         }
         Some(odd)
-    }
-
-    fn walk(&self) -> WalkBuilder {
-        let mut walk = WalkBuilder::new(self.root);
-        walk.standard_filters(self.handed.listed == ListedNames::NotIgnored);
-        if self.handed.listed == ListedNames::NotIgnored {
-            walk.add_custom_ignore_filename(".rgignore");
-        }
-        walk
     }
 
     fn add(
@@ -86,6 +77,16 @@ impl NameList<'_> {
         }
         Some(())
     }
+}
+
+/// Walks through a tree as ripgrep does, or through all that is in it.
+pub(super) fn walker(root: &Path, skips_ignored: bool) -> WalkBuilder {
+    let mut walker = WalkBuilder::new(root);
+    walker.standard_filters(skips_ignored);
+    if skips_ignored {
+        walker.add_custom_ignore_filename(".rgignore");
+    }
+    walker
 }
 
 /// What a name falls apart into, if it does. Nothing if a piece may be something else than a path.

@@ -1,9 +1,7 @@
 //! Recognising that a command waits for somebody to type.
 
-/// Whether a line that was left without an end is a known question to a person.
-///
-/// Only forms that programs really use are recognised, and only at the very end of the output: a wrong guess would
-/// stop a command that is merely slow.
+/// Whether a line without an end is a known question to a person. Only forms that programs really use count, and only
+/// at the very end of the output: a wrong guess would stop a command that is merely slow.
 pub(crate) fn is_prompt(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     if let Some(question) = line.strip_suffix(':') {
@@ -28,14 +26,7 @@ pub(crate) fn is_prompt(line: &str) -> bool {
     if press.iter().any(|press| line.contains(press)) {
         return true;
     }
-    let confirm = [
-        "are you sure",
-        "do you want to continue",
-        "do you wish to continue",
-        "continue",
-        "proceed",
-        "overwrite",
-    ];
+    let confirm = ["are you sure", "continue", "proceed", "overwrite"];
     line.ends_with('?') && confirm.iter().any(|confirm| line.contains(confirm))
 }
 

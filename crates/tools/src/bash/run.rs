@@ -135,26 +135,17 @@ impl RunningCommand {
         (self.capture, self.tree.stop())
     }
 
-    /// Lets go of a command that has ended. What it left behind goes on until the session ends; what that prints is
-    /// read and thrown away, so that nothing breaks for lack of a reader.
+    /// Lets go of an ended command: what it left behind is read and dropped until the session ends.
     pub(crate) fn release(self, session_end: CancellationToken) -> Capture {
-        let Self { output, tree, capture, buffer, .. } = self;
+        let Self { mut output, tree, capture, mut buffer, .. } = self;
         if !tree.is_gone() {
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = drain(output, buffer, &tree) => {}
-                    () = session_end.cancelled() => {}
-                }
-            });
+            tokio::spawn(session_end.run_until_cancelled_owned(async move {
+                while let Ok(1..) = output.read(&mut buffer).await {}
+                tree.gone().await;
+            }));
         }
         capture
     }
-}
-
-/// Reads and throws away until nobody is left to print.
-async fn drain(mut output: OutputPipe, mut buffer: Vec<u8>, tree: &ProcessTree) {
-    while let Ok(1..) = output.read(&mut buffer).await {}
-    tree.gone().await;
 }
 
 /// A moment that may never come.

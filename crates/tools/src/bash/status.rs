@@ -36,8 +36,7 @@ pub(crate) fn meaning(command: &str, status: CommandStatus, said: &str) -> ExitM
     }
 }
 
-/// What bash's special codes stand for. Programs use the numbers too, and bash for other failures, so what was printed
-/// must agree.
+/// What bash's special codes mean, if the output agrees: other failures use the numbers too.
 fn behind_code(code: i32, said: &str) -> String {
     let any = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
     match code {
@@ -75,10 +74,8 @@ fn signal_name(signal: i32) -> String {
     format!(" ({name})")
 }
 
-/// For a command whose exit code 1 is an answer, what it answers.
-///
-/// The code is that of the last part of the last line. Where it could come from more than one command (`a && b`), all
-/// of them must be such commands.
+/// What exit code 1 answers, for commands where it is an answer. The code is that of the last part of the last line;
+/// where it could come from more than one command (`a && b`), all of them must be such commands.
 fn answer_of(command: &str) -> Option<&'static str> {
     let mut answer = None;
     for part in last_list(command) {

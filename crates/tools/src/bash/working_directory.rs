@@ -38,8 +38,7 @@ pub(crate) struct DirectoryRules<'a> {
 }
 
 impl DirectoryRules<'_> {
-    /// After a command that says it ended in `end`; `None` if that could not be learnt. The command may say what it
-    /// likes, so the path is resolved before it is compared with anything.
+    /// After a command that ended in `end`, if known: it may claim anything, so the path is resolved first.
     pub(crate) fn after(&self, end: Option<&Path>, script: &str) -> NextDirectory {
         let Some(end) = end else {
             let notice = mentions_cd(script).then(|| {

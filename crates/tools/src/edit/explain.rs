@@ -1,6 +1,4 @@
-//! Why an edit found no place, or too many, told with lines and their numbers.
-//!
-//! The search for the closest place is bounded in time, whatever the size of the file.
+//! Why an edit found no place, or too many, with numbered lines. The search is bounded in time.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -47,8 +45,7 @@ pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown:
 pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
     let mut message = format!("Not changed: `old_string` does not occur in {shown}.");
     if let Some(hint) = hint_from_wanted(text, wanted) {
-        message.push(' ');
-        message.push_str(hint);
+        let _ = write!(message, " {hint}");
     }
     let Some(place) = closest(text, wanted) else {
         message.push_str(" Nothing in the file is similar. Read the file again.");
@@ -57,8 +54,7 @@ pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
     let lines = text.split_inclusive(|byte| *byte == b'\n').skip(place.start).take(place.len());
     let found = lines.collect::<Vec<_>>().concat();
     if let Some(difference) = difference(&String::from_utf8_lossy(&found), wanted) {
-        message.push(' ');
-        message.push_str(difference);
+        let _ = write!(message, " {difference}");
     }
     message.push_str(" The most similar place:\n");
     push_lines(&mut message, &found, place.start + 1, LINES_SHOWN_MAX, LINE_BYTES_MAX);
@@ -166,9 +162,7 @@ fn by_equal_lines(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usi
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (number, line) in lines_in_time(text, deadline) {
-        let Some(indices) = places.get(&key(line)) else {
-            continue;
-        };
+        let Some(indices) = places.get(&key(line)) else { continue };
         // Longer lines say more: a lone brace is everywhere.
         let weight = line.trim_ascii().len().min(60);
         for start in indices.iter().filter_map(|index| number.checked_sub(*index)) {
@@ -193,8 +187,7 @@ fn by_likeness(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usize>
     (percent >= ALIKE_PERCENT_MIN).then(|| number.saturating_sub(index))
 }
 
-/// How alike a line is to the wanted one, in percent. The wanted text may be a part of a longer line, so of such a line
-/// the part counts that is most like it.
+/// How alike a line is to the wanted one, in percent; of a longer line the part counts that is most like it.
 fn likeness(wanted: &[u8], line: &[u8]) -> u32 {
     let pairs = letter_pairs(wanted);
     let compare = |part: &[u8]| {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 use std::ops::Range;
+use windlass_text::plurals::counted;
 
 use crate::change::lacking;
 use crate::content::{EditableText, FileContent};
 use crate::file::TargetFile;
 use crate::patch::{Hunk, hunks_from};
-use crate::plurals::counted;
 
 const CONTEXT_LINES: usize = 3;
 /// Changed places that are shown in the report.
@@ -25,16 +25,11 @@ pub(crate) struct TextChange {
 }
 
 /// The changes for all places, each cut down to what really differs, so that line ends in the common part stay.
-pub(crate) fn plan(
-    view: &EditableText<'_>,
-    places: &[Range<usize>],
-    old: &str,
-    new: &str,
-) -> Vec<TextChange> {
-    debug_assert!(places.iter().all(|place| view.text()[place.clone()] == *old.as_bytes()));
+pub(crate) fn plan(view: &EditableText<'_>, found: &[Range<usize>], old: &str, new: &str) -> Vec<TextChange> {
+    debug_assert!(found.iter().all(|place| view.text()[place.clone()] == *old.as_bytes()));
     let (head, tail) = common_ends(old, new);
     let middle = &new[head..new.len() - tail];
-    places
+    found
         .iter()
         .map(|place| TextChange { range: place.start + head..place.end - tail, new: middle.to_owned() })
         .collect()
@@ -172,25 +167,19 @@ fn together(text: &[u8], changes: &[TextChange]) -> usize {
 }
 
 /// Shows lines with their numbers, up to so many, and of each up to so many bytes.
-pub(super) fn push_lines(
-    message: &mut String,
-    text: &[u8],
-    first: usize,
-    lines_max: usize,
-    bytes_max: usize,
-) {
+pub(super) fn push_lines(output: &mut String, text: &[u8], first: usize, lines_max: usize, bytes_max: usize) {
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     for (number, line) in (first..).zip(lines).take(lines_max) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = String::from_utf8_lossy(&line[..line.len().min(bytes_max * 2)]);
         let end = line.floor_char_boundary(bytes_max);
         let more = if end < line.len() { "…" } else { "" };
-        let _ = writeln!(message, "{number}\t{}{more}", &line[..end]);
+        let _ = writeln!(output, "{number}\t{}{more}", &line[..end]);
     }
     let count = line_ends(text) + usize::from(text.last().is_some_and(|last| *last != b'\n'));
     let left_out = count.saturating_sub(lines_max);
     if left_out > 0 {
-        let _ = writeln!(message, "… {}", counted(left_out, "more line"));
+        let _ = writeln!(output, "… {}", counted(left_out, "more line"));
     }
 }
 

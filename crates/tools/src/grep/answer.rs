@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_protocol::ToolOutput;
+use windlass_text::plurals::counted;
 
 use super::OutputMode;
 use crate::file::without_nulls;
-use crate::plurals::counted;
 use crate::search_lines::{BREAK, FileFound, UnsearchedReason};
 
 pub(super) const PAGE_BYTES_MAX: usize = 40_000;

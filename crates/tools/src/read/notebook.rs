@@ -8,12 +8,12 @@ use std::io::{self, BufReader};
 use serde_json::{Value, json};
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
+use windlass_text::plurals::counted;
 
 use super::tokens::TokenEstimate;
 use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
-use crate::plurals::counted;
 use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
 
 const FILE_BYTES_MAX: u64 = 100_000_000;

@@ -41,13 +41,8 @@ pub(super) struct TextPage {
 impl TextPage {
     /// Lines from `first`, counted from 1, up to `count` of them and not much more than `bytes_max` bytes.
     pub(super) fn new(first: usize, count: Option<usize>, bytes_max: usize) -> Self {
-        Self {
-            first,
-            end: count.map_or(usize::MAX, |count| first.saturating_add(count)),
-            bytes_max,
-            separator: b'\n',
-            ..Self::default()
-        }
+        let end = count.map_or(usize::MAX, |count| first.saturating_add(count));
+        Self { first, end, bytes_max, separator: b'\n', ..Self::default() }
     }
 
     /// Takes the first piece's word for how lines end: a lone `\r` counts if there is no `\n` at all.

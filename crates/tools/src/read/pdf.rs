@@ -1,6 +1,4 @@
-//! PDF files: the text of their pages.
-//!
-//! The syntax is read by `hayro-syntax`; which characters a page shows, and where lines and words end, is worked out
+//! PDF files: the text of their pages. `hayro-syntax` reads the syntax; characters, lines and words are worked out
 //! here. Pictures of text stay pictures: such a page is said to have no text.
 
 mod cmap;
@@ -18,11 +16,11 @@ use memchr::memmem;
 use serde_json::json;
 use windlass_ports::CancellationToken;
 use windlass_protocol::ToolOutput;
+use windlass_text::plurals::counted;
 
 use super::tokens::TokenEstimate;
 use super::{ReadJob, bytes};
 use crate::file::CANCELLED;
-use crate::plurals::counted;
 
 const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// More pages than this are not shown unless they are asked for.

@@ -1,7 +1,5 @@
-//! Images: checked, scaled to what models take, and kept small.
-//!
-//! Every image is decoded before it is handed on, also one that needs no change: a broken image in a request would
-//! make the provider refuse the whole conversation. Decoding is bounded in memory, whatever the file claims.
+//! Images: checked, scaled to what models take, and kept small. Every image is decoded before it is handed on: a broken
+//! one would make the provider refuse the whole conversation. Memory is bounded, whatever the file claims.
 
 mod compress;
 mod decode;

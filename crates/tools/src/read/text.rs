@@ -7,13 +7,13 @@ use std::io::{self, Read};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::json;
 use windlass_protocol::{FileSeen, ToolOutput};
+use windlass_text::plurals::counted;
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
 use super::{ReadJob, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
-use crate::plurals::counted;
 use crate::text_encoding::TextEncoding;
 
 /// Once the page is complete, this much is read to count lines and to know the content; then it stops.

@@ -1,7 +1,5 @@
-//! An estimate of how many tokens a text costs, without a tokenizer.
-//!
-//! ASCII text is counted as 3.5 bytes per token, which is on the safe side for source code; every other character
-//! counts as one token, which is about right for Chinese and too much for accents.
+//! Estimates the tokens of a text: 3.5 ASCII bytes make one, which is on the safe side for source code; every other
+//! character makes one, which is about right for Chinese and too much for accents.
 
 /// Sevenths of a token, so that the sum stays whole.
 const UNITS_PER_TOKEN: usize = 7;

@@ -27,10 +27,9 @@ impl ReplacedFile {
     }
 }
 
-/// The new content. It has no name while it is written, so that a process that is killed leaves nothing behind; where
-/// the file system or the lack of `/proc` forbids that, it has a name of its own, which is removed unless it was
-/// published. After a kill such a name stays: who might still be writing it cannot be told with certainty, because a
-/// directory can be shared with processes that are not visible from here.
+/// The new content, nameless while it is written, so that a killed process leaves nothing. Where that cannot be (file
+/// system, no `/proc`) it has a name, removed unless published. After a kill that stays: a directory can be shared with
+/// invisible processes, so who might still be writing cannot be told.
 pub(super) struct NewFile<'a> {
     directory: &'a OwnedFd,
     file: File,
@@ -172,8 +171,7 @@ fn link_nameless(file: &File, directory: &OwnedFd, name: &OsStr) -> rustix::io::
     rustix::fs::linkat(CWD, proc_name(file), directory, name, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// Copies extended attributes as far as that is permitted. Those that vouch for the old content are not copied: a write
-/// into the file would have ended them, too.
+/// Copies extended attributes where permitted, but none that vouch for the content: writing ends them.
 fn copy_attributes(from: &OwnedFd, to: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fsetxattr};
     const ABOUT_CONTENT: [&[u8]; 3] = [b"security.capability", b"security.ima", b"security.evm"];

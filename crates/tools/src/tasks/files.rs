@@ -1,5 +1,4 @@
-//! The files of tasks: the output of each command, and beside it a note as long as it runs. A session that is resumed learns from
-//! the notes which tasks its former process took along: they ended with it, and nobody was told.
+//! The files of tasks: outputs, and notes by which a resumed session learns which tasks were cut off.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

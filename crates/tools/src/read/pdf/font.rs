@@ -130,8 +130,7 @@ impl Font {
     }
 }
 
-/// Helvetica from the space to the tilde, in thousandths. Close enough to tell words apart in every font that comes
-/// without widths, which only the standard fonts of PDF may.
+/// Helvetica from space to tilde, in thousandths: close enough for the fonts that may lack widths.
 const STANDARD_WIDTHS: [u16; 95] = [
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556,
     556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use hayro_syntax::content::TypedIter;
-use hayro_syntax::content::ops::{self, TypedInstruction};
+use hayro_syntax::content::ops::{self, TypedInstruction as Instruction};
 use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 use hayro_syntax::page::{Page, Resources};
 use windlass_ports::CancellationToken;
@@ -95,14 +95,9 @@ struct Scope<'a, 'r> {
 
 impl Drawing<'_> {
     /// `None` if the call was cancelled.
-    fn follow(
-        &mut self,
-        mut instructions: TypedIter<'_>,
-        resources: &Resources<'_>,
-        depth: usize,
-    ) -> Option<()> {
+    fn follow(&mut self, mut content: TypedIter<'_>, resources: &Resources<'_>, depth: usize) -> Option<()> {
         let mut scope = Scope { resources, fonts: HashMap::new(), saved: Vec::new(), depth };
-        while let Some(instruction) = instructions.next() {
+        while let Some(instruction) = content.next() {
             if self.left == 0 {
                 return Some(());
             }
@@ -110,7 +105,7 @@ impl Drawing<'_> {
             if self.left.is_multiple_of(1024) && self.cancel.is_cancelled() {
                 return None;
             }
-            if let TypedInstruction::XObject(ops::XObject(name)) = &instruction {
+            if let Instruction::XObject(ops::XObject(name)) = &instruction {
                 self.follow_form(name, &scope)?;
             } else {
                 self.perform(&instruction, &mut scope);
@@ -119,59 +114,55 @@ impl Drawing<'_> {
         Some(())
     }
 
-    fn perform(&mut self, instruction: &TypedInstruction<'_, '_>, scope: &mut Scope<'_, '_>) {
+    fn perform(&mut self, instruction: &Instruction<'_, '_>, scope: &mut Scope<'_, '_>) {
         let state = &mut self.state;
         match instruction {
-            TypedInstruction::SaveState(_) if scope.saved.len() < STATES_MAX => {
-                scope.saved.push(state.clone());
-            }
-            TypedInstruction::RestoreState(_) => *state = scope.saved.pop().unwrap_or_else(|| state.clone()),
-            TypedInstruction::Transform(to) => {
+            Instruction::SaveState(_) if scope.saved.len() < STATES_MAX => scope.saved.push(state.clone()),
+            Instruction::RestoreState(_) => *state = scope.saved.pop().unwrap_or_else(|| state.clone()),
+            Instruction::Transform(to) => {
                 let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
                 state.page = Matrix(numbers).then(state.page);
             }
-            TypedInstruction::BeginText(_) => state.start_line(Matrix::default()),
-            TypedInstruction::CharacterSpacing(ops::CharacterSpacing(space)) => {
-                state.char_space = space.as_f64();
-            }
-            TypedInstruction::WordSpacing(ops::WordSpacing(space)) => state.word_space = space.as_f64(),
-            TypedInstruction::HorizontalScaling(ops::HorizontalScaling(percent)) => {
+            Instruction::BeginText(_) => state.start_line(Matrix::default()),
+            Instruction::CharacterSpacing(ops::CharacterSpacing(space)) => state.char_space = space.as_f64(),
+            Instruction::WordSpacing(ops::WordSpacing(space)) => state.word_space = space.as_f64(),
+            Instruction::HorizontalScaling(ops::HorizontalScaling(percent)) => {
                 state.stretch = percent.as_f64() / 100.0;
             }
-            TypedInstruction::TextLeading(ops::TextLeading(leading)) => state.leading = leading.as_f64(),
-            TypedInstruction::TextRise(ops::TextRise(rise)) => state.rise = rise.as_f64(),
-            TypedInstruction::TextFont(ops::TextFont(name, size)) => {
+            Instruction::TextLeading(ops::TextLeading(leading)) => state.leading = leading.as_f64(),
+            Instruction::TextRise(ops::TextRise(rise)) => state.rise = rise.as_f64(),
+            Instruction::TextFont(ops::TextFont(name, size)) => {
                 state.size = size.as_f64();
                 state.font = scope.font(name);
             }
-            TypedInstruction::NextLine(ops::NextLine(x, y)) => state.next_line(x.as_f64(), y.as_f64()),
-            TypedInstruction::NextLineAndSetLeading(ops::NextLineAndSetLeading(x, y)) => {
+            Instruction::NextLine(ops::NextLine(x, y)) => state.next_line(x.as_f64(), y.as_f64()),
+            Instruction::NextLineAndSetLeading(ops::NextLineAndSetLeading(x, y)) => {
                 state.leading = -y.as_f64();
                 state.next_line(x.as_f64(), y.as_f64());
             }
-            TypedInstruction::SetTextMatrix(to) => {
+            Instruction::SetTextMatrix(to) => {
                 let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
                 state.start_line(Matrix(numbers));
             }
-            TypedInstruction::NextLineUsingLeading(_) => state.next_line(0.0, -state.leading),
+            Instruction::NextLineUsingLeading(_) => state.next_line(0.0, -state.leading),
             other => self.show(other),
         }
     }
 
-    fn show(&mut self, instruction: &TypedInstruction<'_, '_>) {
+    fn show(&mut self, instruction: &Instruction<'_, '_>) {
         match instruction {
-            TypedInstruction::ShowText(ops::ShowText(string)) => self.show_string(string),
-            TypedInstruction::NextLineAndShowText(ops::NextLineAndShowText(string)) => {
+            Instruction::ShowText(ops::ShowText(string)) => self.show_string(string),
+            Instruction::NextLineAndShowText(ops::NextLineAndShowText(string)) => {
                 self.state.next_line(0.0, -self.state.leading);
                 self.show_string(string);
             }
-            TypedInstruction::ShowTextWithParameters(ops::ShowTextWithParameters(word, char, string)) => {
+            Instruction::ShowTextWithParameters(ops::ShowTextWithParameters(word, char, string)) => {
                 self.state.word_space = word.as_f64();
                 self.state.char_space = char.as_f64();
                 self.state.next_line(0.0, -self.state.leading);
                 self.show_string(string);
             }
-            TypedInstruction::ShowTexts(ops::ShowTexts(items)) => self.show_items(items),
+            Instruction::ShowTexts(ops::ShowTexts(items)) => self.show_items(items),
             _ => {}
         }
     }
@@ -207,12 +198,8 @@ impl Drawing<'_> {
     /// A form is a drawing of its own that a page shows at some place.
     fn follow_form(&mut self, name: &Name<'_>, scope: &Scope<'_, '_>) -> Option<()> {
         let form = scope.resources.get_x_object(name).filter(|_| scope.depth < DEPTH_MAX);
-        let Some(form) = form.filter(|form| is_form(form)) else {
-            return Some(());
-        };
-        let Ok(content) = form.decoded_data() else {
-            return Some(());
-        };
+        let Some(form) = form.filter(|form| is_form(form)) else { return Some(()) };
+        let Ok(content) = form.decoded_data() else { return Some(()) };
         let saved = self.state.clone();
         let numbers: Vec<f64> = form
             .dict()

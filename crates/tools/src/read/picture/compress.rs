@@ -14,8 +14,7 @@ use super::scale::{PictureSize, scale_in_place};
 pub(super) const BYTES_MAX: usize = 500_000;
 const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 
-/// The smallest loss that brings the picture below the limit: PNG if it was lossless, then JPEG of lower and lower
-/// quality, and only then fewer pixels. Returns the file, what it is, and its size.
+/// Makes a file below the limit with the least loss: PNG if lossless, worse JPEG, fewer pixels.
 pub(super) fn compress(
     pixels: Pixels,
     lossless: bool,

@@ -1,8 +1,6 @@
-//! Turning an image file into pixels within a fixed amount of memory.
-//!
-//! Most PNG files are decoded row by row and scaled on the way, so their size does not matter. The other formats are
-//! decoded whole: what that takes is worked out from the header, and a picture that would take too much is refused
-//! before its pixels are touched. Everything is decoded by one call at a time.
+//! Turns an image file into pixels within a fixed amount of memory, one picture at a time. Most PNG files are decoded
+//! row by row and scaled on the way. The others are decoded whole: what that takes is worked out from the header, and a
+//! picture that would take too much is refused before its pixels are touched.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
 
@@ -32,8 +30,7 @@ pub(super) struct Pixels {
     pub(super) orientation: Orientation,
 }
 
-/// The size of a picture whose data is sound, and its pixels, scaled. If they need no scaling and it may be kept as it is, it is only
-/// checked; `bytes` is the size of its file.
+/// The size of a sound picture and its pixels, scaled; none if `may_keep` and its file, of `bytes`, can stay.
 pub(super) fn decode(
     reader: impl BufRead + Seek,
     bytes: u64,

@@ -1,6 +1,4 @@
-//! Making a picture smaller, one row at a time.
-//!
-//! Every pixel of the result is the average of the area it covers, so nothing but sums for one row is held.
+//! Makes a picture smaller, row by row: each pixel averages its area, so only sums for a row are held.
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +50,9 @@ impl Scaler {
     /// `to` is no larger than `from` in either direction. Pixels are bytes, one per channel.
     pub(super) fn new(from: PictureSize, to: PictureSize, channels: usize) -> Self {
         debug_assert!(to.width <= from.width && to.height <= from.height);
-        let len = to.width as usize * channels;
-        Self {
-            from,
-            to,
-            channels,
-            alpha: channels.is_multiple_of(2),
-            across: vec![0; len],
-            sums: vec![0; len],
-            row: vec![0; len],
-            missing: from.height,
-        }
+        let (len, alpha) = (to.width as usize * channels, channels.is_multiple_of(2));
+        let (across, sums, row) = (vec![0; len], vec![0; len], vec![0; len]);
+        Self { from, to, channels, alpha, across, sums, row, missing: from.height }
     }
 
     /// Takes the next row. Returns whether it completed one of the result, which is then in its field.

@@ -3,12 +3,12 @@
 use std::fmt::Display;
 
 /// `1 line`, `2 lines`.
-pub(crate) fn counted(count: impl Display, thing: &str) -> String {
+pub fn counted(count: impl Display, thing: &str) -> String {
     counted_as(count, thing, &format!("{thing}s"))
 }
 
 /// The same for a thing whose plural is not made with an s.
-pub(crate) fn counted_as(count: impl Display, one: &str, many: &str) -> String {
+pub fn counted_as(count: impl Display, one: &str, many: &str) -> String {
     let count = count.to_string();
     format!("{count} {}", if count == "1" { one } else { many })
 }
