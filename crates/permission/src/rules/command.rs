@@ -256,8 +256,7 @@ impl CommandPattern {
     }
 }
 
-/// The words of a command that stand in the line, without what stands for further ones from its input: a denial of what is written holds
-/// whatever follows.
+/// The words in the line, without the one for words from the input: a denial holds whatever follows.
 fn written(command: &PlainCommand) -> &[CommandWord] {
     match command.words.split_last() {
         Some((last, words))

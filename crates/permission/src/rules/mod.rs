@@ -34,8 +34,7 @@ pub use reach::{HostReach, Hosts};
 pub(crate) use subject::RuleSubject;
 use subject::{Names, TouchedPath};
 pub(crate) use text::{covers as text_covers, fold};
-use tool::ToolPattern;
-pub(crate) use tool::{has_value, is_skill, skill_text};
+pub(crate) use tool::{ToolPattern, has_value, is_skill, skill_text};
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,13 +90,13 @@ pub struct Rule {
     /// Where it stands.
     pub source: RuleSource,
     behaviour: Behaviour,
-    tool: ToolPattern,
-    what: RuleScope,
+    pub(crate) tool: ToolPattern,
+    pub(crate) what: RuleScope,
 }
 
 /// What of a tool's uses a rule covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RuleScope {
+pub(crate) enum RuleScope {
     Every,
     Commands(CommandPattern),
     Paths(PathAccess, PathPattern),
@@ -134,10 +133,11 @@ impl Rule {
     /// Why an allow rule has no effect, if it has none.
     pub fn idleness(&self) -> Option<&'static str> {
         match &self.what {
-            RuleScope::Paths(PathAccess::Edit, _) if !self.tool.is_family() => {
+            RuleScope::Paths(..) if self.tool.is_family() => None,
+            RuleScope::Paths(PathAccess::Edit, _) => {
                 Some("use Edit(path), which covers every tool that changes files")
             }
-            RuleScope::Paths(PathAccess::Read, _) if !self.tool.is_family() => {
+            RuleScope::Paths(PathAccess::Read, _) => {
                 Some("use Read(path), which covers every tool that reads files")
             }
             _ => None,
@@ -149,29 +149,9 @@ impl Rule {
         self.what == RuleScope::Every && self.tool.names(tool, self.behaviour)
     }
 
-    /// Whether it is about a part of a tool's uses.
-    pub(crate) fn is_scoped_command(&self) -> bool {
-        matches!(self.what, RuleScope::Commands(_))
-    }
-
-    /// Whether it is about files.
-    pub(crate) fn is_about_paths(&self) -> bool {
-        matches!(self.what, RuleScope::Paths(..))
-    }
-
     /// Whether the rule is about this tool.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
         self.tool.names(tool, self.behaviour)
-    }
-
-    /// The tool it is about, as it was written.
-    pub(crate) fn tool_text(&self) -> &str {
-        &self.tool.text
-    }
-
-    /// Takes a tool's own name for an alias or another spelling of it.
-    pub(crate) fn rename(&mut self, name: &str) {
-        self.tool = ToolPattern::of(name);
     }
 
     fn names(&self, subject: &RuleSubject<'_>, behaviour: Behaviour) -> bool {

@@ -1,10 +1,9 @@
 //! What the rules that deny and those that ask say about a call.
 
 use super::{PermissionCase, sandbox};
-use crate::rules::{Match, Rule, RuleSubject};
+use crate::rules::{Match, Rule, RuleScope, RuleSubject};
 
 /// The first rule of each kind that means a call. Every rule is compared once, whichever stages look at the result.
-#[derive(Default)]
 pub(super) struct Restrictions<'a> {
     /// Denies it.
     pub(super) denying: Option<&'a Rule>,
@@ -16,25 +15,20 @@ pub(super) struct Restrictions<'a> {
 
 impl<'a> Restrictions<'a> {
     pub(super) fn of(case: &PermissionCase<'a>, subject: &RuleSubject<'a>) -> Self {
-        let mut found = Self::default();
-        for rule in &case.permissions.rules.deny {
-            match restricts(rule, case, subject) {
-                // Nothing that comes later counts any more.
-                Match::Yes => return Self { denying: Some(rule), ..found },
-                Match::May => _ = found.doubting.get_or_insert(rule),
-                Match::No => (),
-            }
-        }
+        let rules = &case.permissions.rules;
+        let mut doubting = None;
+        let mut means = |rule: &&'a Rule| {
+            let seen = restricts(rule, case, subject);
+            doubting = doubting.or((seen == Match::May).then_some(*rule));
+            seen == Match::Yes
+        };
+        let denying = rules.deny.iter().find(&mut means);
         // A rule about every command was made for commands that can reach everything.
         let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && sandbox::is_free(case));
-        for rule in case.permissions.rules.ask.iter().filter(counts) {
-            match restricts(rule, case, subject) {
-                Match::Yes => return Self { asking: Some(rule), ..found },
-                Match::May => _ = found.doubting.get_or_insert(rule),
-                Match::No => (),
-            }
-        }
-        found
+        // Behind a denial nothing counts any more.
+        let asked = rules.ask.iter().filter(|_| denying.is_none());
+        let asking = asked.filter(counts).find(means);
+        Self { denying, asking, doubting }
     }
 }
 
@@ -42,9 +36,10 @@ impl<'a> Restrictions<'a> {
 fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> Match {
     let seen = rule.restricts(subject);
     let unseen = case.facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some());
-    let may_hide = || {
-        let is_command = rule.is_scoped_command() && rule.covers_tool(case.tool);
-        is_command || (rule.is_about_paths() && !sandbox::is_confined(case))
+    let may_hide = || match rule.what {
+        RuleScope::Commands(_) => rule.covers_tool(case.tool),
+        RuleScope::Paths(..) => !sandbox::is_confined(case),
+        _ => false,
     };
     if unseen && may_hide() { seen.max(Match::May) } else { seen }
 }

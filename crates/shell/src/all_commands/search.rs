@@ -8,8 +8,7 @@ use crate::names::has_name as has;
 /// So many places where a search begins are told apart.
 const ROOTS_MAX: usize = 8;
 
-/// Words of `find` that let the directory through where it begins, so that it is found as well. Depths are among them: what
-/// is removed is then all that is in it.
+/// Words of `find` that let the directory through where it begins, or with a depth all that is in it.
 const LETS_THROUGH: &str = "-delete -depth -d -print -print0 -ls -xdev -x -mount -L -P -H -follow -maxdepth -mindepth -true -readable \
     -writable -executable -user -uid -group -gid -perm -a -and -noleaf -warn -nowarn -daystart -ignore_readdir_race -regextype -quit \
     -printf -fprint -fls -fprintf -fprint0";
@@ -120,11 +119,8 @@ fn fd(words: &[&Argument]) -> (Vec<Argument>, bool) {
             spares |= has("-t --type", text) && !matches!(value, "d" | "dir" | "directory");
         }
         if let Some(root) = text.strip_prefix("--search-path=") {
-            roots.push(Argument {
-                text: root.to_owned(),
-                is_home: root.starts_with('~'),
-                ..Argument::default()
-            });
+            let is_home = root.starts_with('~');
+            roots.push(Argument { is_home, ..Argument::new(root) });
         }
     }
     let pattern = operands.first().map_or("", |word| word.text.as_str());
@@ -224,7 +220,7 @@ pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
     if options.iter().any(|(name, value)| name == "include" && (value.is_empty() || value.contains('\0'))) {
         return None;
     }
-    let only = crate::search::only(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let only = Only::of_search(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     // Abbreviations and words that nobody knows may be any option.
     let is_open = |word: &Argument| {
         word.text.starts_with('\0')

@@ -27,14 +27,12 @@ pub(super) fn look(telling: &mut Telling<'_>) {
 
 fn make(telling: &mut Telling<'_>) {
     for (at, word) in telling.arguments() {
-        if let Some(value) = long_option(word, "eval") {
-            telling.tells_value(at, value, harmless::never);
-        } else if let Some(value) = short_option(word, "E", "CfIjloW") {
-            telling.tells_value(at, value, harmless::never);
-        } else if let Some(value) =
-            long_option(word, "file makefile").or_else(|| short_option(word, "f", "CEIjloW"))
-        {
-            telling.tells_value(at, value, is_makefile);
+        let code = long_option(word, "eval").or_else(|| short_option(word, "E", "CfIjloW"));
+        let file = || long_option(word, "file makefile").or_else(|| short_option(word, "f", "CEIjloW"));
+        if code.is_some() {
+            telling.tells_value(at, code, harmless::never);
+        } else if let Some(file) = file() {
+            telling.tells_value(at, Some(file), is_makefile);
         } else if let Some((name, value)) = word.split_once('=')
             && (name.ends_with('!') || !is_usual_variable(name.trim_end_matches([':', '?', '+', ' ']), value))
         {
@@ -80,7 +78,7 @@ fn cargo(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         let (name, value) = name_and_value(word);
         if name == "--config" {
-            telling.tells_value(at, value, is_usual_setting);
+            telling.tells_value(at, Some(value), is_usual_setting);
         }
     }
 }
@@ -104,9 +102,9 @@ fn go(telling: &mut Telling<'_>) {
     for (at, word) in options.filter(|(_, word)| word.starts_with('-')) {
         let (name, value) = name_and_value(word.trim_start_matches('-'));
         if has("exec toolexec vettool", name) {
-            telling.tells_value(at, value, harmless::never);
+            telling.tells_value(at, Some(value), harmless::never);
         } else if name == "ldflags" {
-            telling.tells_value(at, value, |flags| !flags.contains("extld"));
+            telling.tells_value(at, Some(value), |flags| !flags.contains("extld"));
         }
     }
 }

@@ -126,7 +126,7 @@ fn vim(telling: &mut Telling<'_>) {
                 telling.tells(at);
             }
         } else if has("-c --cmd", word) {
-            telling.tells_value(at, Value::Next, is_usual_editing);
+            telling.tells_value(at, Some(Value::Next), is_usual_editing);
         } else if word.starts_with("-c") || word.starts_with("--cmd") || word.starts_with("--remote-e") {
             telling.tells(at);
         }

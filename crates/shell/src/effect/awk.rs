@@ -8,8 +8,7 @@ use crate::names::is_name_char;
 
 const AWK: Tool = Tool {
     letters: "F:v:",
-    // Not every kind of it knows others, and some take them for the end of the options.
-    long: "version help",
+    // Not every kind of it knows long options but the usual two, and some take them for the end of the options.
     operands: Operands::TextThenPaths,
     is_harmless: false,
     ..READS

@@ -1,7 +1,6 @@
 //! Brackets in regular expressions, which may hold the character that would end the expression.
 
-/// What follows a bracket expression whose `[` was taken; nothing if it holds the delimiter, or something that programs read
-/// in different ways.
+/// The text behind a bracket expression whose `[` was taken; nothing if programs read the expression differently.
 pub(super) fn skip(text: &str, delimiter: char) -> Option<&str> {
     let text = text.strip_prefix('^').unwrap_or(text);
     // A bracket that comes first means itself.

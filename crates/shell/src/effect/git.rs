@@ -4,13 +4,13 @@ mod contents;
 
 pub(crate) use contents::shown;
 
-use super::options::{self, Operands, OptionValue, Parsed, READS, Tool, long_value};
+use super::options::{Operands, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
-use crate::names::{has_name, name_and_value};
+use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
 
-const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
+const LOOKS: Tool = Tool { has_help: false, operands: Operands::Text, is_harmless: false, ..READS };
 
 /// Options that shape a difference, as in [`Tool::long`].
 const DIFF_OPTIONS: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index function-context histogram \
@@ -33,8 +33,25 @@ const LOG_OPTIONS: &str = "abbrev-commit all all-match ancestry-path author-date
     since: skip: until: max-parents:: min-parents:: decorate:: expand-tabs:: format:: notes:: pretty:: show-notes:: \
     branches:: tags:: remotes:: no-walk::";
 
+/// The subcommands that show commits.
+const LOG: Tool = Tool {
+    names: "log show whatchanged rev-list",
+    letters: "abcgimpqrRstuwz0123456789EFPG:l:L:n:S:B::C::M::U::",
+    long: LOG_OPTIONS,
+    shared_long: DIFF_OPTIONS,
+    has_number: true,
+    ..LOOKS
+};
+
 /// The subcommands that only look with the options named here.
 const SUBCOMMANDS: &[Tool] = &[
+    LOG,
+    Tool {
+        names: "diff diff-files diff-index diff-tree",
+        letters: "abcDmprRstuwWzG:l:S:B::C::M::U::X::",
+        shared_long: DIFF_OPTIONS,
+        ..LOOKS
+    },
     Tool {
         names: "status",
         letters: "bsvzu::M::",
@@ -142,21 +159,6 @@ const SUBCOMMANDS: &[Tool] = &[
     },
 ];
 
-/// A row of the subcommands that show commits or differences: their lists of options are put together here.
-fn shows(name: &str) -> Option<(Tool, &'static [&'static str])> {
-    const DIFF: &[&str] = &[DIFF_OPTIONS];
-    const LOG: &[&str] = &[DIFF_OPTIONS, LOG_OPTIONS];
-    let commits =
-        Tool { letters: "abcgimpqrRstuwz0123456789EFPG:l:L:S:B::C::M::U::n::", has_number: true, ..LOOKS };
-    match name {
-        "diff" | "diff-files" | "diff-index" | "diff-tree" => {
-            Some((Tool { letters: "abcDmprRstuwWzG:l:S:B::C::M::U::X::", ..LOOKS }, DIFF))
-        }
-        "log" | "show" | "whatchanged" => Some((commits, LOG)),
-        _ => None,
-    }
-}
-
 pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let (places, mut reads, at) = global_options(arguments, context)?;
     let place = places.one();
@@ -239,23 +241,17 @@ fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, 
 }
 
 fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    if let Some((tool, long)) = shows(subcommand) {
-        return parse_shown(&tool, long, arguments);
-    }
     let first = arguments.first().and_then(literal);
     match subcommand {
         "remote" => return remote(arguments),
         "config" => return config(arguments),
         "stash" => {
-            let (tool, long) = shows("log")?;
-            return matches!(first?, "list" | "show")
-                .then(|| parse_shown(&tool, long, &arguments[1..]))
-                .flatten();
+            let shows = matches!(first?, "list" | "show");
+            return parse_known(&LOG, &arguments[1..]).filter(|_| shows);
         }
         "reflog" => {
-            let (tool, long) = shows("log")?;
             let rest = if first == Some("show") { &arguments[1..] } else { arguments };
-            let parsed = parse_shown(&tool, long, rest)?;
+            let parsed = parse_known(&LOG, rest)?;
             let names_ref = |word: &&Word| word.text.starts_with("HEAD") || first == Some("show");
             return parsed.operands.iter().all(names_ref).then_some(parsed);
         }
@@ -268,14 +264,10 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
             let tool = Tool { letters: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
             return if first? == "list" { tool.parse(&arguments[1..]) } else { None };
         }
-        "rev-list" => {
-            let (tool, long) = shows("log")?;
-            return parse_shown(&tool, long, arguments);
-        }
         _ => {}
     }
     let tool = SUBCOMMANDS.iter().find(|tool| has_name(tool.names, subcommand))?;
-    let parsed = tool.parse(arguments)?;
+    let parsed = parse_known(tool, arguments)?;
     // Without an option that asks for a list, an operand would be made.
     let makes = matches!(subcommand, "branch" | "tag")
         && !parsed.operands.is_empty()
@@ -284,49 +276,13 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
     (!makes && !excess).then_some(parsed)
 }
 
-/// Subcommands that show something share long lists of options, which are looked up one after the other.
-fn parse_shown<'a>(tool: &Tool, long: &[&str], arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    let mut parsed = Parsed::default();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let text = word.text.as_str();
-        if super::may_become_option(word) {
-            return None;
-        }
-        if text == "--" {
-            parsed.operands.extend(words.by_ref());
-        } else if let Some(option) = text.strip_prefix("--").filter(|option| !option.is_empty()) {
-            let (name, given) = name_and_value(option);
-            let value = match (long.iter().find_map(|options| long_value(options, name))?, given) {
-                (OptionValue::None, Some(_)) => return None,
-                (OptionValue::Needed, None) => Some(literal(words.next()?)?.to_owned()),
-                (_, given) => given.map(str::to_owned),
-            };
-            parsed.options.push((name.to_owned(), value));
-        } else if text.starts_with('-') && text.len() > 1 {
-            let rest = words.as_slice();
-            let one = [std::slice::from_ref(word), &rest[..rest.len().min(1)]].concat();
-            let letters = letters(tool, &one)?;
-            parsed.options.extend(letters.0);
-            words = rest[letters.1..].iter();
-        } else {
-            parsed.operands.push(word);
-        }
-    }
-    Some(parsed)
-}
-
-/// The options of one group of letters, and how many words behind it belong to them.
-fn letters(tool: &Tool, words: &[Word]) -> Option<(Vec<options::Given>, usize)> {
-    let alone = tool.parse(&words[..1]);
-    if let Some(parsed) = alone {
-        // `-n 5`: the number may stand in the next word.
-        let number = words.get(1).filter(|_| words[0].text == "-n");
-        number.map_or(Some(String::new()), options::value)?;
-        return Some((parsed.options, usize::from(number.is_some())));
-    }
-    let parsed = tool.parse(words)?;
-    parsed.operands.is_empty().then_some((parsed.options, 1))
+/// Takes the arguments of a subcommand apart. The values of long options in the next word must be known.
+fn parse_known<'a>(tool: &Tool, arguments: &'a [Word]) -> Option<Parsed<'a>> {
+    let is_open = |two: &[Word]| {
+        two[0].text.starts_with("--") && tool.takes_next(&two[0]) && literal(&two[1]).is_none()
+    };
+    let is_known = tool.shared_long.is_empty() || !arguments.windows(2).any(is_open);
+    tool.parse(arguments).filter(|_| is_known)
 }
 
 fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {

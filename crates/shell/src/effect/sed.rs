@@ -11,8 +11,8 @@ use crate::{LineEffect, LinePath, Word};
 
 const SED: Tool = Tool {
     letters: "Enrsuze:l:i::",
-    long: "help version null-data posix quiet regexp-extended sandbox separate silent unbuffered expression: \
-           line-length: in-place::",
+    long: "null-data posix quiet regexp-extended sandbox separate silent unbuffered expression: line-length: \
+           in-place::",
     text_options: "e expression",
     operands: Operands::TextThenPaths,
     is_harmless: false,

@@ -1,6 +1,8 @@
 //! Which subcommands of git show what is in files, and of which files.
 
-use super::{DIFF_OPTIONS, LOG_OPTIONS, OptionValue, has_name, long_value};
+use super::LOG;
+use crate::effect::options::OptionValue;
+use crate::names::has_name;
 
 /// What is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,7 +56,7 @@ fn operands(subcommand: &str, words: &[&str]) -> Shown {
         if *word == "--" {
             shown.paths.extend(at + 1..words.len());
             break;
-        } else if has_name(valued, word) || takes_next(long) {
+        } else if has_name(valued, word) || LOG.long_value(long) == Some(OptionValue::Needed) {
             at += 1;
         } else if word.starts_with('-') || std::mem::take(&mut wants_text) {
             // Neither a commit nor a path.
@@ -69,11 +71,6 @@ fn operands(subcommand: &str, words: &[&str]) -> Shown {
     }
     shown.is_whole = shown.paths.is_empty() && (blobs == 0 || commits > 0);
     shown
-}
-
-/// Whether the value of a long option is the next word.
-fn takes_next(long: &str) -> bool {
-    [DIFF_OPTIONS, LOG_OPTIONS].iter().any(|options| long_value(options, long) == Some(OptionValue::Needed))
 }
 
 fn is_path(word: &str) -> bool {
