@@ -117,6 +117,13 @@ impl<'a> Telling<'a> {
         self.spelled = self.spelled.max((at + 1).min(self.words.len()));
     }
 
+    /// Every word that runs something tells it.
+    fn tells_each(&mut self, runs: impl Fn(&str) -> bool) {
+        if let Some((at, _)) = self.arguments().filter(|(_, word)| runs(word)).last() {
+            self.tells(at);
+        }
+    }
+
     /// The value of an option, if it has one, tells it, unless that is harmless.
     fn tells_value(&mut self, at: usize, value: Option<Value<'_>>, is_harmless: fn(&str) -> bool) {
         let (place, value) = match value {

@@ -255,16 +255,6 @@ impl Rule {
         }
     }
 
-    /// Whether it is a rule for one literal host.
-    pub(crate) fn names_host(&self) -> bool {
-        matches!(&self.what, RuleScope::Hosts(pattern) if pattern.is_literal())
-    }
-
-    /// Whether a rule that denies reading hides a path from searches.
-    fn hides(&self, path: &Names<'_>) -> bool {
-        matches!(&self.what, RuleScope::Paths(PathAccess::Read, pattern) if pattern.restricts(path))
-    }
-
     /// A ban of Edit is one of every tool that changes files, and one of Read of every tool that reads them.
     fn is_of_family(&self, subject: &RuleSubject<'_>) -> bool {
         let commands = subject.facts.commands.as_deref();
@@ -287,8 +277,12 @@ impl Rule {
         means("Edit") && edits() || means("Read") && reads()
     }
 
-    fn is_about_reading(&self) -> bool {
-        matches!(self.what, RuleScope::Paths(PathAccess::Read, _))
+    /// The paths of a rule about reading.
+    fn read_pattern(&self) -> Option<&PathPattern> {
+        match &self.what {
+            RuleScope::Paths(PathAccess::Read, pattern) => Some(pattern),
+            _ => None,
+        }
     }
 
     /// Whether it lets so much run that a mode in which a model judges must not rely on it.
@@ -407,23 +401,24 @@ impl Rules {
     /// Whether a rule hides a path from reading, and so from searches.
     pub fn hides(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        self.deny.iter().any(|rule| rule.hides(&names))
+        self.deny.iter().filter_map(Rule::read_pattern).any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any rule hides anything.
     pub fn hides_anything(&self) -> bool {
-        self.deny.iter().any(Rule::is_about_reading)
+        self.deny.iter().any(|rule| rule.read_pattern().is_some())
     }
 
     /// Whether a path may not be read without a question, if at all.
     pub fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
+        let mut patterns = self.deny.iter().chain(&self.ask).filter_map(Rule::read_pattern);
+        patterns.any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any path may not be read without a question.
     pub fn restricts_any_reading(&self) -> bool {
-        self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
+        self.deny.iter().chain(&self.ask).any(|rule| rule.read_pattern().is_some())
     }
 }
 

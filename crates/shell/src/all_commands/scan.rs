@@ -295,13 +295,17 @@ impl Scanner<'_, '_> {
         self.end_command();
     }
 
-    fn separator(&mut self, c: char) {
-        while self.take_if("\\\n") {}
-        // The word may be the one that ends a test.
+    /// Whether a test goes on behind the present word, which may be the one that ends it.
+    fn stays_in_test(&mut self) -> bool {
         if self.top().in_test {
             self.end_word();
         }
-        if self.top().in_test {
+        self.top().in_test
+    }
+
+    fn separator(&mut self, c: char) {
+        while self.take_if("\\\n") {}
+        if self.stays_in_test() {
             return;
         }
         if c == '|' && self.top().in_pattern {
@@ -375,10 +379,7 @@ impl Scanner<'_, '_> {
     }
 
     fn parenthesis(&mut self) {
-        if self.top().in_test {
-            self.end_word();
-        }
-        if self.top().in_test {
+        if self.stays_in_test() {
             return;
         }
         if self.top().word.as_ref().is_some_and(Draft::is_array_start) {
@@ -409,13 +410,10 @@ impl Scanner<'_, '_> {
     }
 
     fn close_parenthesis(&mut self) {
-        if self.top().in_test {
-            self.end_word();
-        }
-        let level = self.top();
-        if level.in_test {
+        if self.stays_in_test() {
             return;
         }
+        let level = self.top();
         if level.in_pattern {
             level.in_pattern = false;
             level.word = None;

@@ -3,7 +3,7 @@
 use super::word::Argument;
 use crate::Only;
 use crate::expansion::{is_unusual_text, may_take_next};
-use crate::names::has_name as has;
+use crate::names::{has_name as has, letter_group, name_and_value};
 
 /// So many places where a search begins are told apart.
 const ROOTS_MAX: usize = 8;
@@ -203,17 +203,14 @@ fn put(word: &Argument, found: &Argument) -> Argument {
 /// Which files a search opens, if not all.
 pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
     let long = |word: &'_ Argument| {
-        let option = word.text.strip_prefix("--")?;
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        Some((name.to_owned(), value.to_owned()))
+        let (name, value) = name_and_value(word.text.strip_prefix("--")?);
+        Some((name.to_owned(), value.unwrap_or_default().to_owned()))
     };
     let options: Vec<(String, String)> = arguments
         .iter()
-        .flat_map(|word| match word.text.strip_prefix('-') {
-            Some(letters) if !letters.starts_with('-') => {
-                letters.chars().map(|letter| (letter.to_string(), String::new())).collect()
-            }
-            _ => long(word).into_iter().collect::<Vec<_>>(),
+        .flat_map(|word| match letter_group(&word.text) {
+            Some(letters) => letters.chars().map(|letter| (letter.to_string(), String::new())).collect(),
+            None => long(word).into_iter().collect::<Vec<_>>(),
         })
         .collect();
     // A pattern in a word of its own is not told apart from what follows.

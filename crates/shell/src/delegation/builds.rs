@@ -13,14 +13,11 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         "make" | "gmake" => make(telling),
         "cargo" => cargo(telling),
         "go" => go(telling),
-        "rustc" => rustc(telling),
-        "mvn" | "mvnw" | "mvnd" => {
-            for (at, word) in telling.arguments() {
-                if word.contains("exec.executable=") {
-                    telling.tells(at);
-                }
-            }
+        "rustc" => {
+            let linkers = ["linker=", "-Clinker=", "--codegen=linker="];
+            telling.tells_each(|word| linkers.iter().any(|start| word.starts_with(start)));
         }
+        "mvn" | "mvnw" | "mvnd" => telling.tells_each(|word| word.contains("exec.executable=")),
         _ => {}
     }
 }
@@ -105,15 +102,6 @@ fn go(telling: &mut Telling<'_>) {
             telling.tells_value(at, Some(value), harmless::never);
         } else if name == "ldflags" {
             telling.tells_value(at, Some(value), |flags| !flags.contains("extld"));
-        }
-    }
-}
-
-/// `-C linker=…`.
-fn rustc(telling: &mut Telling<'_>) {
-    for (at, word) in telling.arguments() {
-        if ["linker=", "-Clinker=", "--codegen=linker="].iter().any(|start| word.starts_with(start)) {
-            telling.tells(at);
         }
     }
 }

@@ -22,21 +22,13 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         base if has(AWKS, base) => awk(telling),
         base if has(VIMS, base) => vim(telling),
         "sqlite3" => {
-            each(telling, runs_in_sqlite);
+            telling.tells_each(runs_in_sqlite);
             statements(telling);
         }
-        "psql" => each(telling, runs_in_psql),
-        "mysql" | "mariadb" => each(telling, runs_in_mysql),
-        "dc" => each(telling, |word| word.contains('!')),
+        "psql" => telling.tells_each(runs_in_psql),
+        "mysql" | "mariadb" => telling.tells_each(runs_in_mysql),
+        "dc" => telling.tells_each(|word| word.contains('!')),
         _ => {}
-    }
-}
-
-fn each(telling: &mut Telling<'_>, runs: fn(&str) -> bool) {
-    for (at, word) in telling.arguments() {
-        if runs(word) {
-            telling.tells(at);
-        }
     }
 }
 

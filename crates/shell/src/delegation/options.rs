@@ -25,8 +25,6 @@ struct Row {
 const NONE: Row = Row { names: "", letters: "", valued: "", long: "", words: "", is_harmless: never };
 
 const TARS: &str = "tar gtar bsdtar";
-const TAR_VALUED: &str = "bCfgHKLNTVX";
-const SSH_VALUED: &str = "BbcDEeFiJLlmOoPpQRSWw";
 
 const ROWS: &[Row] = &[
     Row { names: "npm pnpm", long: "script-shell", is_harmless: shell, ..NONE },
@@ -48,7 +46,7 @@ const ROWS: &[Row] = &[
         long: "to-command info-script new-volume-script rmt-command rsh-command",
         ..NONE
     },
-    Row { names: TARS, long: "checkpoint-action", valued: TAR_VALUED, is_harmless: is_checkpoint, ..NONE },
+    Row { names: TARS, long: "checkpoint-action", valued: "bCfgHKLNTVX", is_harmless: is_checkpoint, ..NONE },
     Row {
         names: "man",
         letters: "PH",
@@ -78,7 +76,7 @@ const ROWS: &[Row] = &[
     Row { names: "dc", letters: "e", valued: "f", long: "expression", is_harmless: literal, ..NONE },
     // The programs differ in what other letters mean; what is not a setting is harmless anyway.
     Row { names: "ssh scp sftp autossh sshfs ssh-copy-id", letters: "o", is_harmless: ssh_setting, ..NONE },
-    Row { names: "ssh", letters: "I", valued: SSH_VALUED, ..NONE },
+    Row { names: "ssh", letters: "I", valued: "BbcDEeFiJLlmOoPpQRSWw", ..NONE },
     Row { names: "scp sftp", letters: "SD", valued: "cFiJloPX", ..NONE },
     Row { names: "mosh", long: "ssh", is_harmless: remote_shell, ..NONE },
     Row { names: "rsync", letters: "e", valued: "fBTM@", long: "rsh", is_harmless: remote_shell, ..NONE },
@@ -141,8 +139,6 @@ const ROWS: &[Row] = &[
 
 /// Programs that run all that stands behind one of these.
 const REST: &str = "fd fdfind";
-const REST_LETTERS: &str = "xX";
-const REST_VALUED: &str = "dtEeScjo";
 
 const PAGERS: &str = "less more most";
 const SOCKETS: &str = "socat";
@@ -165,7 +161,7 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         base if has(TARS, base) => old_letters(telling),
         base if has(REST, base) => rest(telling),
         base if has(PAGERS, base) => first_commands(telling),
-        "socat" => addresses(telling),
+        SOCKETS => telling.tells_each(is_command_address),
         _ => {}
     }
 }
@@ -204,8 +200,7 @@ fn is_checkpoint(action: &str) -> bool {
 
 fn rest(telling: &mut Telling<'_>) {
     let runs = |word: &str| {
-        long_option(word, "exec exec-batch").is_some()
-            || short_option(word, REST_LETTERS, REST_VALUED).is_some()
+        long_option(word, "exec exec-batch").is_some() || short_option(word, "xX", "dtEeScjo").is_some()
     };
     if telling.options().any(|(_, word)| runs(word)) {
         telling.tells(telling.words.len());
@@ -221,11 +216,7 @@ fn first_commands(telling: &mut Telling<'_>) {
     }
 }
 
-fn addresses(telling: &mut Telling<'_>) {
-    for (at, word) in telling.arguments() {
-        let address = word.to_ascii_lowercase();
-        if ["exec:", "system:", "shell:"].iter().any(|kind| address.contains(kind)) {
-            telling.tells(at);
-        }
-    }
+fn is_command_address(word: &str) -> bool {
+    let address = word.to_ascii_lowercase();
+    ["exec:", "system:", "shell:"].iter().any(|kind| address.contains(kind))
 }

@@ -71,6 +71,8 @@ pub(super) const READS: Tool = Tool {
 /// The name of an option, without dashes, and its value.
 pub(super) type Given = (String, Option<String>);
 
+type Words<'a> = std::slice::Iter<'a, Word>;
+
 /// The arguments of a program, taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Parsed<'a> {
@@ -152,12 +154,7 @@ impl Tool {
         if is_help { Some(OptionValue::None) } else { named() }
     }
 
-    fn parse_long<'a>(
-        &self,
-        long: &str,
-        words: &mut std::slice::Iter<'a, Word>,
-        parsed: &mut Parsed<'a>,
-    ) -> Option<()> {
+    fn parse_long<'a>(&self, long: &str, words: &mut Words<'a>, parsed: &mut Parsed<'a>) -> Option<()> {
         let (name, given) = name_and_value(long);
         let value = match (self.long_value(name)?, given) {
             (OptionValue::None, Some(_)) => return None,
@@ -168,12 +165,7 @@ impl Tool {
         Some(())
     }
 
-    fn parse_letters<'a>(
-        &self,
-        letters: &str,
-        words: &mut std::slice::Iter<'a, Word>,
-        parsed: &mut Parsed<'a>,
-    ) -> Option<()> {
+    fn parse_letters<'a>(&self, letters: &str, words: &mut Words<'a>, parsed: &mut Parsed<'a>) -> Option<()> {
         if self.has_number && letters.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(());
         }

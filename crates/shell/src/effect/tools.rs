@@ -337,9 +337,7 @@ pub(super) const BAT: Tool = Tool {
 
 /// Programs that show what is in a file, and the options with which they show something else, or more than one file.
 const VIEWERS: &[(&str, &str)] = &[
-    ("cat", ""),
-    ("nl", ""),
-    ("head", ""),
+    ("cat nl head", ""),
     ("tail", "f F follow retry"),
     ("grep", "c count l files-with-matches L files-without-match q quiet silent r R recursive d directories"),
     (
@@ -352,7 +350,7 @@ const VIEWERS: &[(&str, &str)] = &[
 /// Whether what a program prints is what is in the files that it reads.
 pub(super) fn shows_content(tool: &Tool, parsed: &Parsed<'_>) -> bool {
     let name = tool.names.split(' ').next().unwrap_or_default();
-    let viewer = VIEWERS.iter().find(|(viewer, _)| *viewer == name);
+    let viewer = VIEWERS.iter().find(|(viewers, _)| has_name(viewers, name));
     viewer.is_some_and(|(_, unless)| !parsed.has(unless) && !parsed.has("help version"))
 }
 
