@@ -32,10 +32,7 @@ impl Grants {
         self.roots.as_ref().unwrap_or(configured)
     }
 
-    /// Makes a change hold on top of what is configured.
-    ///
-    /// # Errors
-    /// Says why it cannot; nothing has changed then.
+    /// Makes a change hold on top of what is configured, or says why it cannot; nothing has changed then.
     pub fn apply(
         &mut self,
         update: &PermissionUpdate,

@@ -1,9 +1,8 @@
 //! Who may do what.
 //!
-//! [`judge`] decides about one call from the facts its tool states: an ordered list of stages, of which the first that
-//! settles gives the ruling. [`Permissions`] is what the user configured, with its [`Rules`]; [`Grants`] is what a session
-//! changed of it since. [`offers`] says what would spare the question next time. Everything is a pure function of its
-//! arguments: no clock, no environment, no files.
+//! [`judge`] decides about one call from facts that its tool states: the first stage that settles it rules.
+//! [`Permissions`] is what the user configured, with its [`Rules`]; [`Grants`] is what a session changed since.
+//! Everything is a pure function of its arguments: no clock, no environment, no files.
 
 mod grants;
 mod rules;

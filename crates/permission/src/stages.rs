@@ -10,7 +10,7 @@ use windlass_protocol::{
     RulingRule, ToolProfile, Verdict,
 };
 
-use crate::rules::{Rule, RuleSubject, is_private};
+use crate::rules::{Match, Rule, RuleScope, RuleSubject, is_private};
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
 mod advice;
@@ -20,7 +20,6 @@ mod offer;
 mod prefixes;
 mod protected_paths;
 mod removals;
-mod restrictions;
 mod sandbox;
 
 pub use offer::{missing_rules, offers};
@@ -29,7 +28,6 @@ pub use sandbox::is_confined;
 
 use advice::Remedy;
 use free_paths::is_within;
-use restrictions::Restrictions;
 
 /// A call as the stages see it.
 #[derive(Clone, Copy)]
@@ -115,6 +113,47 @@ impl<'a> std::ops::Deref for CaseReview<'a> {
     fn deref(&self) -> &PermissionCase<'a> {
         &self.case
     }
+}
+
+/// The first rule of each kind that means a call. Every rule is compared once, whichever stages look at the result.
+struct Restrictions<'a> {
+    /// Denies it.
+    denying: Option<&'a Rule>,
+    /// Asks about it.
+    asking: Option<&'a Rule>,
+    /// Denies it or asks about it, perhaps: nobody can tell.
+    doubting: Option<&'a Rule>,
+}
+
+impl<'a> Restrictions<'a> {
+    fn of(case: &PermissionCase<'a>, subject: &RuleSubject<'a>) -> Self {
+        let rules = &case.permissions.rules;
+        let mut doubting = None;
+        let mut means = |rule: &&'a Rule| {
+            let seen = restricts(rule, case, subject);
+            doubting = doubting.or((seen == Match::May).then_some(*rule));
+            seen == Match::Yes
+        };
+        let denying = rules.deny.iter().find(&mut means);
+        // A rule about every command was made for commands that can reach everything.
+        let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && sandbox::is_free(case));
+        // Behind a denial nothing counts any more.
+        let asked = rules.ask.iter().filter(|_| denying.is_none());
+        let asking = asked.filter(counts).find(means);
+        Self { denying, asking, doubting }
+    }
+}
+
+/// Where a part of a line cannot be seen, every command may hide, and every path that no sandbox keeps closed.
+fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> Match {
+    let seen = rule.restricts(subject);
+    let unseen = case.facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some());
+    let may_hide = || match rule.what {
+        RuleScope::Commands(_) => rule.covers_tool(case.tool),
+        RuleScope::Paths(..) => !sandbox::is_confined(case),
+        _ => false,
+    };
+    if unseen && may_hide() { seen.max(Match::May) } else { seen }
 }
 
 /// A stage settles the case or passes it on.
@@ -291,8 +330,8 @@ fn critical_removal(case: &CaseReview<'_>) -> Option<Ruling> {
 /// What only this machine and its network can reach needs a rule that names the very host.
 fn private_host(case: &CaseReview<'_>) -> Option<Ruling> {
     let url = case.facts.url.as_ref().filter(|url| is_private(&url.host))?;
-    let named = case.allow_rules().any(|rule| rule.names_host() && rule.covers(&case.subject));
-    if named {
+    let is_literal = |rule: &&Rule| matches!(&rule.what, RuleScope::Hosts(pattern) if pattern.is_literal());
+    if case.allow_rules().filter(is_literal).any(|rule| rule.covers(&case.subject)) {
         return None;
     }
     let reason = format!("{} is an address of this machine or its network.", url.host);

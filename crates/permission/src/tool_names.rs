@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{Behaviour, KNOWN_TOOLS};
 
-use crate::rules::{Rule, fold};
+use crate::rules::{Rule, ToolPattern, fold};
 use crate::settings::Permissions;
 
 /// The names a tool answers to.
@@ -28,15 +28,13 @@ pub struct UnknownTool {
 }
 
 impl Permissions {
-    /// Puts the tools' own names in place of aliases and, where something is denied or asked about, of other spellings;
-    /// returns the rules that mean no tool.
-    ///
-    /// Names with `_` or `*` may mean tools that come later, and are left alone.
+    /// Puts the tools' own names in place of aliases and, in restrictions, of other spellings; returns the rules
+    /// that mean no tool. Names with `_` or `*` may mean tools that come later, and are left alone.
     pub fn resolve_names(&mut self, known: &[ToolNames]) -> Vec<UnknownTool> {
         let mut unknown = Vec::new();
         for behaviour in [Behaviour::Deny, Behaviour::Ask, Behaviour::Allow] {
             for rule in self.rules.list_mut(behaviour) {
-                let given = rule.tool_text().to_owned();
+                let given = rule.tool.text.clone();
                 let same = |name: &str| match behaviour {
                     Behaviour::Allow => name == given,
                     Behaviour::Ask | Behaviour::Deny => fold(name) == fold(&given),
@@ -45,7 +43,7 @@ impl Permissions {
                     .iter()
                     .find(|tool| same(&tool.name) || tool.aliases.iter().any(|alias| same(alias)));
                 match meant {
-                    Some(tool) => rule.rename(&tool.name),
+                    Some(tool) => rule.tool = ToolPattern::of(&tool.name),
                     None if given.contains(['_', '*']) || KNOWN_TOOLS.iter().any(|name| same(name)) => (),
                     None => unknown.push(UnknownTool { rule: rule.clone(), behaviour, name: given }),
                 }

@@ -321,11 +321,11 @@ impl Walk {
 
     /// Lists what texts in code may name.
     fn mention(&mut self, mentions: unwrap::Mentions, places: &Places) {
-        if mentions.is_empty() {
+        if mentions.0.is_empty() {
             return;
         }
         let mut command = LooseCommand::default();
-        for text in mentions.into_texts() {
+        for text in mentions.0 {
             let is_any = text == "\0";
             let is_home = text == "~" || text.starts_with("~/");
             let paths = files::path(&Argument { text, is_home, ..Argument::default() }, places);
@@ -468,8 +468,7 @@ fn shifts_words(base: &str, arguments: &[Argument]) -> bool {
     !has(TAKES_TEXT, base) && arguments.iter().skip(1).any(|word| may_take_next(base, &word.text))
 }
 
-/// The commands that the last words of a command may be, if a word before them is only known at run time: those that remove
-/// something, and those that run text.
+/// The commands that may begin behind a word only known at run time: those that remove something or run text.
 fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
     let base = |word: &Argument| word.text.rsplit('/').next().unwrap_or_default().to_owned();
     let name = arguments.first().map(base).unwrap_or_default();

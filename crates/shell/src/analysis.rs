@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use windlass_protocol::CommandWord;
 
+use crate::expansion::is_unusual_text;
+use crate::names::has_name;
 use crate::{all_commands, strict, visible};
 
 /// Longer lines are never plain.
@@ -14,17 +16,12 @@ pub(crate) const DEPTH_MAX: usize = 64;
 /// Stands in the texts of words for what is only known at run time, within this crate. No command line can hold it.
 pub(crate) const UNKNOWN: &str = "\0";
 
-/// What the text of a command line tells about the commands in it.
-///
-/// There are two readings that fail in opposite directions. [`Analysis::plain`] is what grants are given by: it is there only if
-/// every command that bash would run is known. [`Analysis::found`] is what refusals are made by: every command that can be found
-/// anywhere in the text, whether it would run or not.
+/// Two readings of a command line that fail in opposite directions: grants go by `plain`, refusals by `found`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Analysis {
-    /// Every simple command that bash would run, in the order of the text, inner ones before those around them; or why the line
-    /// is not plain, in a few words for people: "it uses a backquote".
+    /// All that bash would run, in the order of the text, inner ones first; or why that is not known, for people.
     pub plain: Result<Vec<StrictCommand>, String>,
-    /// Every command that can be found in the text.
+    /// Every command that can be found anywhere in the text, whether it would run or not.
     pub found: Vec<LooseCommand>,
     /// Why something may run that is not among the commands found.
     pub unseen: Option<String>,
@@ -37,8 +34,7 @@ pub struct Analysis {
 pub struct StrictCommand {
     /// Where in the line it stands, with its redirections.
     pub source: Range<usize>,
-    /// The arguments without harmless assignments and without the wrappers that rules look through. None at all for
-    /// redirections that belong to no single command.
+    /// The arguments without harmless assignments and wrappers; none for redirections of a group of commands.
     pub words: Vec<Word>,
     /// The arguments with the wrappers.
     pub whole: Vec<Word>,
@@ -67,8 +63,7 @@ pub struct StrictCommand {
 pub enum LineEffect {
     /// It only looks, and everything it looks at is named.
     Looks,
-    /// It only looks if its directory turns out to be where the line starts: it does what the configuration in its directory
-    /// says, and another directory may hold somebody else's. Everything it looks at is named.
+    /// It only looks, at what is named, where the line starts: another directory may configure it to do more.
     LooksAtStart,
     /// It makes, changes, moves or removes files, and nothing else; all of them are named.
     ChangesFiles,
@@ -86,13 +81,11 @@ pub struct Word {
     pub is_pattern: bool,
     /// It may become several words, or none.
     pub is_split: bool,
-    /// The line itself says, in ways that are not followed, what is only known at run time: a command that may print anything, or a
-    /// variable that it sets.
+    /// Its unknown part comes from the line itself, in ways that are not followed: printed text, a variable.
     pub is_arbitrary: bool,
     /// It begins with the home directory.
     pub is_home: bool,
-    /// What it names, if a part of it is only known at run time but the line tells what that may be: `$f` in
-    /// `for f in a b; do cat "$f"; done`.
+    /// The paths that its unknown part may make it: `$f` in `for f in a b; do cat "$f"; done`.
     pub choices: Vec<LinePath>,
 }
 
@@ -117,8 +110,7 @@ impl Word {
 /// A path that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePath {
-    /// The path as written, without quotes. It is in the home directory if it begins with `~`; a file that is really called so
-    /// is written `./~`.
+    /// The path without quotes. `~` in front is the home directory; a file of that name is written `./~`.
     pub text: CommandWord,
     /// What a relative path is relative to.
     pub from: Place,
@@ -143,8 +135,29 @@ pub struct Only {
     pub patterns: Vec<String>,
 }
 
-/// How the names of what lies below a path get from the program that lists them to the one that opens them. A name is only text on
-/// that way: it may fall apart, or be that of a link.
+impl Only {
+    /// What a search leaves out by its options, if that is known to be anything.
+    pub(crate) fn of_search<'a>(
+        program: &str,
+        options: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Option<Self> {
+        let mut only = Self { visible: program == "rg", patterns: Vec::new() };
+        for (name, value) in options {
+            let is_whole = has_name("u uu uuu unrestricted . hidden follow L", name);
+            only.visible &= !is_whole && !name.starts_with("no-ignore");
+            if name == "include" && program != "rg" {
+                only.patterns.push(value.to_owned());
+            }
+        }
+        // If one of them may fit anything, all of them together may.
+        if only.patterns.iter().any(|pattern| is_unusual_text(pattern)) {
+            only.patterns.clear();
+        }
+        (only.visible || !only.patterns.is_empty()).then_some(only)
+    }
+}
+
+/// How names get from the program that lists them to the one that opens them: as text that may fall apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipedNames {
     /// Which names are listed.
@@ -213,17 +226,13 @@ pub struct LooseCommand {
     pub reads: Vec<LinePath>,
     /// What it may write.
     pub writes: Vec<LinePath>,
-    /// What it may remove: the operands of `rm` and `rmdir`, and what `find` removes. A directory with a name in it that may turn
-    /// out to be empty is there itself as well.
+    /// What it may remove; also the directory itself where the name of something in it may turn out to be empty.
     pub removes: Vec<LinePath>,
-    /// What texts in its code may name, and its words if nobody knows what it does with them. Whether they do, and what for, is not
-    /// known.
+    /// Paths that its code may name, and its words if it is not known what it does with them.
     pub mentions: Vec<LinePath>,
 }
 
-/// Reads a command line in both ways, as `bash --noprofile --norc -c` would.
-///
-/// It is pure, never panics, and takes time in proportion to the length of the line.
+/// Reads a line as `bash --noprofile --norc -c` would, in both ways: pure, in linear time, without a panic.
 ///
 /// ```
 /// # use windlass_shell::{analyse, LineEffect};

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use crate::Word;
 use crate::expansion::may_take_next;
-use crate::names::{Sieve, has_name};
+use crate::names::{Sieve, has_name, letter_group};
 
 static MAY_TELL: LazyLock<Sieve> =
     LazyLock::new(|| Sieve::of(options::names().chain([git::NAMES, builds::NAMES, languages::NAMES])));
@@ -117,11 +117,19 @@ impl<'a> Telling<'a> {
         self.spelled = self.spelled.max((at + 1).min(self.words.len()));
     }
 
-    /// The value of an option tells it, unless that is harmless.
-    fn tells_value(&mut self, at: usize, value: Value<'_>, is_harmless: fn(&str) -> bool) {
+    /// Every word that runs something tells it.
+    fn tells_each(&mut self, runs: impl Fn(&str) -> bool) {
+        if let Some((at, _)) = self.arguments().filter(|(_, word)| runs(word)).last() {
+            self.tells(at);
+        }
+    }
+
+    /// The value of an option, if it has one, tells it, unless that is harmless.
+    fn tells_value(&mut self, at: usize, value: Option<Value<'_>>, is_harmless: fn(&str) -> bool) {
         let (place, value) = match value {
-            Value::InWord(value) => (at, Some(value)),
-            Value::Next => (at + 1, self.text(at + 1)),
+            None => return,
+            Some(Value::InWord(value)) => (at, Some(value)),
+            Some(Value::Next) => (at + 1, self.text(at + 1)),
         };
         if !value.is_some_and(is_harmless) {
             self.tells(place);
@@ -169,7 +177,7 @@ fn long_option<'a>(word: &'a str, names: &str) -> Option<Value<'a>> {
 
 /// The value of the first of some letters in a group behind one dash. Behind a letter that takes a value there is no other.
 fn short_option<'a>(word: &'a str, letters: &str, valued: &str) -> Option<Value<'a>> {
-    let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
+    let group = letter_group(word)?;
     let (at, letter) = group.char_indices().find(|(_, c)| letters.contains(*c) || valued.contains(*c))?;
     letters.contains(letter).then(|| Value::behind(&group[at + letter.len_utf8()..]))
 }

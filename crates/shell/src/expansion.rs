@@ -1,7 +1,6 @@
-//! Words that bash expands in ways that are not followed. Both readings ask here before they expand one: it makes a line not plain,
-//! and an argument that is only known at run time.
+//! Words that bash expands in ways that are not followed: a line with one is not plain, an argument unknown.
 
-use crate::names::has_name;
+use crate::names::{has_name, letter_group};
 
 /// A character of a word, and whether it may mean something to the shell.
 pub(crate) type WordLetter = (char, bool);
@@ -13,16 +12,16 @@ pub(crate) fn may_move_tilde(mut letters: impl Iterator<Item = WordLetter>) -> b
 
 /// Whether an option behind one dash may turn out to have no value in its own word, so that it takes the next one: `-F"$x"`.
 pub(crate) fn may_take_next(program: &str, word: &str) -> bool {
-    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
-    let Some((known, _)) = letters.split_once('\0') else { return false };
+    let Some((known, _)) = letter_group(word).and_then(|letters| letters.split_once('\0')) else {
+        return false;
+    };
     // No option is one of these characters, so that they are part of a value. Behind `-j`, `make` takes numbers only.
     let has_value = known.contains(['=', '/', ':', ',', '.', ' ']);
     let is_jobs = known == "j" && has_name("make gmake", program);
     !has_value && !is_jobs
 }
 
-/// Whether a pattern of names has parts whose meaning depends on the locale or the program: classes such as `[[:lower:]]`, braces,
-/// characters of several bytes, and quotes that take the meaning from a part of it.
+/// Whether the meaning of a pattern depends on the locale or the program: `[[:lower:]]`, braces, quotes, `é`.
 pub(crate) fn is_unusual_pattern(letters: impl Iterator<Item = WordLetter> + Clone) -> bool {
     let has_set = letters.clone().any(|letter| letter == ('[', true));
     let mut before = ' ';

@@ -33,6 +33,16 @@ pub(crate) fn name_and_value(text: &str) -> (&str, Option<&str>) {
     text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)))
 }
 
+/// The letters behind one dash, with what is attached to them.
+pub(crate) fn letter_group(word: &str) -> Option<&str> {
+    word.strip_prefix('-').filter(|group| !group.starts_with('-'))
+}
+
+/// The text behind the first of some letters in a group of them.
+pub(crate) fn behind_letter<'a>(word: &'a str, letters: &str) -> Option<&'a str> {
+    letter_group(word)?.split_once(|c| letters.contains(c)).map(|(_, behind)| behind)
+}
+
 /// Whether a text is a number without a sign.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())

@@ -115,7 +115,6 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePa
 fn join(place: &Place, target: &str) -> Place {
     let start = match place {
         _ if target.starts_with(['/', '~']) => String::new(),
-        _ if target.contains('\0') => return Place::Unknown,
         Place::Unknown => return Place::Unknown,
         Place::Start => String::new(),
         Place::Within(directory) => format!("{directory}/"),

@@ -137,7 +137,7 @@ impl Parts {
         if let Some((name, value)) = word.assignment() {
             if name == "IFS" && value.letters.is_empty() {
                 self.sets_separator = true;
-            } else if !strip::is_harmless_assignment(&name, &value) {
+            } else if !is_harmless_setting(&name, &value.text()) {
                 self.sets.push((name, value));
             }
             self.has_assignment = true;

@@ -128,15 +128,12 @@ impl CommandPattern {
         if self.is_exact() {
             return self.is(&command.words) || self.is(&command.whole);
         }
+        // A star in a directory does not lead out of it again: `scripts/*`.
+        let climbs = |word: &CommandWord| word.to_string().split('/').skip(1).any(|part| part == "..");
         let may_cover = !command.exact_only
             && command.spelled.is_none_or(|count| self.spells(&command.words, count))
-            && !(self.is_below_directory() && command.words.iter().any(climbs));
+            && !(self.text.contains("/*") && command.words.iter().any(climbs));
         may_cover && self.is(&command.words)
-    }
-
-    /// Whether a star stands for something in a directory: `scripts/*`.
-    fn is_below_directory(&self) -> bool {
-        self.text.contains("/*")
     }
 
     /// Why a star of an allow rule does not cover a command that it fits; `None` if it fits none, or covers it.
@@ -256,8 +253,7 @@ impl CommandPattern {
     }
 }
 
-/// The words of a command that stand in the line, without what stands for further ones from its input: a denial of what is written holds
-/// whatever follows.
+/// The words in the line, without the one for words from the input: a denial holds whatever follows.
 fn written(command: &PlainCommand) -> &[CommandWord] {
     match command.words.split_last() {
         Some((last, words))
@@ -450,11 +446,6 @@ fn escape(word: &str) -> String {
     }
     let plain = |c: char| c.is_alphanumeric() || "_-./,:+=@%^~".contains(c);
     word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
-}
-
-/// Whether a path leads back out of a directory that it names.
-fn climbs(word: &CommandWord) -> bool {
-    word.to_string().split('/').skip(1).any(|part| part == "..")
 }
 
 #[cfg(test)]

@@ -31,21 +31,9 @@ impl std::fmt::Display for RuleError {
 impl std::error::Error for RuleError {}
 
 /// The parameters of tools that run command lines, and of those that touch files, that a rule may name.
-const COMMAND_PARAMETERS: [&str; 4] =
-    ["dangerouslyDisableSandbox", "description", "run_in_background", "timeout"];
-const FILE_PARAMETERS: [&str; 11] = [
-    "cell_type",
-    "edit_mode",
-    "glob",
-    "limit",
-    "multiline",
-    "offset",
-    "output_mode",
-    "pages",
-    "pattern",
-    "replace_all",
-    "type",
-];
+const COMMAND_PARAMETERS: &str = "dangerouslyDisableSandbox description run_in_background timeout";
+const FILE_PARAMETERS: &str =
+    "cell_type edit_mode glob limit multiline offset output_mode pages pattern replace_all type";
 
 impl Rule {
     /// Reads a rule.
@@ -75,8 +63,7 @@ fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPatt
     Ok((tool, what))
 }
 
-/// The name as the tool itself spells it. What follows is read by it, so a restriction must not miss it by its case. Alone, it may be
-/// a caller's own tool.
+/// The name as the tool spells it: a restriction must not miss it by its case. Alone, it may be a caller's tool.
 fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
     match KNOWN_TOOLS.into_iter().find(|known| known.eq_ignore_ascii_case(name)) {
         Some(known) if behaviour == Behaviour::Allow && known != name => {
@@ -156,7 +143,8 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
 }
 
 fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
-    if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.contains(&key)) {
+    if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.split(' ').any(|known| known == key))
+    {
         return restricted(parameter, behaviour);
     }
     CommandPattern::parse(inside)
@@ -166,7 +154,7 @@ fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
 
 /// A restriction on one of the narrower tools holds for all that do the same, so that it cannot be got round.
 fn files(kind: CallKind, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<RuleScope, String> {
-    if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.contains(&key)) {
+    if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.split(' ').any(|known| known == key)) {
         return restricted(parameter, behaviour);
     }
     let pattern = PathPattern::parse(inside, behaviour, anchors)?;

@@ -34,8 +34,7 @@ pub use reach::{HostReach, Hosts};
 pub(crate) use subject::RuleSubject;
 use subject::{Names, TouchedPath};
 pub(crate) use text::{covers as text_covers, fold};
-use tool::ToolPattern;
-pub(crate) use tool::{has_value, is_skill, skill_text};
+pub(crate) use tool::{ToolPattern, has_value, is_skill, skill_text};
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,13 +90,13 @@ pub struct Rule {
     /// Where it stands.
     pub source: RuleSource,
     behaviour: Behaviour,
-    tool: ToolPattern,
-    what: RuleScope,
+    pub(crate) tool: ToolPattern,
+    pub(crate) what: RuleScope,
 }
 
 /// What of a tool's uses a rule covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RuleScope {
+pub(crate) enum RuleScope {
     Every,
     Commands(CommandPattern),
     Paths(PathAccess, PathPattern),
@@ -134,10 +133,11 @@ impl Rule {
     /// Why an allow rule has no effect, if it has none.
     pub fn idleness(&self) -> Option<&'static str> {
         match &self.what {
-            RuleScope::Paths(PathAccess::Edit, _) if !self.tool.is_family() => {
+            RuleScope::Paths(..) if self.tool.is_family() => None,
+            RuleScope::Paths(PathAccess::Edit, _) => {
                 Some("use Edit(path), which covers every tool that changes files")
             }
-            RuleScope::Paths(PathAccess::Read, _) if !self.tool.is_family() => {
+            RuleScope::Paths(PathAccess::Read, _) => {
                 Some("use Read(path), which covers every tool that reads files")
             }
             _ => None,
@@ -149,29 +149,9 @@ impl Rule {
         self.what == RuleScope::Every && self.tool.names(tool, self.behaviour)
     }
 
-    /// Whether it is about a part of a tool's uses.
-    pub(crate) fn is_scoped_command(&self) -> bool {
-        matches!(self.what, RuleScope::Commands(_))
-    }
-
-    /// Whether it is about files.
-    pub(crate) fn is_about_paths(&self) -> bool {
-        matches!(self.what, RuleScope::Paths(..))
-    }
-
     /// Whether the rule is about this tool.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
         self.tool.names(tool, self.behaviour)
-    }
-
-    /// The tool it is about, as it was written.
-    pub(crate) fn tool_text(&self) -> &str {
-        &self.tool.text
-    }
-
-    /// Takes a tool's own name for an alias or another spelling of it.
-    pub(crate) fn rename(&mut self, name: &str) {
-        self.tool = ToolPattern::of(name);
     }
 
     fn names(&self, subject: &RuleSubject<'_>, behaviour: Behaviour) -> bool {
@@ -275,16 +255,6 @@ impl Rule {
         }
     }
 
-    /// Whether it is a rule for one literal host.
-    pub(crate) fn names_host(&self) -> bool {
-        matches!(&self.what, RuleScope::Hosts(pattern) if pattern.is_literal())
-    }
-
-    /// Whether a rule that denies reading hides a path from searches.
-    fn hides(&self, path: &Names<'_>) -> bool {
-        matches!(&self.what, RuleScope::Paths(PathAccess::Read, pattern) if pattern.restricts(path))
-    }
-
     /// A ban of Edit is one of every tool that changes files, and one of Read of every tool that reads them.
     fn is_of_family(&self, subject: &RuleSubject<'_>) -> bool {
         let commands = subject.facts.commands.as_deref();
@@ -307,8 +277,12 @@ impl Rule {
         means("Edit") && edits() || means("Read") && reads()
     }
 
-    fn is_about_reading(&self) -> bool {
-        matches!(self.what, RuleScope::Paths(PathAccess::Read, _))
+    /// The paths of a rule about reading.
+    fn read_pattern(&self) -> Option<&PathPattern> {
+        match &self.what {
+            RuleScope::Paths(PathAccess::Read, pattern) => Some(pattern),
+            _ => None,
+        }
     }
 
     /// Whether it lets so much run that a mode in which a model judges must not rely on it.
@@ -427,23 +401,24 @@ impl Rules {
     /// Whether a rule hides a path from reading, and so from searches.
     pub fn hides(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        self.deny.iter().any(|rule| rule.hides(&names))
+        self.deny.iter().filter_map(Rule::read_pattern).any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any rule hides anything.
     pub fn hides_anything(&self) -> bool {
-        self.deny.iter().any(Rule::is_about_reading)
+        self.deny.iter().any(|rule| rule.read_pattern().is_some())
     }
 
     /// Whether a path may not be read without a question, if at all.
     pub fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
+        let mut patterns = self.deny.iter().chain(&self.ask).filter_map(Rule::read_pattern);
+        patterns.any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any path may not be read without a question.
     pub fn restricts_any_reading(&self) -> bool {
-        self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
+        self.deny.iter().chain(&self.ask).any(|rule| rule.read_pattern().is_some())
     }
 }
 

@@ -35,12 +35,7 @@ impl PathPattern {
         let (places, body) = places(text, restricts, anchors)?;
         // Directories in a directory are not all that is in it.
         let all = if directory && !restricts { "" } else { body };
-        let mut rest = if all == "**" { Some("") } else { all.strip_suffix("/**") };
-        while let Some(again) =
-            rest.and_then(|rest| if rest == "**" { Some("") } else { rest.strip_suffix("/**") })
-        {
-            rest = Some(again);
-        }
+        let rest = std::iter::successors(without_all(all), |rest| without_all(rest)).last();
         // A directory that nothing may be read in is not listed either.
         let below = rest.is_some() && !restricts;
         let body = rest.unwrap_or(body);
@@ -154,6 +149,11 @@ fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
         before = c;
     }
     !name.more.is_empty() || walk.is_over() || recursive && walk.take(Some('/'))
+}
+
+/// A pattern without `**` at its end, if that stands there.
+fn without_all(text: &str) -> Option<&str> {
+    if text == "**" { Some("") } else { text.strip_suffix("/**") }
 }
 
 /// Whether a pattern is a single name, which means that name at any depth.

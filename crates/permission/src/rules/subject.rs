@@ -109,8 +109,7 @@ pub(super) struct NameSpelling<'a> {
     folded: Option<(String, Vec<String>)>,
 }
 
-/// A name as a pattern is compared with it: its text up to the first part that is only known when the line runs, and the texts
-/// behind each such part.
+/// A name as patterns see it: the text up to the first unknown part, and the texts behind each such part.
 #[derive(Clone, Copy)]
 pub(super) struct NameText<'a> {
     pub(super) start: &'a str,

@@ -29,8 +29,7 @@ impl ToolPattern {
         FAMILIES.contains(&self.text.as_str())
     }
 
-    /// Whether the pattern means a tool of this name. A permission is read strictly: the very name, or a star behind
-    /// the name of a server. A restriction is read generously: a star anywhere, and no difference of case.
+    /// A permission means this very name or a server's star; a restriction a star anywhere, in any case.
     pub(crate) fn names(&self, tool: &str, behaviour: Behaviour) -> bool {
         let head = &self.text.as_bytes()[..self.head];
         let same = tool.as_bytes().get(..self.head);

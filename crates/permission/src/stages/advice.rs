@@ -60,8 +60,7 @@ pub(super) fn being_asked(case: &PermissionCase<'_>) -> String {
     ways.join(" and ")
 }
 
-/// The rules that a question would offer, or one for the very line, and the least permissive mode that lets the same call pass.
-/// What lets more pass is named only where nothing narrower does.
+/// The rules a question would offer or one for the very line, and the least permissive mode; else wider ways.
 pub(super) fn remedy(case: &PermissionCase<'_>) -> Remedy {
     let managed = case.permissions.managed_only;
     let Offers { mut rules, prefix_rules, .. } = offer::offers(case);

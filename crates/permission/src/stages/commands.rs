@@ -1,7 +1,5 @@
 //! Command lines: every command of a line needs its own leave.
 
-use std::path::Path;
-
 use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCommand, Ruling};
 
 use super::{PermissionCase, allow, allow_by, is_within};
@@ -102,11 +100,10 @@ fn exact(named: &NamedPath) -> Option<&PathFact> {
 /// Why a line is not simply allowed.
 pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
     let facts = case.facts.commands.as_ref()?;
+    let needs_approval = |why| format!("This command needs approval: it cannot be fully analysed ({why}).");
     let commands = match &facts.plain {
         Ok(commands) => commands,
-        Err(why) => {
-            return Some(format!("This command needs approval: it cannot be fully analysed ({why})."));
-        }
+        Err(why) => return Some(needs_approval(why)),
     };
     let lacking = commands.iter().find_map(|command| Some((command, allowance(case, command).err()?)));
     Some(match lacking {
@@ -124,21 +121,12 @@ pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
 /// What is said about a command that has no leave of its own.
 fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
     if let Some(path) = outside(case, command) {
-        return format!(
-            "`{}` reads {}, outside the working directories.",
-            command.text,
-            leads_to(case, path).display()
-        );
+        // A link can lead outside from a name inside.
+        let resolved = path.resolved.as_ref().filter(|_| is_within(&path.lexical, case.roots));
+        let outside = resolved.unwrap_or(&path.lexical).display();
+        return format!("`{}` reads {outside}, outside the working directories.", command.text);
     }
     format!("No rule allows `{}`.{}", command.text, held_back(case, command).unwrap_or_default())
-}
-
-/// The name of a path that is outside: a link can lead there from a name inside.
-fn leads_to<'a>(case: &PermissionCase<'_>, path: &'a PathFact) -> &'a Path {
-    match &path.resolved {
-        Some(resolved) if is_within(&path.lexical, case.roots) => resolved,
-        _ => &path.lexical,
-    }
 }
 
 /// What is said about a rule whose star fits a command and does not cover it.
@@ -151,12 +139,8 @@ fn held_back(case: &PermissionCase<'_>, command: &PlainCommand) -> Option<String
         None => "`*` does not cover what this does".to_owned(),
     };
     let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
-    Some(format!(
-        " The rule {} ({}) is not enough: {why}.{}",
-        rule.text,
-        rule.source,
-        other.unwrap_or_default()
-    ))
+    let other = other.unwrap_or_default();
+    Some(format!(" The rule {} ({}) is not enough: {why}.{other}", rule.text, rule.source))
 }
 
 /// What a command that only looks, or only changes files, names outside.

@@ -19,8 +19,7 @@ impl PermissionCase<'_> {
         self.accepts_edits() && self.is_inside(path) || self.rules_allow(PathAccess::Edit, path)
     }
 
-    /// Whether a command that changes files may change a path, where edits are accepted. A working directory with all that is in
-    /// it holds what may not be changed.
+    /// Whether a command may change a path where edits are accepted; not all of a working directory at once.
     pub(super) fn may_change(&self, named: &NamedPath) -> bool {
         let is_one = |path: &PathFact| {
             self.is_inside(path) && !(named.recursive && self.roots.contains(&path.lexical))
@@ -43,8 +42,7 @@ impl PermissionCase<'_> {
             && path.resolved.as_deref().is_some_and(|resolved| is_within(resolved, self.roots))
     }
 
-    /// The first of some paths that is not free. One that is only known when the line runs may be anywhere; what a pattern stands for
-    /// is listed beside it.
+    /// The first path that is not free, as an unknown one is not; what a pattern stands for is listed beside it.
     pub(super) fn first_unfree<'a>(
         &self,
         named: &'a [NamedPath],

@@ -52,8 +52,7 @@ fn with_prefixes(case: &PermissionCase<'_>, rules: &[String]) -> Vec<String> {
     if wider != rules && passes_with(case, &wider) { wider } else { Vec::new() }
 }
 
-/// The rules that would let the same call run, each for what is missing and no more; empty if none would, if something in the
-/// call cannot be seen, or where rules of the user do not count.
+/// The narrowest rules that would let the call run; empty if none would, or where rules of the user do not count.
 pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
     if case.permissions.managed_only { Vec::new() } else { sufficient(case) }
 }
@@ -77,8 +76,7 @@ pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
     Vec::new()
 }
 
-/// A rule for the very line, if the line passes with it. It may be one that a question does not offer to keep: what `$x` or the input of
-/// a command brings is another thing each time.
+/// A rule for the very line, if it passes with it. A question need not offer it: `$x` is another thing each time.
 pub(super) fn whole_line(case: &PermissionCase<'_>) -> Option<String> {
     let commands = case.facts.commands.as_ref().filter(|commands| !commands.hidden)?;
     let rule = format!("{}({})", case.tool, CommandPattern::literal_line(&commands.line)?);
@@ -108,8 +106,7 @@ fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
     judge(&PermissionCase { permissions, ..*case }).verdict == Verdict::Allow
 }
 
-/// The permissions with some rules besides, with a person to ask so that no advice is sought for them; nothing if one of the
-/// rules is none.
+/// The permissions with more rules and a person, so that no advice is sought; `None` if one is no rule.
 fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
     // It allows what the mode `default` allows.
     let mode = if case.mode() == PermissionMode::DontAsk { PermissionMode::Default } else { case.mode() };

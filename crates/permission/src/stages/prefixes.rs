@@ -2,8 +2,7 @@
 
 use windlass_protocol::CommandWord;
 
-/// Commands that do the same kind of work whatever follows them, and what must come next. Nothing is listed that runs code from its
-/// arguments, deletes work, publishes, or installs what somebody else wrote.
+/// Commands that do the same whatever follows: they run no code in arguments, delete, publish or install nothing.
 struct Row {
     /// The first words.
     begins: &'static [&'static str],

@@ -12,18 +12,23 @@ const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
 
 /// Whether the call runs in the sandbox.
 pub fn is_confined(case: &PermissionCase<'_>) -> bool {
-    let Some(sandbox) = &case.permissions.sandbox else { return false };
-    case.facts.commands.is_some() && !leaves(case, sandbox) && !is_excluded(case, sandbox)
+    is_for_sandbox(case) && !wants_to_leave(case)
 }
 
-fn leaves(case: &PermissionCase<'_>, sandbox: &SandboxPermissions) -> bool {
-    sandbox.may_leave && has_value(case.input, "dangerouslyDisableSandbox", "true")
+fn wants_to_leave(case: &PermissionCase<'_>) -> bool {
+    let may_leave = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave);
+    may_leave && has_value(case.input, "dangerouslyDisableSandbox", "true")
+}
+
+/// Whether the call is a command that settings do not run outside.
+fn is_for_sandbox(case: &PermissionCase<'_>) -> bool {
+    let sandbox = case.permissions.sandbox.as_ref().filter(|_| case.facts.commands.is_some());
+    sandbox.is_some_and(|sandbox| !is_excluded(case, sandbox))
 }
 
 /// Whether the model asks to leave the sandbox with a command that settings do not run outside.
 pub(super) fn asks_to_leave(case: &PermissionCase<'_>) -> bool {
-    let Some(sandbox) = &case.permissions.sandbox else { return false };
-    case.facts.commands.is_some() && leaves(case, sandbox) && !is_excluded(case, sandbox)
+    wants_to_leave(case) && is_for_sandbox(case)
 }
 
 /// Leaving the sandbox is a question of its own, whatever allows the command itself.

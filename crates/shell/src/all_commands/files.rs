@@ -14,7 +14,7 @@ use super::word::Argument;
 use super::{below, search, unwrap};
 use crate::analysis::UNKNOWN;
 use crate::effect::FROM_COMMAND;
-use crate::names::{Sieve, has_name as has, split_at_text};
+use crate::names::{Sieve, behind_letter, has_name as has, split_at_text};
 use crate::places::{Places, named};
 use crate::{LinePath, LooseCommand};
 
@@ -142,7 +142,9 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     command.writes = match base {
         _ if MAY_WRITE.may_have(base) && has(WRITES, base) => all(operands),
         _ if has(WRITES_BUT_FIRST, base) => {
-            all(operands.get(usize::from(!split.gives_mode())..).unwrap_or_default())
+            // With an option that says how files are changed, all operands are files: `chmod -x`.
+            let gives_mode = split.has_letter("rwxXstugo") || split.has_long("reference");
+            all(operands.get(usize::from(!gives_mode)..).unwrap_or_default())
         }
         "uniq" | "xxd" if operands.len() < 2 => Vec::new(),
         _ if has(WRITES_LAST, base) => all(&operands[operands.len().saturating_sub(1)..]),
@@ -157,7 +159,8 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     }
     command.writes.extend(outputs(base, &split, places));
     writers::add(&mut command, base, &arguments[1..], places);
-    if base == "curl" && split.reads_settings() {
+    // A file may hold more options.
+    if base == "curl" && (split.has_letter("K") || split.has_long("config")) {
         let anything = named("\0", false, places);
         command.reads.extend(anything.clone());
         command.writes.extend(anything);
@@ -298,16 +301,6 @@ impl<'a> Split<'a> {
         })
     }
 
-    /// Whether an option says how files are changed, so that all operands are files: `chmod -x`.
-    fn gives_mode(&self) -> bool {
-        self.has_letter("rwxXstugo") || self.has_long("reference")
-    }
-
-    /// Whether a file may hold more options of `curl`.
-    fn reads_settings(&self) -> bool {
-        self.has_letter("K") || self.has_long("config")
-    }
-
     /// Whether an option says what to look for, so that all operands are files.
     fn brings_text(&self, base: &str) -> bool {
         let letters = if base.ends_with("awk") || base == "jq" { "f" } else { "ef" };
@@ -342,14 +335,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<LinePath> {
     }
     let is_letter = text.starts_with('-') && !text.starts_with("--");
     parts.extend(text.get(2..).filter(|_| is_letter));
-    let is_pattern = word.is_pattern;
-    let argument = |part: &str| Argument {
-        text: part.to_owned(),
-        is_pattern,
-        is_home: part.starts_with("~/"),
-        ..Argument::default()
-    };
-    parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
+    parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&word.part(part), places)).collect()
 }
 
 /// Files that single options or the code of a program say to read.
@@ -371,10 +357,8 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
     for (at, word) in arguments.iter().enumerate() {
         let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
         let is_long = name.len() > 2 && long.split(' ').any(|long| long.starts_with(name));
-        let group = word.text.strip_prefix('-').filter(|group| !group.starts_with('-'));
-        let attached = group.and_then(|group| group.split_once(|c| letters.contains(c)));
-        let value = match attached {
-            Some((_, value)) => value,
+        let value = match behind_letter(&word.text, letters) {
+            Some(value) => value,
             None if is_long => value,
             None => continue,
         };
@@ -405,10 +389,7 @@ fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<LinePath> {
     let mut paths = Vec::new();
     let mut emit = |text: &str, like: &Argument| {
         let is_home = text.starts_with('~') && (like.is_home || like.text != text);
-        paths.extend(path(
-            &Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home, ..Argument::default() },
-            places,
-        ));
+        paths.extend(path(&Argument { is_home, ..like.part(text) }, places));
     };
     for option in &split.options {
         for name in names.split(' ').filter(|name| !name.is_empty()) {

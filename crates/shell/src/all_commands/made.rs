@@ -1,7 +1,6 @@
 //! Files that a line makes itself, and what it runs of them: `echo ls > s; sh s`, `cp /bin/ls a; ./a`.
 //!
-//! Files are told apart by the last part of their names only, and it does not matter what comes first in the line. So none is
-//! missed behind a `cd` or in a loop.
+//! Only the last part of a name counts, and no order: none is missed behind a `cd` or in a loop.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -33,6 +32,7 @@ pub(super) struct Made {
     is_full: bool,
 }
 
+#[derive(Default)]
 struct File {
     name: String,
     /// What the line says that is in it, one after the other.
@@ -67,12 +67,8 @@ impl Made {
         let name = last_part(name);
         let known = self.files.iter().position(|file| file.name == name);
         let at = known.unwrap_or_else(|| {
-            self.files.push(File {
-                name: name.to_owned(),
-                text: String::new(),
-                is_open: false,
-                places: places.clone(),
-            });
+            let (name, places) = (name.to_owned(), places.clone());
+            self.files.push(File { name, places, ..File::default() });
             self.files.len() - 1
         });
         let file = &mut self.files[at];

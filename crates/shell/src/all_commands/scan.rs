@@ -1,7 +1,6 @@
 //! One pass over any text: every command in it, as far as it can be seen, however it is nested.
 //!
-//! This is no parser: it never refuses. It keeps a stack of what is open - substitutions, quotes, braces - and ends a command wherever
-//! bash might end one. What is nested needs no recursion, so depth costs nothing.
+//! It never refuses: with a stack of what is open it ends a command wherever bash might. Depth costs nothing.
 
 mod quote;
 
@@ -9,6 +8,7 @@ use super::unwrap::PATTERNS;
 use super::word::Draft;
 use super::{Input, Target, Walk, Way};
 use crate::effect::FROM_COMMAND;
+use crate::names::has_name;
 use crate::places::Places;
 
 /// More levels are not told apart.
@@ -295,13 +295,17 @@ impl Scanner<'_, '_> {
         self.end_command();
     }
 
-    fn separator(&mut self, c: char) {
-        while self.take_if("\\\n") {}
-        // The word may be the one that ends a test.
+    /// Whether a test goes on behind the present word, which may be the one that ends it.
+    fn stays_in_test(&mut self) -> bool {
         if self.top().in_test {
             self.end_word();
         }
-        if self.top().in_test {
+        self.top().in_test
+    }
+
+    fn separator(&mut self, c: char) {
+        while self.take_if("\\\n") {}
+        if self.stays_in_test() {
             return;
         }
         if c == '|' && self.top().in_pattern {
@@ -375,14 +379,10 @@ impl Scanner<'_, '_> {
     }
 
     fn parenthesis(&mut self) {
-        let starts_array = |word: &Draft| word.is_array_start();
-        if self.top().in_test {
-            self.end_word();
-        }
-        if self.top().in_test {
+        if self.stays_in_test() {
             return;
         }
-        if self.top().word.as_ref().is_some_and(starts_array) {
+        if self.top().word.as_ref().is_some_and(Draft::is_array_start) {
             return self.open(Kind::Array);
         }
         if self.top().in_pattern {
@@ -410,13 +410,10 @@ impl Scanner<'_, '_> {
     }
 
     fn close_parenthesis(&mut self) {
-        if self.top().in_test {
-            self.end_word();
-        }
-        let level = self.top();
-        if level.in_test {
+        if self.stays_in_test() {
             return;
         }
+        let level = self.top();
         if level.in_pattern {
             level.in_pattern = false;
             level.word = None;
@@ -445,7 +442,9 @@ impl Scanner<'_, '_> {
         {
             return;
         }
-        if self.top().in_coprocess && self.names_coprocess(&word) {
+        // The word before this one is the name of a coprocess, since a group or a loop follows it.
+        let starts = || has_name("{ if while until for case select [[ ((", &word.bare().unwrap_or_default());
+        if self.top().in_coprocess && self.top().words.len() == 1 && starts() {
             self.top().words.clear();
             self.top().in_coprocess = false;
             self.top().word = Some(word);
@@ -466,12 +465,6 @@ impl Scanner<'_, '_> {
             }
             _ => {}
         }
-    }
-
-    /// Whether the word before this one is the name of a coprocess, since a group or a loop follows it.
-    fn names_coprocess(&mut self, word: &Draft) -> bool {
-        const STARTS: [&str; 9] = ["{", "if", "while", "until", "for", "case", "select", "[[", "(("];
-        self.top().words.len() == 1 && STARTS.iter().any(|start| word.is_bare(start))
     }
 
     /// Takes a word of the grammar where a command begins; whether it was one.
@@ -500,23 +493,7 @@ impl Scanner<'_, '_> {
             // The loop may have run beside the shell.
             self.walk.variables.choices.clear();
         }
-        matches!(
-            bare,
-            "if" | "then"
-                | "elif"
-                | "else"
-                | "fi"
-                | "do"
-                | "done"
-                | "while"
-                | "until"
-                | "!"
-                | "{"
-                | "}"
-                | "time"
-                | "coproc"
-                | "-p"
-        )
+        has_name("if then elif else fi do done while until ! { } time coproc -p", bare)
     }
 
     fn redirect(&mut self, kind: &'static str, word: Draft) {

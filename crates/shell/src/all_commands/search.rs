@@ -3,13 +3,12 @@
 use super::word::Argument;
 use crate::Only;
 use crate::expansion::{is_unusual_text, may_take_next};
-use crate::names::has_name as has;
+use crate::names::{has_name as has, letter_group, name_and_value};
 
 /// So many places where a search begins are told apart.
 const ROOTS_MAX: usize = 8;
 
-/// Words of `find` that let the directory through where it begins, so that it is found as well. Depths are among them: what
-/// is removed is then all that is in it.
+/// Words of `find` that let the directory through where it begins, or with a depth all that is in it.
 const LETS_THROUGH: &str = "-delete -depth -d -print -print0 -ls -xdev -x -mount -L -P -H -follow -maxdepth -mindepth -true -readable \
     -writable -executable -user -uid -group -gid -perm -a -and -noleaf -warn -nowarn -daystart -ignore_readdir_race -regextype -quit \
     -printf -fprint -fls -fprintf -fprint0";
@@ -120,11 +119,8 @@ fn fd(words: &[&Argument]) -> (Vec<Argument>, bool) {
             spares |= has("-t --type", text) && !matches!(value, "d" | "dir" | "directory");
         }
         if let Some(root) = text.strip_prefix("--search-path=") {
-            roots.push(Argument {
-                text: root.to_owned(),
-                is_home: root.starts_with('~'),
-                ..Argument::default()
-            });
+            let is_home = root.starts_with('~');
+            roots.push(Argument { is_home, ..Argument::new(root) });
         }
     }
     let pattern = operands.first().map_or("", |word| word.text.as_str());
@@ -207,24 +203,21 @@ fn put(word: &Argument, found: &Argument) -> Argument {
 /// Which files a search opens, if not all.
 pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
     let long = |word: &'_ Argument| {
-        let option = word.text.strip_prefix("--")?;
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        Some((name.to_owned(), value.to_owned()))
+        let (name, value) = name_and_value(word.text.strip_prefix("--")?);
+        Some((name.to_owned(), value.unwrap_or_default().to_owned()))
     };
     let options: Vec<(String, String)> = arguments
         .iter()
-        .flat_map(|word| match word.text.strip_prefix('-') {
-            Some(letters) if !letters.starts_with('-') => {
-                letters.chars().map(|letter| (letter.to_string(), String::new())).collect()
-            }
-            _ => long(word).into_iter().collect::<Vec<_>>(),
+        .flat_map(|word| match letter_group(&word.text) {
+            Some(letters) => letters.chars().map(|letter| (letter.to_string(), String::new())).collect(),
+            None => long(word).into_iter().collect::<Vec<_>>(),
         })
         .collect();
     // A pattern in a word of its own is not told apart from what follows.
     if options.iter().any(|(name, value)| name == "include" && (value.is_empty() || value.contains('\0'))) {
         return None;
     }
-    let only = crate::search::only(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let only = Only::of_search(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     // Abbreviations and words that nobody knows may be any option.
     let is_open = |word: &Argument| {
         word.text.starts_with('\0')

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use super::word::Argument;
 use super::{made, search};
-use crate::names::{Sieve, has_name as has, is_name_char};
+use crate::names::{Sieve, behind_letter, has_name as has, is_name_char};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
@@ -76,8 +76,7 @@ impl Inside {
     }
 }
 
-/// Programs that run the command in their arguments, with the letters of options that take a value, and how many operands stand in
-/// front of the command.
+/// Programs that run the command in their arguments, their letters with a value, and the operands in front of it.
 const WRAPPERS: &[(&str, &str, usize)] = &[
     ("sudo", "CDghpRrtTuU", 0),
     ("doas", "Cu", 0),
@@ -197,6 +196,12 @@ fn variables(seen: &Seen<'_>, inside: &mut Inside) {
 
 pub(super) fn joined(arguments: &[Argument]) -> String {
     arguments.iter().map(|argument| argument.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The texts of words, each with the one behind it.
+fn with_next(words: &[Argument]) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let texts = words.iter().map(|word| word.text.as_str());
+    texts.clone().zip(texts.skip(1).map(Some).chain([None]))
 }
 
 fn name_of(text: &str) -> String {
@@ -344,25 +349,18 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
 
 /// What `xargs` replaces by what comes in.
 fn replaced(options: &[Argument]) -> Option<String> {
-    for (at, option) in options.iter().enumerate() {
-        let text = option.text.as_str();
-        if let Some(mark) = text.strip_prefix("--replace") {
-            return Some(mark.strip_prefix('=').filter(|mark| !mark.is_empty()).unwrap_or("{}").to_owned());
-        }
-        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
+    let is_given = |mark: &&str| !mark.is_empty();
+    for (option, next) in with_next(options) {
+        let mark = if let Some(mark) = option.strip_prefix("--replace") {
+            mark.strip_prefix('=').filter(is_given).or(Some("{}"))
+        } else if let Some(mark) = behind_letter(option, "I") {
+            if mark.is_empty() { next.filter(is_given) } else { Some(mark) }
+        } else if let Some(mark) = behind_letter(option, "i") {
+            Some(mark).filter(is_given).or(Some("{}"))
+        } else {
             continue;
         };
-        if let Some((_, mark)) = letters.split_once('I') {
-            let next = options.get(at + 1).map(|word| word.text.clone());
-            return if mark.is_empty() {
-                next.filter(|mark| !mark.is_empty())
-            } else {
-                Some(mark.to_owned())
-            };
-        }
-        if let Some((_, mark)) = letters.split_once('i') {
-            return Some(if mark.is_empty() { "{}".to_owned() } else { mark.to_owned() });
-        }
+        return mark.map(str::to_owned);
     }
     None
 }

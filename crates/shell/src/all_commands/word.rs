@@ -1,6 +1,6 @@
 //! Words, as far as they are known.
 
-use crate::expansion::{is_unusual_pattern, may_move_tilde};
+use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
 use crate::names::{is_digits, is_name_char};
 
 /// More words do not come from the braces of one word.
@@ -13,7 +13,7 @@ const USUAL: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     /// Characters, and whether they may mean something to the shell. A NUL stands for what is only known at run time.
-    letters: Vec<(char, bool)>,
+    letters: Vec<WordLetter>,
     pub(super) is_quoted: bool,
     /// The first letter is a `~` that stands for the home directory.
     is_home: bool,
@@ -42,6 +42,12 @@ pub(super) struct Argument {
 impl Argument {
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A part of a word, as a word of its own.
+    pub(super) fn part(&self, text: &str) -> Self {
+        let is_home = text.starts_with("~/");
+        Self { text: text.to_owned(), is_pattern: self.is_pattern, is_home, ..Self::default() }
     }
 
     /// One of which nothing is known.
@@ -178,7 +184,7 @@ impl Draft {
         expanded
     }
 
-    fn argument(&self, letters: &[(char, bool)]) -> Argument {
+    fn argument(&self, letters: &[WordLetter]) -> Argument {
         if is_sequence(letters) || (is_pattern(letters) && is_unusual_pattern(letters.iter().copied())) {
             return Argument::unknown();
         }
@@ -206,20 +212,20 @@ impl Draft {
 }
 
 /// Whether `{1..3}` may be in it.
-fn is_sequence(letters: &[(char, bool)]) -> bool {
+fn is_sequence(letters: &[WordLetter]) -> bool {
     letters.windows(2).any(|two| two == [('.', true), ('.', true)])
         && letters.contains(&('{', true))
         && letters.contains(&('}', true))
 }
 
 /// Whether bash looks for names that fit. Brackets alone are names of commands.
-fn is_pattern(letters: &[(char, bool)]) -> bool {
+fn is_pattern(letters: &[WordLetter]) -> bool {
     let is_test = letters.iter().all(|letter| *letter == ('[', true)) && letters.len() <= 2;
     !is_test && letters.iter().any(|(c, is_live)| *is_live && matches!(c, '*' | '?' | '['))
 }
 
 /// The words that the first innermost list in braces stands for.
-fn alternatives(letters: &[(char, bool)]) -> Option<Vec<Vec<(char, bool)>>> {
+fn alternatives(letters: &[WordLetter]) -> Option<Vec<Vec<WordLetter>>> {
     let mut open = None;
     let mut has_comma = false;
     for (at, letter) in letters.iter().enumerate() {
@@ -229,7 +235,7 @@ fn alternatives(letters: &[(char, bool)]) -> Option<Vec<Vec<(char, bool)>>> {
             ('}', true) if has_comma => {
                 let Some(open) = open else { continue };
                 let inner = letters[open + 1..at].split(|letter| *letter == (',', true));
-                let whole = |part: &[(char, bool)]| [&letters[..open], part, &letters[at + 1..]].concat();
+                let whole = |part: &[WordLetter]| [&letters[..open], part, &letters[at + 1..]].concat();
                 return Some(inner.map(whole).collect());
             }
             ('}', true) => open = None,

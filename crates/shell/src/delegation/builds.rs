@@ -13,28 +13,23 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         "make" | "gmake" => make(telling),
         "cargo" => cargo(telling),
         "go" => go(telling),
-        "rustc" => rustc(telling),
-        "mvn" | "mvnw" | "mvnd" => {
-            for (at, word) in telling.arguments() {
-                if word.contains("exec.executable=") {
-                    telling.tells(at);
-                }
-            }
+        "rustc" => {
+            let linkers = ["linker=", "-Clinker=", "--codegen=linker="];
+            telling.tells_each(|word| linkers.iter().any(|start| word.starts_with(start)));
         }
+        "mvn" | "mvnw" | "mvnd" => telling.tells_each(|word| word.contains("exec.executable=")),
         _ => {}
     }
 }
 
 fn make(telling: &mut Telling<'_>) {
     for (at, word) in telling.arguments() {
-        if let Some(value) = long_option(word, "eval") {
-            telling.tells_value(at, value, harmless::never);
-        } else if let Some(value) = short_option(word, "E", "CfIjloW") {
-            telling.tells_value(at, value, harmless::never);
-        } else if let Some(value) =
-            long_option(word, "file makefile").or_else(|| short_option(word, "f", "CEIjloW"))
-        {
-            telling.tells_value(at, value, is_makefile);
+        let code = long_option(word, "eval").or_else(|| short_option(word, "E", "CfIjloW"));
+        let file = || long_option(word, "file makefile").or_else(|| short_option(word, "f", "CEIjloW"));
+        if code.is_some() {
+            telling.tells_value(at, code, harmless::never);
+        } else if let Some(file) = file() {
+            telling.tells_value(at, Some(file), is_makefile);
         } else if let Some((name, value)) = word.split_once('=')
             && (name.ends_with('!') || !is_usual_variable(name.trim_end_matches([':', '?', '+', ' ']), value))
         {
@@ -80,7 +75,7 @@ fn cargo(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         let (name, value) = name_and_value(word);
         if name == "--config" {
-            telling.tells_value(at, value, is_usual_setting);
+            telling.tells_value(at, Some(value), is_usual_setting);
         }
     }
 }
@@ -104,18 +99,9 @@ fn go(telling: &mut Telling<'_>) {
     for (at, word) in options.filter(|(_, word)| word.starts_with('-')) {
         let (name, value) = name_and_value(word.trim_start_matches('-'));
         if has("exec toolexec vettool", name) {
-            telling.tells_value(at, value, harmless::never);
+            telling.tells_value(at, Some(value), harmless::never);
         } else if name == "ldflags" {
-            telling.tells_value(at, value, |flags| !flags.contains("extld"));
-        }
-    }
-}
-
-/// `-C linker=…`.
-fn rustc(telling: &mut Telling<'_>) {
-    for (at, word) in telling.arguments() {
-        if ["linker=", "-Clinker=", "--codegen=linker="].iter().any(|start| word.starts_with(start)) {
-            telling.tells(at);
+            telling.tells_value(at, Some(value), |flags| !flags.contains("extld"));
         }
     }
 }

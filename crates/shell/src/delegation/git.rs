@@ -1,6 +1,6 @@
 //! What `git` is told to run: by settings on the line, by options, and by subcommands that run a command.
 
-use super::harmless;
+use super::harmless::{self, never};
 use super::{Telling, Value, long_option, short_option};
 use crate::names::has_name as has;
 
@@ -49,8 +49,8 @@ fn global(telling: &mut Telling<'_>, at: usize, word: &str) {
     } else if let Some(Value::InWord(_)) = long_option(word, "exec-path") {
         // Without a value the path is only shown.
         telling.tells(at);
-    } else if let Some(value) = long_option(word, "config-env") {
-        telling.tells_value(at, value, is_harmless_setting);
+    } else {
+        telling.tells_value(at, long_option(word, "config-env"), is_harmless_setting);
     }
 }
 
@@ -135,13 +135,9 @@ fn each(telling: &mut Telling<'_>, at: usize) {
 
 fn options(telling: &mut Telling<'_>, at: usize, subcommand: &str) {
     for (place, word) in telling.options().filter(|(place, _)| *place > at) {
-        if let Some(value) = long_option(word, OPTIONS) {
-            telling.tells_value(place, value, harmless::remote_git);
-        }
+        telling.tells_value(place, long_option(word, OPTIONS), harmless::remote_git);
         // A format may have a signature checked, which another program does.
-        if let Some(value) = long_option(word, "format pretty") {
-            telling.tells_value(place, value, harmless::literal);
-        }
+        telling.tells_value(place, long_option(word, "format pretty"), harmless::literal);
         // A transport that is a command.
         if word.starts_with("ext::") || word.contains("=ext::") {
             telling.tells(place);
@@ -152,54 +148,29 @@ fn options(telling: &mut Telling<'_>, at: usize, subcommand: &str) {
 
 /// Options that mean something else to other subcommands.
 fn option_of(telling: &mut Telling<'_>, place: usize, word: &str, subcommand: &str) {
+    let long = |names: &str| long_option(word, names);
     let behind = |letters: &str, valued: &str| short_option(word, letters, valued);
     match subcommand {
-        "rebase" => {
-            if let Some(value) = behind("x", "sXCS") {
-                telling.tells_value(place, value, harmless::never);
-            }
-        }
-        "difftool" => {
-            if let Some(value) = behind("x", "tSGOlU") {
-                telling.tells_value(place, value, harmless::pager);
-            }
-        }
+        "rebase" => telling.tells_value(place, behind("x", "sXCS"), never),
+        "difftool" => telling.tells_value(place, behind("x", "tSGOlU"), harmless::pager),
         "grep" => {
-            let value = long_option(word, "open-files-in-pager").or_else(|| behind("O", "efABCm"));
+            let value = long("open-files-in-pager").or_else(|| behind("O", "efABCm"));
             // Without a value the usual pager is meant.
-            if value.and_then(Value::in_word).is_some_and(|program| !harmless::pager(program)) {
-                telling.tells(place);
-            }
+            let program = value.filter(|value| matches!(value, Value::InWord(_)));
+            telling.tells_value(place, program, harmless::pager);
         }
         "clone" | "init" => {
-            if let Some(value) = behind("u", "bcoj") {
-                telling.tells_value(place, value, harmless::remote_git);
-            }
-            if let Some(value) = behind("c", "bouj").or_else(|| long_option(word, "config")) {
-                telling.tells_value(place, value, is_harmless_setting);
-            }
-            if let Some(value) = long_option(word, "template") {
-                telling.tells_value(place, value, str::is_empty);
-            }
+            telling.tells_value(place, behind("u", "bcoj"), harmless::remote_git);
+            let setting = behind("c", "bouj").or_else(|| long("config"));
+            telling.tells_value(place, setting, is_harmless_setting);
+            telling.tells_value(place, long("template"), str::is_empty);
         }
-        "filter-branch" => {
-            if let Some(value) = long_option(word, FILTERS) {
-                telling.tells_value(place, value, harmless::never);
-            }
-        }
+        "filter-branch" => telling.tells_value(place, long(FILTERS), never),
         "send-email" => {
-            if let Some(value) = long_option(word, "sendmail-cmd to-cmd cc-cmd header-cmd") {
-                telling.tells_value(place, value, harmless::never);
-            }
-            if let Some(value) = long_option(word, "smtp-server") {
-                telling.tells_value(place, value, |server| !server.contains(['/', '\0']));
-            }
+            telling.tells_value(place, long("sendmail-cmd to-cmd cc-cmd header-cmd"), never);
+            telling.tells_value(place, long("smtp-server"), |server| !server.contains(['/', '\0']));
         }
-        "instaweb" => {
-            if let Some(value) = long_option(word, "httpd browser") {
-                telling.tells_value(place, value, harmless::never);
-            }
-        }
+        "instaweb" => telling.tells_value(place, long("httpd browser"), never),
         _ => {}
     }
 }

@@ -22,21 +22,13 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         base if has(AWKS, base) => awk(telling),
         base if has(VIMS, base) => vim(telling),
         "sqlite3" => {
-            each(telling, runs_in_sqlite);
+            telling.tells_each(runs_in_sqlite);
             statements(telling);
         }
-        "psql" => each(telling, runs_in_psql),
-        "mysql" | "mariadb" => each(telling, runs_in_mysql),
-        "dc" => each(telling, |word| word.contains('!')),
+        "psql" => telling.tells_each(runs_in_psql),
+        "mysql" | "mariadb" => telling.tells_each(runs_in_mysql),
+        "dc" => telling.tells_each(|word| word.contains('!')),
         _ => {}
-    }
-}
-
-fn each(telling: &mut Telling<'_>, runs: fn(&str) -> bool) {
-    for (at, word) in telling.arguments() {
-        if runs(word) {
-            telling.tells(at);
-        }
     }
 }
 
@@ -126,7 +118,7 @@ fn vim(telling: &mut Telling<'_>) {
                 telling.tells(at);
             }
         } else if has("-c --cmd", word) {
-            telling.tells_value(at, Value::Next, is_usual_editing);
+            telling.tells_value(at, Some(Value::Next), is_usual_editing);
         } else if word.starts_with("-c") || word.starts_with("--cmd") || word.starts_with("--remote-e") {
             telling.tells(at);
         }

@@ -1,6 +1,6 @@
 //! `awk`, for programs that only compute and print.
 
-use super::bracket;
+use super::bracket::skip_to;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks};
 use crate::Word;
@@ -8,8 +8,7 @@ use crate::names::is_name_char;
 
 const AWK: Tool = Tool {
     letters: "F:v:",
-    // Not every kind of it knows others, and some take them for the end of the options.
-    long: "version help",
+    // Not every kind of it knows long options but the usual two, and some take them for the end of the options.
     operands: Operands::TextThenPaths,
     is_harmless: false,
     ..READS
@@ -123,17 +122,8 @@ impl Scan<'_> {
 
     /// To the end of a string or an expression.
     fn quoted(&mut self, end: char) -> Option<()> {
-        loop {
-            match self.take()? {
-                '\\' => {
-                    self.take()?;
-                }
-                '\n' => return None,
-                c if c == end => return Some(()),
-                '[' if end == '/' => self.rest = bracket::skip(self.rest, end)?,
-                _ => {}
-            }
-        }
+        self.rest = skip_to(self.rest, end, end == '/')?;
+        Some(())
     }
 }
 

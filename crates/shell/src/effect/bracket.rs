@@ -1,8 +1,22 @@
-//! Brackets in regular expressions, which may hold the character that would end the expression.
+//! The ends of regular expressions, and brackets in them, which may hold the character that would end one.
 
-/// What follows a bracket expression whose `[` was taken; nothing if it holds the delimiter, or something that programs read
-/// in different ways.
-pub(super) fn skip(text: &str, delimiter: char) -> Option<&str> {
+/// The text behind the next delimiter without a backslash in front; nothing if the line ends before.
+pub(super) fn skip_to(mut text: &str, delimiter: char, has_brackets: bool) -> Option<&str> {
+    loop {
+        let c = text.chars().next()?;
+        text = &text[c.len_utf8()..];
+        match c {
+            '\\' => text = &text[text.chars().next()?.len_utf8()..],
+            '\n' => return None,
+            c if c == delimiter => return Some(text),
+            '[' if has_brackets => text = skip(text, delimiter)?,
+            _ => {}
+        }
+    }
+}
+
+/// The text behind a bracket expression whose `[` was taken; nothing if programs read the expression differently.
+fn skip(text: &str, delimiter: char) -> Option<&str> {
     let text = text.strip_prefix('^').unwrap_or(text);
     // A bracket that comes first means itself.
     let mut rest = text.strip_prefix(']').unwrap_or(text);

@@ -5,39 +5,28 @@ use super::{Context, Facts, looks, tools};
 use crate::names::has_name;
 use crate::{LineEffect, LinePath, Word};
 
-const CHANGES: Tool =
-    Tool { long: "help version verbose", operands: Operands::Paths, is_harmless: false, ..READS };
+const CHANGES: Tool = Tool { long: "verbose", operands: Operands::Paths, is_harmless: false, ..READS };
 
 /// A program that changes its operands and nothing else, whatever its options.
 const NAMES_ALL: Tool = Tool { is_harmless: true, ..CHANGES };
 
 const TOOLS: &[Tool] = &[
-    Tool { names: "mkdir", letters: "pvm:", long: "help version parents verbose mode:", ..NAMES_ALL },
-    Tool {
-        names: "touch",
-        letters: "acmhd:t:",
-        long: "help version no-create no-dereference date: time:",
-        ..NAMES_ALL
-    },
+    Tool { names: "mkdir", letters: "pvm:", long: "parents verbose mode:", ..NAMES_ALL },
+    Tool { names: "touch", letters: "acmhd:t:", long: "no-create no-dereference date: time:", ..NAMES_ALL },
     Tool {
         names: "rm",
         letters: "dfiIRrv",
-        long: "help version dir force one-file-system preserve-root recursive verbose interactive::",
+        long: "dir force one-file-system preserve-root recursive verbose interactive::",
         recursive: "r R recursive",
         ..NAMES_ALL
     },
-    Tool { names: "truncate", letters: "cos:", long: "help version no-create size:", ..CHANGES },
-    Tool { names: "tee", letters: "aip", long: "help version append ignore-interrupts", ..CHANGES },
-    Tool {
-        names: "rmdir",
-        letters: "pv",
-        long: "help version ignore-fail-on-non-empty parents verbose",
-        ..NAMES_ALL
-    },
+    Tool { names: "truncate", letters: "cos:", long: "no-create size:", ..CHANGES },
+    Tool { names: "tee", letters: "aip", long: "append ignore-interrupts", ..CHANGES },
+    Tool { names: "rmdir", letters: "pv", long: "ignore-fail-on-non-empty parents verbose", ..NAMES_ALL },
     Tool {
         names: "mv",
         letters: "finTuvt:",
-        long: "help version force interactive no-clobber no-target-directory strip-trailing-slashes verbose \
+        long: "force interactive no-clobber no-target-directory strip-trailing-slashes verbose \
                target-directory: update::",
         recursive: "*",
         ..CHANGES
@@ -45,7 +34,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         names: "cp",
         letters: "adfHiLnPpRrTuvxt:",
-        long: "help version archive dereference force interactive no-clobber no-dereference no-target-directory \
+        long: "archive dereference force interactive no-clobber no-dereference no-target-directory \
                one-file-system recursive remove-destination strip-trailing-slashes verbose target-directory: \
                preserve:: reflink:: sparse:: update::",
         recursive: "a R r archive recursive",
@@ -141,8 +130,7 @@ fn written(
     context: &Context<'_>,
     is_recursive: bool,
 ) -> Vec<LinePath> {
-    // Into a directory that is there, only what is called as the sources are is written, unless everything in them is taken.
-    // A name that ends with a slash may become a copy of the source itself.
+    // In a directory only the names of the sources are written. `x/` may become a copy of the source itself.
     let is_directory = !parsed.has("T no-target-directory")
         && (parsed.has("t target-directory")
             || matches!(target.text.as_str(), "." | ".." | "./" | "../")

@@ -1,16 +1,12 @@
 //! `git`, for the forms that only look.
 
-mod contents;
-
-pub(crate) use contents::shown;
-
-use super::options::{self, Operands, OptionValue, Parsed, READS, Tool, long_value};
+use super::options::{Operands, OptionValue, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
-use crate::names::{has_name, name_and_value};
+use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
 
-const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
+const LOOKS: Tool = Tool { has_help: false, operands: Operands::Text, is_harmless: false, ..READS };
 
 /// Options that shape a difference, as in [`Tool::long`].
 const DIFF_OPTIONS: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index function-context histogram \
@@ -33,8 +29,25 @@ const LOG_OPTIONS: &str = "abbrev-commit all all-match ancestry-path author-date
     since: skip: until: max-parents:: min-parents:: decorate:: expand-tabs:: format:: notes:: pretty:: show-notes:: \
     branches:: tags:: remotes:: no-walk::";
 
+/// The subcommands that show commits.
+const LOG: Tool = Tool {
+    names: "log show whatchanged rev-list",
+    letters: "abcgimpqrRstuwz0123456789EFPG:l:L:n:S:B::C::M::U::",
+    long: LOG_OPTIONS,
+    shared_long: DIFF_OPTIONS,
+    has_number: true,
+    ..LOOKS
+};
+
 /// The subcommands that only look with the options named here.
 const SUBCOMMANDS: &[Tool] = &[
+    LOG,
+    Tool {
+        names: "diff diff-files diff-index diff-tree",
+        letters: "abcDmprRstuwWzG:l:S:B::C::M::U::X::",
+        shared_long: DIFF_OPTIONS,
+        ..LOOKS
+    },
     Tool {
         names: "status",
         letters: "bsvzu::M::",
@@ -142,21 +155,6 @@ const SUBCOMMANDS: &[Tool] = &[
     },
 ];
 
-/// A row of the subcommands that show commits or differences: their lists of options are put together here.
-fn shows(name: &str) -> Option<(Tool, &'static [&'static str])> {
-    const DIFF: &[&str] = &[DIFF_OPTIONS];
-    const LOG: &[&str] = &[DIFF_OPTIONS, LOG_OPTIONS];
-    let commits =
-        Tool { letters: "abcgimpqrRstuwz0123456789EFPG:l:L:S:B::C::M::U::n::", has_number: true, ..LOOKS };
-    match name {
-        "diff" | "diff-files" | "diff-index" | "diff-tree" => {
-            Some((Tool { letters: "abcDmprRstuwWzG:l:S:B::C::M::U::X::", ..LOOKS }, DIFF))
-        }
-        "log" | "show" | "whatchanged" => Some((commits, LOG)),
-        _ => None,
-    }
-}
-
 pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let (places, mut reads, at) = global_options(arguments, context)?;
     let place = places.one();
@@ -239,23 +237,17 @@ fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, 
 }
 
 fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    if let Some((tool, long)) = shows(subcommand) {
-        return parse_shown(&tool, long, arguments);
-    }
     let first = arguments.first().and_then(literal);
     match subcommand {
         "remote" => return remote(arguments),
         "config" => return config(arguments),
         "stash" => {
-            let (tool, long) = shows("log")?;
-            return matches!(first?, "list" | "show")
-                .then(|| parse_shown(&tool, long, &arguments[1..]))
-                .flatten();
+            let shows = matches!(first?, "list" | "show");
+            return parse_known(&LOG, &arguments[1..]).filter(|_| shows);
         }
         "reflog" => {
-            let (tool, long) = shows("log")?;
             let rest = if first == Some("show") { &arguments[1..] } else { arguments };
-            let parsed = parse_shown(&tool, long, rest)?;
+            let parsed = parse_known(&LOG, rest)?;
             let names_ref = |word: &&Word| word.text.starts_with("HEAD") || first == Some("show");
             return parsed.operands.iter().all(names_ref).then_some(parsed);
         }
@@ -268,14 +260,10 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
             let tool = Tool { letters: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
             return if first? == "list" { tool.parse(&arguments[1..]) } else { None };
         }
-        "rev-list" => {
-            let (tool, long) = shows("log")?;
-            return parse_shown(&tool, long, arguments);
-        }
         _ => {}
     }
     let tool = SUBCOMMANDS.iter().find(|tool| has_name(tool.names, subcommand))?;
-    let parsed = tool.parse(arguments)?;
+    let parsed = parse_known(tool, arguments)?;
     // Without an option that asks for a list, an operand would be made.
     let makes = matches!(subcommand, "branch" | "tag")
         && !parsed.operands.is_empty()
@@ -284,49 +272,13 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
     (!makes && !excess).then_some(parsed)
 }
 
-/// Subcommands that show something share long lists of options, which are looked up one after the other.
-fn parse_shown<'a>(tool: &Tool, long: &[&str], arguments: &'a [Word]) -> Option<Parsed<'a>> {
-    let mut parsed = Parsed::default();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let text = word.text.as_str();
-        if super::may_become_option(word) {
-            return None;
-        }
-        if text == "--" {
-            parsed.operands.extend(words.by_ref());
-        } else if let Some(option) = text.strip_prefix("--").filter(|option| !option.is_empty()) {
-            let (name, given) = name_and_value(option);
-            let value = match (long.iter().find_map(|options| long_value(options, name))?, given) {
-                (OptionValue::None, Some(_)) => return None,
-                (OptionValue::Needed, None) => Some(literal(words.next()?)?.to_owned()),
-                (_, given) => given.map(str::to_owned),
-            };
-            parsed.options.push((name.to_owned(), value));
-        } else if text.starts_with('-') && text.len() > 1 {
-            let rest = words.as_slice();
-            let one = [std::slice::from_ref(word), &rest[..rest.len().min(1)]].concat();
-            let letters = letters(tool, &one)?;
-            parsed.options.extend(letters.0);
-            words = rest[letters.1..].iter();
-        } else {
-            parsed.operands.push(word);
-        }
-    }
-    Some(parsed)
-}
-
-/// The options of one group of letters, and how many words behind it belong to them.
-fn letters(tool: &Tool, words: &[Word]) -> Option<(Vec<options::Given>, usize)> {
-    let alone = tool.parse(&words[..1]);
-    if let Some(parsed) = alone {
-        // `-n 5`: the number may stand in the next word.
-        let number = words.get(1).filter(|_| words[0].text == "-n");
-        number.map_or(Some(String::new()), options::value)?;
-        return Some((parsed.options, usize::from(number.is_some())));
-    }
-    let parsed = tool.parse(words)?;
-    parsed.operands.is_empty().then_some((parsed.options, 1))
+/// Takes the arguments of a subcommand apart. The values of long options in the next word must be known.
+fn parse_known<'a>(tool: &Tool, arguments: &'a [Word]) -> Option<Parsed<'a>> {
+    let is_open = |two: &[Word]| {
+        two[0].text.starts_with("--") && tool.takes_next(&two[0]) && literal(&two[1]).is_none()
+    };
+    let is_known = tool.shared_long.is_empty() || !arguments.windows(2).any(is_open);
+    tool.parse(arguments).filter(|_| is_known)
 }
 
 fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
@@ -399,4 +351,83 @@ fn operand_paths(operands: &[&Word], context: &Context<'_>) -> Vec<LinePath> {
         }
     }
     paths
+}
+
+/// What is shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// The words that are certainly paths, counted from the subcommand on.
+    pub(crate) paths: Vec<usize>,
+    /// Every file of the work.
+    pub(crate) is_whole: bool,
+}
+
+/// What a subcommand and its words show of files, if they show anything in them.
+pub(crate) fn shown(words: &[&str]) -> Option<Shown> {
+    let (subcommand, rest) = words.split_first()?;
+    let options: Vec<&str> = rest.iter().copied().take_while(|word| *word != "--").collect();
+    let has_patch = options.iter().any(|word| asks_for_patch(word));
+    let is_summary = !has_patch && options.iter().any(|word| is_summary(word));
+    let shows = match *subcommand {
+        "grep" => true,
+        "diff" | "show" | "format-patch" | "range-diff" => !is_summary,
+        "diff-files" | "diff-index" | "diff-tree" | "log" | "whatchanged" | "reflog" => has_patch,
+        "stash" => has_patch && rest.first() == Some(&"show"),
+        _ => false,
+    };
+    shows.then(|| shown_operands(subcommand, words))
+}
+
+fn asks_for_patch(word: &str) -> bool {
+    const LONG: &str = "--patch --unified --cc --word-diff --color-words --function-context --remerge-diff --dd \
+        --pickaxe";
+    let group = word.strip_prefix('-').unwrap_or_default();
+    let is_group = !group.starts_with('-')
+        && (group.starts_with(['S', 'G', 'L', 'U', 'W', 'c']) || group.contains(['p', 'u']));
+    is_group || LONG.split(' ').any(|long| word.starts_with(long))
+}
+
+fn is_summary(word: &str) -> bool {
+    const SUMMARIES: &str = "--stat --shortstat --numstat --name-only --name-status --summary --dirstat --compact-summary --raw --quiet --no-patch -s -q";
+    has_name(SUMMARIES, word.split('=').next().unwrap_or_default())
+}
+
+/// Operands may be names of commits as well as paths: only what hardly is a commit counts as a path.
+fn shown_operands(subcommand: &str, words: &[&str]) -> Shown {
+    let is_grep = subcommand == "grep";
+    let valued = if is_grep { "-A -B -C -m -e -f --max-depth --threads" } else { "-S -G -L -n -l -O" };
+    let mut shown = Shown::default();
+    let (mut commits, mut blobs) = (0, 0);
+    let mut wants_text = is_grep && !words.iter().any(|word| word.starts_with("-e") || *word == "-f");
+    let mut at = usize::from(subcommand == "stash") + 1;
+    while let Some(word) = words.get(at) {
+        let long = word.strip_prefix("--").unwrap_or_default();
+        if *word == "--" {
+            shown.paths.extend(at + 1..words.len());
+            break;
+        } else if has_name(valued, word) || LOG.long_value(long) == Some(OptionValue::Needed) {
+            at += 1;
+        } else if word.starts_with('-') || std::mem::take(&mut wants_text) {
+            // Neither a commit nor a path.
+        } else if word.contains(':') && !word.starts_with(":/") && !word.starts_with(":(") {
+            blobs += 1;
+        } else if is_path(word) {
+            shown.paths.push(at);
+        } else {
+            commits += 1;
+        }
+        at += 1;
+    }
+    shown.is_whole = shown.paths.is_empty() && (blobs == 0 || commits > 0);
+    shown
+}
+
+fn is_path(word: &str) -> bool {
+    let is_file = |(name, end): (&str, &str)| {
+        !name.ends_with('.') && !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphabetic())
+    };
+    ["./", "../", "/", "~/"].iter().any(|start| word.starts_with(start))
+        || word.ends_with('/')
+        || word == "."
+        || word.rsplit_once('.').is_some_and(is_file)
 }

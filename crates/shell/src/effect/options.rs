@@ -22,16 +22,18 @@ pub(super) enum Operands {
     TextThenPathsOrHere,
 }
 
-/// What is known about a program that only looks: the options under which that is so. An option that is not named here
-/// makes the program an unknown one.
+/// The options under which a program only looks. Any other option makes it an unknown one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     pub(super) names: &'static str,
-    /// Letters of options as `getopt` takes them: with a colon behind those with a value, and with two if it must be attached and may
-    /// be missing.
+    /// Letters as in `getopt`: a colon behind those with a value, two if it is attached and may be missing.
     pub(super) letters: &'static str,
     /// Long options, with such colons too.
     pub(super) long: &'static str,
+    /// More of them, in a list that several tools share.
+    pub(super) shared_long: &'static str,
+    /// `--help` and `--version` are among them.
+    pub(super) has_help: bool,
     /// Options that say what to look for, so that every operand is a file.
     pub(super) text_options: &'static str,
     /// Options with which it looks at everything below its operands; a star for always.
@@ -53,7 +55,9 @@ pub(super) struct Tool {
 pub(super) const READS: Tool = Tool {
     names: "",
     letters: "",
-    long: "help version",
+    long: "",
+    shared_long: "",
+    has_help: true,
     text_options: "",
     recursive: "",
     operands: Operands::Paths,
@@ -66,6 +70,8 @@ pub(super) const READS: Tool = Tool {
 
 /// The name of an option, without dashes, and its value.
 pub(super) type Given = (String, Option<String>);
+
+type Words<'a> = std::slice::Iter<'a, Word>;
 
 /// The arguments of a program, taken apart.
 #[derive(Debug, Default)]
@@ -103,7 +109,8 @@ impl Tool {
         while let Some(word) = words.next() {
             let text = word.text.as_str();
             // Where nothing takes the place of what is not known, an option takes the next word as its value.
-            let may_be_bare = text.starts_with('-') && !text.starts_with("--") && !is_fixed(word);
+            let is_fixed = !word.is_unknown() && !word.is_pattern;
+            let may_be_bare = text.starts_with('-') && !text.starts_with("--") && !is_fixed;
             // What became an option may take one behind it as its value, and the value of that is a file then.
             if may_be_bare || (is_open && self.takes_next(word)) {
                 return None;
@@ -129,10 +136,10 @@ impl Tool {
     }
 
     /// Whether a word is an option whose value is the next word.
-    fn takes_next(&self, word: &Word) -> bool {
+    pub(super) fn takes_next(&self, word: &Word) -> bool {
         let text = word.text.as_str();
         let value = if let Some(long) = text.strip_prefix("--") {
-            long_value(self.long, long)
+            self.long_value(long)
         } else {
             let last = text.chars().next_back().filter(|_| text.starts_with('-'));
             last.and_then(|letter| letter_value(self.letters, letter))
@@ -140,14 +147,16 @@ impl Tool {
         value == Some(OptionValue::Needed)
     }
 
-    fn parse_long<'a>(
-        &self,
-        long: &str,
-        words: &mut std::slice::Iter<'a, Word>,
-        parsed: &mut Parsed<'a>,
-    ) -> Option<()> {
+    /// Whether a long option has a value, if it is known.
+    pub(super) fn long_value(&self, name: &str) -> Option<OptionValue> {
+        let is_help = self.has_help && has_name("help version", name);
+        let named = || long_value(self.long, name).or_else(|| long_value(self.shared_long, name));
+        if is_help { Some(OptionValue::None) } else { named() }
+    }
+
+    fn parse_long<'a>(&self, long: &str, words: &mut Words<'a>, parsed: &mut Parsed<'a>) -> Option<()> {
         let (name, given) = name_and_value(long);
-        let value = match (long_value(self.long, name)?, given) {
+        let value = match (self.long_value(name)?, given) {
             (OptionValue::None, Some(_)) => return None,
             (OptionValue::Needed, None) => Some(value(words.next()?)?),
             (_, given) => given.map(str::to_owned),
@@ -156,12 +165,7 @@ impl Tool {
         Some(())
     }
 
-    fn parse_letters<'a>(
-        &self,
-        letters: &str,
-        words: &mut std::slice::Iter<'a, Word>,
-        parsed: &mut Parsed<'a>,
-    ) -> Option<()> {
+    fn parse_letters<'a>(&self, letters: &str, words: &mut Words<'a>, parsed: &mut Parsed<'a>) -> Option<()> {
         if self.has_number && letters.bytes().all(|byte| byte.is_ascii_digit()) {
             return Some(());
         }
@@ -216,12 +220,7 @@ pub(crate) fn long_value(options: &str, name: &str) -> Option<OptionValue> {
     (!name.is_empty() && !name.contains(':')).then(|| OptionValue::of_colons(behind))
 }
 
-/// Whether a word is the text that is written.
-fn is_fixed(word: &Word) -> bool {
-    !word.is_unknown() && !word.is_pattern
-}
-
 /// A word that is certainly the value of the option before it.
-pub(super) fn value(word: &Word) -> Option<String> {
+fn value(word: &Word) -> Option<String> {
     (!word.is_split && !word.is_pattern).then(|| word.text.clone())
 }

@@ -2,7 +2,7 @@
 
 use windlass_protocol::CommandWord;
 
-use super::bracket;
+use super::bracket::skip_to;
 use super::options::{Operands, READS, Tool};
 use super::{Context, Facts, literal, looks, only_file};
 use crate::analysis::UNKNOWN;
@@ -11,8 +11,8 @@ use crate::{LineEffect, LinePath, Word};
 
 const SED: Tool = Tool {
     letters: "Enrsuze:l:i::",
-    long: "help version null-data posix quiet regexp-extended sandbox separate silent unbuffered expression: \
-           line-length: in-place::",
+    long: "null-data posix quiet regexp-extended sandbox separate silent unbuffered expression: line-length: \
+           in-place::",
     text_options: "e expression",
     operands: Operands::TextThenPaths,
     is_harmless: false,
@@ -154,17 +154,8 @@ impl Script<'_> {
 
     /// Behind the next delimiter that has no backslash in front.
     fn until(&mut self, delimiter: char) -> Option<()> {
-        loop {
-            match self.take()? {
-                '\\' => {
-                    self.take()?;
-                }
-                '\n' => return None,
-                c if c == delimiter => return Some(()),
-                '[' => self.rest = bracket::skip(self.rest, delimiter)?,
-                _ => {}
-            }
-        }
+        self.rest = skip_to(self.rest, delimiter, true)?;
+        Some(())
     }
 
     fn command(&mut self) -> Option<()> {
@@ -199,18 +190,9 @@ impl Script<'_> {
     fn pair(&mut self) -> Option<()> {
         let delimiter = self.take().filter(|c| c.is_ascii_punctuation() && !"\\[]".contains(*c))?;
         self.until(delimiter)?;
-        // Brackets mean nothing in what comes in place.
-        loop {
-            match self.take()? {
-                '\\' => {
-                    self.take()?;
-                }
-                c if c == delimiter => return Some(()),
-                // To some kinds of it the command ends here.
-                '\n' => return None,
-                _ => {}
-            }
-        }
+        // Brackets mean nothing in what comes in place. To some kinds of it the command ends with the line.
+        self.rest = skip_to(self.rest, delimiter, false)?;
+        Some(())
     }
 
     /// Text with all its lines: a backslash in front of the end of a line makes it longer.

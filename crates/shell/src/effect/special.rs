@@ -156,7 +156,7 @@ fn is_plain_format(arguments: &[Word]) -> bool {
 fn date(arguments: &[Word]) -> Option<Facts> {
     const DATE: Tool = Tool {
         letters: "Rud:I::",
-        long: "help version rfc-email universal utc date: rfc-3339: iso-8601::",
+        long: "rfc-email universal utc date: rfc-3339: iso-8601::",
         operands: Operands::Text,
         is_harmless: false,
         ..READS
@@ -263,8 +263,7 @@ fn is_socket_list(arguments: &[&str]) -> bool {
 const PROCESS_FIELDS: &str = "%cpu %mem args c cmd comm command cputime etime etimes euser group lstart lwp ni nlwp pcpu pgid pid pmem \
     ppid pri psr rss ruser s sid spid start start_time stat state stime sz tid time tt tty ucmd uid user vsz wchan";
 
-/// A list of processes without their environments. To `ps` the letter `e` means all processes behind a dash and environments
-/// without one, and a line with a mistake in it is read once more as if there were no dashes.
+/// A list of processes without environments. `e` asks for them without a dash, which `ps` ignores after a mistake.
 fn is_process_list(arguments: &[&str]) -> bool {
     let is_field = |field: &str| {
         let name = field.trim_start_matches(['-', '+']).trim_end_matches('=');
@@ -311,8 +310,8 @@ fn is_process_list(arguments: &[&str]) -> bool {
 fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     const JQ: Tool = Tool {
         letters: "aCceMnjRrSs",
-        long: "ascii-output color-output compact-output exit-status help join-output monochrome-output null-input \
-               raw-input raw-output seq slurp sort-keys stream tab unbuffered version indent:",
+        long: "ascii-output color-output compact-output exit-status join-output monochrome-output null-input \
+               raw-input raw-output seq slurp sort-keys stream tab unbuffered indent:",
         operands: Operands::TextThenPaths,
         is_harmless: false,
         ..READS
@@ -363,10 +362,10 @@ fn xxd(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
 
 /// Questions to the daemon that was configured, without a switch to another one.
 fn is_docker_list(arguments: &[&str]) -> bool {
-    let (subcommand, options) = match arguments {
-        ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..] => ("ls", options),
+    let options = match arguments {
+        ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..] => options,
+        ["ps" | "images" | "info", options @ ..] => options,
         ["logs", options @ ..] => return is_docker_log(options),
-        [subcommand @ ("ps" | "images" | "info"), options @ ..] => (*subcommand, options),
         _ => return false,
     };
     let known = |option: &&str| {
@@ -381,7 +380,7 @@ fn is_docker_list(arguments: &[&str]) -> bool {
             return false;
         }
     }
-    !subcommand.is_empty()
+    true
 }
 
 /// What a container has said.

@@ -1,6 +1,4 @@
-//! Variables that a line sets for itself: `out=$(git status); echo "$out"`.
-//!
-//! A variable is set once in a line, or the line is not plain. What it holds is known only if it is certainly set to a text.
+//! Variables that a line sets for itself, each once or the line is not plain: `out=$(git status); echo "$out"`.
 
 use super::scan::Token;
 use super::word::RawWord;

@@ -25,29 +25,26 @@ impl Reader<'_> {
     }
 
     pub(super) fn if_clause(&mut self) -> Result<After> {
-        let mut condition = self.list("then")?;
-        self.keyword("then")?;
-        self.here = condition.success.clone();
-        let mut result = self.list("elif else fi")?.any();
+        let mut ends: Vec<Places> = Vec::new();
         loop {
-            if self.is_keyword("elif")? {
-                self.next()?;
-                self.here = condition.failure.clone();
-                condition = self.list("then")?;
-                self.keyword("then")?;
-                self.here = condition.success.clone();
-                result = result.or(&self.list("elif else fi")?.any());
-            } else if self.is_keyword("else")? {
-                self.next()?;
-                self.here = condition.failure.clone();
-                result = result.or(&self.list("fi")?.any());
-                self.keyword("fi")?;
-                return Ok(After::same(&result));
-            } else {
-                self.keyword("fi")?;
-                return Ok(After::same(&result.or(&condition.failure)));
+            let condition = self.list("then")?;
+            self.keyword("then")?;
+            self.here = condition.success;
+            ends.push(self.list("elif else fi")?.any());
+            self.here = condition.failure;
+            if !self.is_keyword("elif")? {
+                break;
             }
+            self.next()?;
         }
+        if self.is_keyword("else")? {
+            self.next()?;
+            self.here = self.list("fi")?.any();
+        }
+        self.keyword("fi")?;
+        ends.push(self.here.clone());
+        let any = ends[1..].iter().fold(ends[0].clone(), |any, end| any.or(end));
+        Ok(After::same(&any))
     }
 
     pub(super) fn loop_clause(&mut self) -> Result<After> {

@@ -194,7 +194,7 @@ impl Reader<'_> {
                 return Err(no("it names another user's home directory"));
             }
             word.root = Root::Home;
-        } else if word.letters.last().is_some_and(|letter| matches!(letter.c, '=' | ':')) {
+        } else if word.letters.last().is_some_and(|(c, _)| matches!(c, '=' | ':')) {
             return Err(no("it uses `~` inside a word"));
         }
         word.push('~', true);
@@ -301,8 +301,7 @@ impl Reader<'_> {
         if !is_harmless_expansion(&inner) {
             return Err(no("it uses `${…}` in an unusual way"));
         }
-        let name =
-            inner.trim_start_matches('#').split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+        let name = inner.trim_start_matches('#').split(|c| !is_name_char(c)).next();
         word.is_arbitrary |= name.is_some_and(|name| self.assigned.sets(name));
         word.push_unknown(in_quotes);
         Ok(())
@@ -327,8 +326,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `$(…)`: the commands inside are read like all others, and what they print is only known at run time. The one
-    /// exception is a document in quotes, printed by `cat`.
+    /// `$(…)`: its commands are read like all others; what they print is known only of `cat` with a document.
     fn substitution(&mut self, word: &mut RawWord, in_quotes: bool) -> Result<()> {
         if !self.documents.is_empty() {
             return Err(no("it uses `$(…)` in the same line as a here document"));
@@ -439,7 +437,7 @@ fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {
         _ => Root::None,
     };
     if root == Root::None || !word.letters.is_empty() {
-        let is_first = word.letters.iter().all(|letter| letter.c != '\0');
+        let is_first = word.letters.iter().all(|(c, _)| *c != '\0');
         word.push_unknown(in_quotes);
         word.variable = is_first.then(|| name.to_owned());
         return;

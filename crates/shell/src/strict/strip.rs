@@ -1,6 +1,5 @@
 //! What rules look through: harmless assignments, and wrappers that only run what follows them.
 
-use super::word::RawWord;
 use crate::effect::{OptionValue, letter_value, long_value};
 use crate::names::{has_name, is_digits, is_name_char, name_and_value};
 use crate::{NameEnd, Word};
@@ -18,8 +17,7 @@ pub(crate) struct Stripped {
     pub(crate) end: NameEnd,
 }
 
-/// Variables that change at most how output looks, or what a program under test thinks of its surroundings. None of them names a
-/// program, a file or a host, with the values that [`is_harmless_assignment`] lets through.
+/// Variables that, with values that [`is_harmless_setting`] lets through, name no program, no file and no host.
 const HARMLESS: &str = "ANSICON APP_ENV CARGO_BUILD_JOBS CARGO_INCREMENTAL CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR \
     CLICOLOR_FORCE COLORTERM COLUMNS CUDA_VISIBLE_DEVICES DEBUG DJANGO_ENV DO_NOT_TRACK FLASK_ENV FORCE_COLOR \
     GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GO111MODULE GOARCH GOOS HEADLESS HUSKY LINES LOG_LEVEL \
@@ -27,12 +25,7 @@ const HARMLESS: &str = "ANSICON APP_ENV CARGO_BUILD_JOBS CARGO_INCREMENTAL CARGO
     PYTHONUNBUFFERED PYTHONUTF8 RACK_ENV RAILS_ENV RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_LOG RUST_MIN_STACK \
     RUST_TEST_THREADS TERM TZ VERBOSE";
 
-/// Whether an assignment in front of a command changes nothing about what runs.
-pub(super) fn is_harmless_assignment(name: &str, value: &RawWord) -> bool {
-    is_harmless_setting(name, &value.text())
-}
-
-/// The same for a text that bash leaves as it is.
+/// Whether a variable in front of a command changes nothing about what runs.
 pub(crate) fn is_harmless_setting(name: &str, text: &str) -> bool {
     // Nothing is shown page by page if the pager only prints.
     if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
@@ -95,8 +88,7 @@ fn is_literal_name(word: &Word) -> bool {
 /// The wrappers that rules look through.
 pub(crate) const WRAPPERS: &str = "nohup command builtin xargs time timeout nice env stdbuf";
 
-/// The number of words between the name of a wrapper and the command it runs; nothing if it is no wrapper, or used in a way that
-/// is not known.
+/// The number of words between a wrapper's name and the command it runs; nothing if that is not known.
 fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
     match name {
         "nohup" | "command" | "builtin" | "xargs" | "time" => Some(0),
@@ -130,8 +122,7 @@ fn sets_harmless(word: &Word) -> bool {
     setting.is_some_and(|(name, value)| is_harmless_setting(name, value))
 }
 
-/// The number of words that are options; nothing if one of them is not known. Letters and long options have colons as in the tables of
-/// `effect`.
+/// The number of words that are options, with colons as in `effect`; nothing if one of them is not known.
 fn options(arguments: &[Word], letters: &str, long: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {

@@ -3,6 +3,7 @@
 use super::is_led;
 use crate::effect::taken;
 use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
+use crate::names::{is_digits, is_name_char};
 use crate::{LinePath, NameEnd, Word};
 
 /// More words do not come from the braces of one word.
@@ -10,14 +11,6 @@ const EXPANDED_MAX: usize = 64;
 
 /// Most words are not longer.
 const USUAL: usize = 16;
-
-/// One character of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Letter {
-    pub(super) c: char,
-    /// Not quoted: it may mean something to the shell.
-    pub(super) is_live: bool,
-}
 
 /// What a word begins with, if that is a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +26,7 @@ pub(super) enum Root {
 /// A word as it was written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RawWord {
-    pub(super) letters: Vec<Letter>,
+    pub(super) letters: Vec<WordLetter>,
     /// There are quotes or escapes in it.
     pub(super) is_quoted: bool,
     /// It goes on behind the end of a line.
@@ -56,7 +49,7 @@ impl RawWord {
     }
 
     pub(super) fn push(&mut self, c: char, is_live: bool) {
-        self.letters.push(Letter { c, is_live });
+        self.letters.push((c, is_live));
     }
 
     /// Something that is only known at run time.
@@ -72,13 +65,12 @@ impl RawWord {
 
     /// The text, if the word is written without any quoting and stands for itself.
     pub(super) fn bare(&self) -> Option<String> {
-        (self.is_plain() && self.letters.iter().all(|letter| letter.is_live)).then(|| self.text())
+        (self.is_plain() && self.letters.iter().all(|(_, is_live)| *is_live)).then(|| self.text())
     }
 
     /// Whether it is this text, without any quoting.
     pub(super) fn is_bare(&self, text: &str) -> bool {
-        let letters = text.chars().map(|c| Letter { c, is_live: true });
-        self.is_plain() && letters.eq(self.letters.iter().copied())
+        self.is_plain() && text.chars().map(|c| (c, true)).eq(self.letters.iter().copied())
     }
 
     fn is_plain(&self) -> bool {
@@ -86,17 +78,16 @@ impl RawWord {
     }
 
     pub(super) fn text(&self) -> String {
-        self.letters.iter().map(|letter| letter.c).collect()
+        text_of(&self.letters)
     }
 
     /// The name and the value, if the word would be an assignment at the start of a command.
     pub(super) fn assignment(&self) -> Option<(String, RawWord)> {
         let at = self.letters.iter().position(|letter| !is_name(*letter))?;
-        let starts = at > 0 && !self.letters[0].c.is_ascii_digit();
-        if !starts || self.letters[at] != (Letter { c: '=', is_live: true }) {
+        if at == 0 || self.letters[0].0.is_ascii_digit() || self.letters[at] != ('=', true) {
             return None;
         }
-        let name = self.letters[..at].iter().map(|letter| letter.c).collect();
+        let name = text_of(&self.letters[..at]);
         let value = RawWord { letters: self.letters[at + 1..].to_vec(), ..self.clone() };
         Some((name, value))
     }
@@ -104,25 +95,18 @@ impl RawWord {
     /// Whether bash may take the word for an assignment of another kind: `a+=b`, `a[0]=b`.
     pub(super) fn is_odd_assignment(&self) -> bool {
         let Some(at) = self.letters.iter().position(|letter| !is_name(*letter)) else { return false };
-        let next = self.letters[at];
-        at > 0
-            && next.is_live
-            && matches!(next.c, '+' | '[')
-            && self.letters[at..].iter().any(|letter| letter.c == '=')
-    }
-
-    fn pairs(&self) -> impl Iterator<Item = WordLetter> + Clone + '_ {
-        self.letters.iter().map(|letter| (letter.c, letter.is_live))
+        let is_operator = matches!(self.letters[at], ('+' | '[', true));
+        at > 0 && is_operator && self.letters[at..].iter().any(|(c, _)| *c == '=')
     }
 
     /// The arguments that bash makes of the word.
     pub(super) fn expand(mut self) -> Result<Vec<Word>, String> {
         self.settle_root();
-        let live = |c: char| self.letters.iter().any(|letter| letter.is_live && letter.c == c);
+        let live = |c: char| self.letters.contains(&(c, true));
         if !live('{') || !live('}') || !(live(',') || live('.')) {
             return Ok(vec![self.argument()?]);
         }
-        if may_move_tilde(self.pairs()) {
+        if may_move_tilde(self.letters.iter().copied()) {
             return Err("it uses `~` with braces".to_owned());
         }
         let mut words = Vec::new();
@@ -145,21 +129,20 @@ impl RawWord {
 
     /// `$HOMEx` is not the home directory.
     fn settle_root(&mut self) {
-        let is_directory = self.letters.get(1).is_none_or(|letter| letter.c == '/');
+        let is_directory = self.letters.get(1).is_none_or(|(c, _)| *c == '/');
         if self.root == Root::None || is_directory {
             return;
         }
-        self.letters[0].c = '\0';
+        self.letters[0].0 = '\0';
         self.is_split |= !self.is_quoted;
         self.root = Root::None;
     }
 
     fn argument(&self) -> Result<Word, String> {
-        let special = |letter: &Letter| matches!(letter.c, '*' | '?' | '[');
-        let live = self.letters.iter().filter(|letter| letter.is_live && special(letter)).count();
+        let has_special = self.letters.iter().any(|letter| matches!(letter, ('*' | '?' | '[', true)));
         // A bracket alone is the name of a command.
-        let is_pattern = live > 0 && !(self.letters.len() == 1 && self.letters[0].c == '[');
-        if is_pattern && is_unusual_pattern(self.pairs()) {
+        let is_pattern = has_special && !matches!(self.letters[..], [('[', _)]);
+        if is_pattern && is_unusual_pattern(self.letters.iter().copied()) {
             return Err("it uses an unusual glob pattern".to_owned());
         }
         let text = self.text();
@@ -177,23 +160,27 @@ impl RawWord {
     }
 }
 
-fn is_name(letter: Letter) -> bool {
-    letter.is_live && (letter.c.is_ascii_alphanumeric() || letter.c == '_')
+fn text_of(letters: &[WordLetter]) -> String {
+    letters.iter().map(|(c, _)| *c).collect()
+}
+
+fn is_name((c, is_live): WordLetter) -> bool {
+    is_live && is_name_char(c)
 }
 
 /// The words that lists and sequences in braces stand for. Braces inside braces are refused.
-fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
+fn expand_braces(letters: &[WordLetter]) -> Result<Vec<Vec<WordLetter>>, String> {
     let mut words = vec![Vec::new()];
     let mut at = 0;
     while at < letters.len() {
-        if !is_live(letters[at], '{') {
+        if letters[at] != ('{', true) {
             for word in &mut words {
                 word.push(letters[at]);
             }
             at += 1;
             continue;
         }
-        let Some(length) = letters[at + 1..].iter().position(|letter| is_live(*letter, '}')) else {
+        let Some(length) = letters[at + 1..].iter().position(|letter| *letter == ('}', true)) else {
             return Err("it uses braces in an unusual way".to_owned());
         };
         let inner = &letters[at + 1..at + 1 + length];
@@ -207,25 +194,20 @@ fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
     Ok(words)
 }
 
-fn is_live(letter: Letter, c: char) -> bool {
-    letter.is_live && letter.c == c
-}
-
-fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
-    if inner.iter().any(|letter| matches!(letter.c, '{' | '\0' | '\\' | '$')) {
+fn alternatives(inner: &[WordLetter]) -> Result<Vec<Vec<WordLetter>>, String> {
+    if inner.iter().any(|(c, _)| matches!(c, '{' | '\0' | '\\' | '$')) {
         return Err("it nests braces".to_owned());
     }
-    if inner.iter().any(|letter| is_live(*letter, ',')) {
-        return Ok(inner.split(|letter| is_live(*letter, ',')).map(<[Letter]>::to_vec).collect());
+    if inner.contains(&(',', true)) {
+        return Ok(inner.split(|letter| *letter == (',', true)).map(<[WordLetter]>::to_vec).collect());
     }
-    let text: String = inner.iter().map(|letter| letter.c).collect();
+    let text = text_of(inner);
     if inner.is_empty() || !text.contains("..") {
         // Not a list: the braces stay.
-        let brace = |c| Letter { c, is_live: true };
-        return Ok(vec![[&[brace('{')], inner, &[brace('}')]].concat()]);
+        return Ok(vec![[&[('{', true)], inner, &[('}', true)]].concat()]);
     }
     let numbers = text.split_once("..").and_then(|(first, last)| Some((number(first)?, number(last)?)));
-    let Some((first, last)) = numbers.filter(|_| inner.iter().all(|letter| letter.is_live)) else {
+    let Some((first, last)) = numbers.filter(|_| inner.iter().all(|(_, is_live)| *is_live)) else {
         return Err("it uses an unusual sequence in braces".to_owned());
     };
     if first.abs_diff(last) >= EXPANDED_MAX as u64 {
@@ -233,12 +215,13 @@ fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, String> {
     }
     let numbers: Vec<i64> =
         if first <= last { (first..=last).collect() } else { (last..=first).rev().collect() };
-    let letters = |number: &i64| number.to_string().chars().map(|c| Letter { c, is_live: true }).collect();
+    let letters = |number: &i64| number.to_string().chars().map(|c| (c, true)).collect();
     Ok(numbers.iter().map(letters).collect())
 }
 
 /// A number without a sign and without zeros in front.
 fn number(text: &str) -> Option<i64> {
-    let plain = text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit());
-    (plain && (text == "0" || !text.starts_with('0'))).then(|| text.parse().ok()).flatten()
+    (text.len() <= 9 && is_digits(text) && (text == "0" || !text.starts_with('0')))
+        .then(|| text.parse().ok())
+        .flatten()
 }

@@ -60,8 +60,7 @@ impl PatternForm {
         self.tokens.is_empty()
     }
 
-    /// The walk of a path that begins as the pattern does, and what is left of the path. `None` if the pattern cannot mean it,
-    /// nor anything above it.
+    /// The walk behind the head, and the rest of the path. `None` if the pattern means nothing at or above it.
     pub(super) fn begin<'a, 'b>(&'a self, path: NameText<'b>) -> Option<(Walk<'a>, &'b str)> {
         let rest = path.start.strip_prefix(&*self.head)?;
         if !rest.contains(&*self.landmark) && !path.more.iter().any(|piece| piece.contains(&*self.landmark)) {

@@ -72,7 +72,7 @@ proptest! {
     fn a_literal_command_means_its_words_and_no_others(words in list(), others in list()) {
         let Some(text) = CommandPattern::literal(&known(&words)) else { return Ok(()) };
         let Ok(rule) = rule(Behaviour::Allow, &format!("Bash({text})")) else { return Ok(()) };
-        if rule.is_scoped_command() {
+        if matches!(rule.what, RuleScope::Commands(_)) {
             prop_assert!(rule.covers_command("Bash", &command(&words)), "{}", text);
             let others = [others, words[1..].to_vec(), [&words[..], &["x".to_owned()]].concat(), vec![words.join(" ")]];
             for other in others.iter().filter(|other| **other != words) {
@@ -95,7 +95,7 @@ proptest! {
     fn a_star_at_the_end_stands_for_more_words(words in list(), more in list()) {
         let Some(text) = CommandPattern::literal(&known(&words)) else { return Ok(()) };
         let Ok(rule) = rule(Behaviour::Allow, &format!("Bash({text} *)")) else { return Ok(()) };
-        if rule.is_scoped_command() {
+        if matches!(rule.what, RuleScope::Commands(_)) {
             prop_assert!(rule.covers_command("Bash", &command(&words)), "{}", text);
             prop_assert!(rule.covers_command("Bash", &command(&[&words[..], &more].concat())), "{}", text);
             let longer = [&words[..words.len() - 1], &[format!("{}x", words[words.len() - 1])]].concat();

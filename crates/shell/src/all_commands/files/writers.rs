@@ -162,9 +162,8 @@ fn write_below(command: &mut LooseCommand, base: &str, directories: &[&Argument]
         let root = directory.text.trim_end_matches('/');
         for ending in endings.split(' ') {
             let text = format!("{root}/**/*.{ending}");
-            command
-                .mentions
-                .extend(path(&Argument { text, is_pattern: true, ..(*directory).clone() }, places));
+            let files = Argument { text, is_pattern: true, ..(*directory).clone() };
+            command.mentions.extend(path(&files, places));
         }
     }
 }
@@ -199,16 +198,10 @@ fn values(names: &str, arguments: &[Argument]) -> Vec<Argument> {
             None => continue,
         };
         if has(names, name) && !value.is_empty() {
-            values.push(part(word, value));
+            values.push(word.part(value));
         }
     }
     values
-}
-
-/// A part of a word.
-fn part(word: &Argument, text: &str) -> Argument {
-    let is_home = text.starts_with("~/");
-    Argument { text: text.to_owned(), is_pattern: word.is_pattern, is_home, ..Argument::default() }
 }
 
 /// `-i inplace` in its spellings.
@@ -233,7 +226,7 @@ fn generated(arguments: &[Argument]) -> Vec<Argument> {
     let is_output = |name: &str| name.ends_with("_out") || name == "-o";
     let value = |word: &Argument| {
         let (_, value) = word.text.split_once('=').filter(|(name, _)| is_output(name))?;
-        Some(part(word, value.rsplit(':').next().unwrap_or(value)))
+        Some(word.part(value.rsplit(':').next().unwrap_or(value)))
     };
     let attached = arguments.iter().filter_map(value);
     let next = arguments.windows(2).filter(|two| is_output(&two[0].text)).map(|two| two[1].clone());

@@ -11,20 +11,20 @@ impl Scanner<'_, '_> {
         if length == rest.len() {
             self.walk.note_unseen("a quote is not closed");
         }
+        self.at += (length + 1).min(rest.len());
+        self.push_quoted(&rest[..length]);
+    }
+
+    fn push_quoted(&mut self, text: &str) {
         let draft = self.draft();
         draft.is_quoted = true;
-        rest[..length].chars().for_each(|c| draft.push(c, false));
-        self.at += (length + 1).min(rest.len());
+        text.chars().for_each(|c| draft.push(c, false));
     }
 
     pub(super) fn escaped(&mut self) {
         match self.take() {
             Some('\n') => {}
-            c => {
-                let draft = self.draft();
-                draft.is_quoted = true;
-                draft.push(c.unwrap_or('\\'), false);
-            }
+            c => self.push_quoted(c.unwrap_or('\\').encode_utf8(&mut [0; 4])),
         }
     }
 
@@ -115,7 +115,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    pub(super) fn ansi_quoted(&mut self) {
+    fn ansi_quoted(&mut self) {
         let rest = &self.text[self.at..];
         let mut escaped = false;
         let mut length = rest.len();
@@ -126,11 +126,8 @@ impl Scanner<'_, '_> {
             }
             escaped = c == '\\' && !escaped;
         }
-        let text = ansi_decoded(&rest[..length]);
-        let draft = self.draft();
-        draft.is_quoted = true;
-        text.chars().for_each(|c| draft.push(c, false));
         self.at += (length + 1).min(rest.len());
+        self.push_quoted(&ansi_decoded(&rest[..length]));
     }
 
     /// What stands in backquotes is a text of its own, once its backslashes are taken away.

@@ -4,7 +4,7 @@ use super::super::word::Argument;
 use super::Inside;
 use super::texts::code_in_files;
 use crate::effect::is_plain_awk;
-use crate::names::{has_name as has, is_name_char};
+use crate::names::{has_name as has, is_name_char, letter_group};
 
 #[derive(Debug, PartialEq)]
 enum Token {
@@ -13,15 +13,13 @@ enum Token {
     Sign(char),
 }
 
-/// The programs among the arguments of `awk`.
-///
-/// An option whose value may vanish takes the word behind it, so that the program is another one; a NUL stands for that.
+/// The programs among the arguments of `awk`; a NUL if an option may take one as its value.
 fn programs(arguments: &[Argument]) -> Vec<&str> {
     let mut programs = Vec::new();
     let mut has_program = false;
     let mut words = arguments.iter().map(|word| word.text.as_str());
     while let Some(word) = words.next() {
-        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let letters = letter_group(word);
         if let Some(code) = word.strip_prefix("--source=") {
             has_program = true;
             programs.push(code);

@@ -3,9 +3,9 @@
 use super::super::word::Argument;
 use super::languages::{Language, NONE};
 use super::settings::variable;
-use super::{Inside, Seen};
+use super::{Inside, Seen, with_next};
 use crate::effect::FROM_COMMAND;
-use crate::names::{has_name as has, name_and_value, split_at_text};
+use crate::names::{behind_letter, has_name as has, name_and_value, split_at_text};
 
 /// Makefiles that come in.
 pub(super) static MAKEFILE: Language =
@@ -25,19 +25,18 @@ pub(super) fn builds(seen: &Seen<'_>, inside: &mut Inside) {
 
 /// Variables and rules that are given to `make`.
 fn make(seen: &Seen<'_>, inside: &mut Inside) {
-    for (at, word) in seen.arguments.iter().enumerate() {
-        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
-        if let Some(rule) = word.text.strip_prefix("--eval") {
+    for (word, next) in with_next(seen.arguments) {
+        if let Some(rule) = word.strip_prefix("--eval") {
             let rule = rule.strip_prefix('=').or(next).unwrap_or_default();
             inside.scripts.extend(recipes(rule));
-        } else if let Some(file) = makefile(&word.text, next) {
+        } else if let Some(file) = makefile(word, next) {
             if has("- /dev/stdin /dev/fd/0", file) {
                 inside.code_input = Some(&MAKEFILE);
             }
             if file == FROM_COMMAND || (inside.code_input.is_some() && seen.is_piped) {
                 inside.unseen = Some("a makefile is only known at run time");
             }
-        } else if let Some((name, value)) = word.text.split_once('=') {
+        } else if let Some((name, value)) = word.split_once('=') {
             variable(name.trim_end_matches([':', '?', '+', '!']), value, inside);
         }
     }
@@ -48,8 +47,7 @@ fn makefile<'a>(word: &'a str, next: Option<&'a str>) -> Option<&'a str> {
     if let Some(long) = ["--file", "--makefile"].iter().find_map(|name| word.strip_prefix(name)) {
         return long.strip_prefix('=').or(next);
     }
-    let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
-    let (_, attached) = group.split_once('f')?;
+    let attached = behind_letter(word, "f")?;
     if attached.is_empty() { next } else { Some(attached) }
 }
 

@@ -1,10 +1,10 @@
-//! Code of other languages: what it runs, as far as that can be read. What cannot be read holds a NUL, which says that it is
-//! only known at run time.
+//! Code of other languages: what it runs, as far as that can be read; a NUL stands for what cannot.
 
 use super::super::word::Argument;
 use super::languages::{AWKS, Language, language};
+use super::mentions::closing_bracket;
 use super::{Inside, Seen, awk, printed};
-use crate::names::{has_name as has, is_name_char};
+use crate::names::{behind_letter, has_name as has, is_name_char};
 
 /// What a program runs that is written in its code.
 pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
@@ -63,9 +63,7 @@ impl Language {
         if let Some((name, code)) = word.split_once('=').filter(|(name, _)| name.starts_with("--")) {
             return has(self.before, name).then_some(code);
         }
-        let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
-        let (_, code) = group.split_once(|c| self.letters.contains(c))?;
-        Some(code)
+        behind_letter(word, self.letters)
     }
 
     /// Commands line by line, in the arguments and in what comes in.
@@ -253,13 +251,7 @@ impl Items<'_> {
     fn quoted_words(&mut self) -> Option<Vec<String>> {
         let rest = ["qw", "%w", "%W"].iter().find_map(|mark| self.rest.strip_prefix(mark))?.trim_start();
         let open = rest.chars().next()?;
-        let close = match open {
-            '(' => ')',
-            '[' => ']',
-            '{' => '}',
-            '<' => '>',
-            other => other,
-        };
+        let close = closing_bracket(open).unwrap_or(open);
         let inner = &rest[open.len_utf8()..];
         let end = inner.find(close)?;
         self.rest = inner[end + close.len_utf8()..].trim_start_matches([' ', '\t']);

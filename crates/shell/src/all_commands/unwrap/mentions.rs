@@ -16,17 +16,9 @@ const BRACKET_MARKS: [&str; 9] = ["q", "qq", "qw", "qx", "%w", "%W", "%q", "%Q",
 
 /// The texts in a piece of code. A NUL alone stands for those that are too many.
 #[derive(Default)]
-pub(in crate::all_commands) struct Mentions(BTreeSet<String>);
+pub(in crate::all_commands) struct Mentions(pub(in crate::all_commands) BTreeSet<String>);
 
 impl Mentions {
-    pub(in crate::all_commands) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(in crate::all_commands) fn into_texts(self) -> impl Iterator<Item = String> {
-        self.0.into_iter()
-    }
-
     /// Takes in the texts in quotes of whatever kind.
     pub(super) fn read_code(&mut self, code: &str) {
         for line in code.lines() {
@@ -96,13 +88,7 @@ impl Mentions {
     /// `qw(…)`, `%w[…]`, `q{…}` and `[[…]]`.
     fn read_brackets(&mut self, line: &str) {
         for (at, open) in line.char_indices() {
-            let close = match open {
-                '(' => ')',
-                '[' => ']',
-                '{' => '}',
-                '<' => '>',
-                _ => continue,
-            };
+            let Some(close) = closing_bracket(open) else { continue };
             let is_quote = |mark: &&str| {
                 let before = line[..at].strip_suffix(mark);
                 before.is_some_and(|before| !before.ends_with(is_name_char))
@@ -136,6 +122,16 @@ impl Mentions {
     fn insert(&mut self, text: String) {
         let text = if self.0.len() < TEXTS_MAX { text } else { "\0".to_owned() };
         self.0.insert(text);
+    }
+}
+
+pub(super) fn closing_bracket(open: char) -> Option<char> {
+    match open {
+        '(' => Some(')'),
+        '[' => Some(']'),
+        '{' => Some('}'),
+        '<' => Some('>'),
+        _ => None,
     }
 }
 

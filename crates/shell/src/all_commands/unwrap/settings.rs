@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use super::super::word::Argument;
-use super::{Inside, Seen};
-use crate::names::{Sieve, find_text, firsts, has_name as has, name_and_value, split_at_text};
+use super::{Inside, Seen, with_next};
+use crate::names::{Sieve, behind_letter, find_text, firsts, has_name as has, name_and_value, split_at_text};
 use crate::strict::{is_locale, is_plain_locale};
 
 /// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
@@ -101,16 +101,13 @@ fn names_commands(word: &str) -> bool {
 
 /// The values of these options.
 fn options(names: &str, arguments: &[Argument], inside: &mut Inside) {
-    for (at, word) in arguments.iter().enumerate() {
-        let text = word.text.as_str();
+    for (text, next) in with_next(arguments) {
         let (name, value) = name_and_value(text.trim_start_matches('-'));
         if has(names, name) {
-            let next = arguments.get(at + 1).map(|word| word.text.as_str());
-            let script = value.or(next);
             // There the words are separated by commas.
-            let script = script
-                .map(|script| if name == "wrapper" { script.replace(',', " ") } else { script.to_owned() });
-            inside.scripts.extend(script);
+            let separator = if name == "wrapper" { ',' } else { ' ' };
+            let separated = |script: &str| script.replace(separator, " ");
+            inside.scripts.extend(value.or(next).map(separated));
         }
     }
 }
@@ -125,22 +122,17 @@ fn behind_mark<'a>(word: &'a str, marks: &[&str], ends: &[char]) -> Option<&'a s
 
 fn git(arguments: &[Argument], inside: &mut Inside) {
     let sets = arguments.iter().any(|word| word.text == "config");
-    for (at, word) in arguments.iter().enumerate() {
-        let before = at.checked_sub(1).map_or("", |at| arguments[at].text.as_str());
-        let next = arguments.get(at + 1).map(|word| word.text.as_str());
+    let mut before = "";
+    for (word, next) in with_next(arguments) {
+        let before = std::mem::replace(&mut before, word);
         // A transport that is a command.
-        let transport = word
-            .text
-            .strip_prefix("ext::")
-            .or_else(|| split_at_text(&word.text, "=ext::").map(|(_, rest)| rest));
+        let transport =
+            word.strip_prefix("ext::").or_else(|| split_at_text(word, "=ext::").map(|(_, rest)| rest));
         // A blank in a word is written with a percent sign there.
         inside.scripts.extend(transport.map(|script| script.replace("% ", "\\ ")));
-        let given = word.text.split_once('=').filter(|(key, _)| !key.contains(' '));
-        let Some((key, value)) =
-            given.or_else(|| next.filter(|_| sets).map(|next| (word.text.as_str(), next)))
-        else {
-            continue;
-        };
+        let given = word.split_once('=').filter(|(key, _)| !key.contains(' '));
+        let set = next.filter(|_| sets).map(|next| (word, next));
+        let Some((key, value)) = given.or(set) else { continue };
         // The name of a variable that holds the value.
         let from_variable = key == "--config-env" || before == "--config-env";
         let key = if key == "--config-env" { value.split('=').next().unwrap_or_default() } else { key };
@@ -167,16 +159,13 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
 
 /// Settings that are given to `wget` as options, or in a file.
 fn wget(arguments: &[Argument], inside: &mut Inside) {
-    for (at, word) in arguments.iter().enumerate() {
-        let next = arguments.get(at + 1).map(|word| word.text.as_str());
-        let text = word.text.as_str();
+    for (text, next) in with_next(arguments) {
         if text.starts_with("--config") {
             inside.unseen = Some("settings in a file say what it runs");
         }
-        let group = text.strip_prefix('-').filter(|group| !group.starts_with('-'));
-        let setting = match group.and_then(|group| group.split_once('e')) {
-            Some((_, attached)) if !attached.is_empty() => Some(attached),
-            Some(_) => next,
+        let setting = match behind_letter(text, "e") {
+            Some("") => next,
+            Some(attached) => Some(attached),
             None => text.strip_prefix("--execute").and_then(|value| value.strip_prefix('=').or(next)),
         };
         let Some((key, program)) = setting.and_then(|setting| setting.split_once('=')) else { continue };

@@ -2,9 +2,9 @@
 
 use super::super::word::Argument;
 use super::settings::variable;
-use super::{Inside, Seen, input, joined};
+use super::{Inside, Seen, input, joined, with_next};
 use crate::effect::is_plain_sed;
-use crate::names::{has_name as has, name_and_value, split_at_text};
+use crate::names::{behind_letter, has_name as has, letter_group, name_and_value, split_at_text};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
@@ -25,22 +25,15 @@ pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
         "scp" | "sftp" => "S",
         _ => return,
     };
-    for (at, word) in seen.arguments.iter().enumerate() {
-        let Some(option) = word.text.strip_prefix('-').filter(|option| !option.starts_with('-')) else {
-            continue;
-        };
-        let Some((_, value)) = option.split_once(|c| letters.contains(c)) else { continue };
-        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
-        let next = next.map(str::to_owned);
-        // The shell itself adds words to these.
+    for (word, next) in with_next(seen.arguments) {
+        let Some(value) = behind_letter(word, letters) else { continue };
         if has("compgen complete mapfile readarray", seen.base) {
-            let script = if value.is_empty() { next.unwrap_or_default() } else { value.to_owned() };
+            // The shell itself adds words to these.
+            let script = if value.is_empty() { next.unwrap_or_default() } else { value };
             inside.scripts.push(format!("{script} \0"));
-            continue;
-        }
-        // In git this letter has no value of its own but for searches.
-        if value.is_empty() && seen.base != "git" {
-            inside.scripts.extend(next);
+        } else if value.is_empty() && seen.base != "git" {
+            // In git this letter has no value of its own but for searches.
+            inside.scripts.extend(next.map(str::to_owned));
         } else {
             inside.scripts.push(value.to_owned());
         }
@@ -77,8 +70,7 @@ pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
-/// A program that is in a file, or part of one, by the letters and names of the options that say so. Behind a letter with a value of
-/// another kind there are no others.
+/// Code in a file, by the letters and names of options that say so. Behind a letter in `valued` come no others.
 pub(super) fn code_in_files(
     arguments: &[Argument],
     (letters, names): (&str, &str),
@@ -111,8 +103,7 @@ fn edit_scripts(arguments: &[Argument]) -> Vec<&str> {
     let mut operands = Vec::new();
     let mut words = arguments.iter().map(|word| word.text.as_str());
     while let Some(word) = words.next() {
-        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-        let attached = letters.and_then(|letters| letters.split_once('e'));
+        let attached = letter_group(word).and_then(|letters| letters.split_once('e'));
         if let Some((_, script)) =
             attached.filter(|(flags, _)| flags.bytes().all(|flag| b"nErsuz".contains(&flag)))
         {
@@ -142,11 +133,9 @@ fn has_command_e(script: &str) -> bool {
 
 /// `--exec=…`, `--exec …` and their like, for any program; and settings that name a program.
 pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
-    for (at, word) in arguments.iter().enumerate() {
-        let text = word.text.as_str();
+    for (text, next) in with_next(arguments) {
         let (name, value) = name_and_value(text);
         if name.starts_with("--") && has(RUN_OPTIONS, name) {
-            let next = arguments.get(at + 1).map(|word| word.text.as_str());
             inside.scripts.extend(value.or(next).map(str::to_owned));
         }
         let setting = split_at_text(text, "exec=").map(|(_, value)| value);
