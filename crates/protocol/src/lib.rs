@@ -67,7 +67,7 @@ pub use tool::{
 pub use tool_profile::{KNOWN_TOOLS, ToolProfile, ToolSubject};
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};
-pub use usage::{CacheCreation, ServerToolUse, Usage};
+pub use usage::{CacheCreation, HostUsage, ServerToolUse, Usage};
 
 /// Raw JSON text of one value, kept exactly as it was written.
 pub use serde_json::value::RawValue;

@@ -1,8 +1,11 @@
 //! What a response cost in tokens, in the provider's own terms.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::RawValueEq;
 
@@ -47,6 +50,42 @@ pub struct ServerToolUse {
     pub web_search_requests: u64,
     /// Web fetches.
     pub web_fetch_requests: u64,
+}
+
+/// Usage in the words of hosts: every key they expect is there, and none is null.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostUsage<'a> {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    cache_creation: CacheCreation,
+    server_tool_use: ServerToolUse,
+    service_tier: &'a str,
+    inference_geo: &'static str,
+    /// Passes of one response that are billed one by one.
+    pub iterations: Cow<'a, RawValue>,
+    output_tokens_details: BTreeMap<&'static str, u64>,
+    speed: &'static str,
+}
+
+impl<'a> From<&'a Usage> for HostUsage<'a> {
+    fn from(usage: &'a Usage) -> Self {
+        let none = || Cow::Owned(RawValue::from_string("[]".to_owned()).unwrap_or_default());
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_creation_input_tokens: usage.cache_creation_input_tokens,
+            cache_read_input_tokens: usage.cache_read_input_tokens,
+            cache_creation: usage.cache_creation,
+            server_tool_use: usage.server_tool_use,
+            service_tier: usage.service_tier.as_deref().unwrap_or("standard"),
+            inference_geo: "",
+            iterations: usage.iterations.as_ref().map_or_else(none, |passes| Cow::Borrowed(&*passes.0)),
+            output_tokens_details: BTreeMap::new(),
+            speed: "standard",
+        }
+    }
 }
 
 impl Usage {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::Block;
-
-use crate::usage::UsageJson;
+use windlass_protocol::{Block, HostUsage};
 
 /// A UUID, written as the usual text.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +64,7 @@ pub(crate) struct AssistantMessage<'a> {
     pub(crate) content: &'a [Block],
     pub(crate) stop_reason: Option<&'a str>,
     pub(crate) stop_sequence: Option<&'a str>,
-    pub(crate) usage: UsageJson<'a>,
+    pub(crate) usage: HostUsage<'a>,
 }
 
 /// `user`: the result of a call, text that entered the conversation, or a prompt said back to its sender.

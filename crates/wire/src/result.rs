@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_protocol::{Denial, ModelSpend, Outcome, SessionKey, Terminal, Usage};
+use windlass_protocol::{Denial, HostUsage, ModelSpend, Outcome, SessionKey, Terminal, Usage};
 
 use crate::fit::{self, Detail};
 use crate::lines::{Id, Prompts};
 use crate::translate::LineIds;
-use crate::usage::{UsageJson, model_usage};
+use crate::usage::model_usage;
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "result")]
@@ -35,7 +35,7 @@ struct ResultLine<'a> {
     session_id: Id,
     /// Null when a price is unknown.
     total_cost_usd: Option<f64>,
-    usage: UsageJson<'a>,
+    usage: HostUsage<'a>,
     #[serde(rename = "modelUsage")]
     model_usage: BTreeMap<&'a str, Value>,
     permission_denials: Vec<DenialJson<'a>>,
@@ -229,7 +229,7 @@ fn unrun<'a>(context: &ResultContext<'a>, usage: &'a Usage, prompts: &'a [Arc<st
         stop_reason: None,
         session_id: context.session_id,
         total_cost_usd: spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
-        usage: UsageJson::new(usage),
+        usage: HostUsage::from(usage),
         model_usage: spent.iter().map(|(model, spend)| (&**model, model_usage(spend))).collect(),
         permission_denials: Vec::new(),
         structured_output: None,

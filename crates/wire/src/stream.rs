@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_protocol::{Delta, Usage};
+use windlass_protocol::{Delta, HostUsage, Usage};
 
 use crate::fit::{self, Detail};
 use crate::lines::{AssistantMessage, Id, Prompts};
 use crate::translate::LineIds;
-use crate::usage::UsageJson;
 
 /// The most bytes of one piece of text; a larger delta is written as several.
 const PIECE_BYTES_MAX: usize = 128 * 1024;
@@ -37,7 +36,7 @@ enum StreamEventJson<'a> {
     ContentBlockStart { index: u32, content_block: &'a RawValue },
     ContentBlockDelta { index: u32, delta: DeltaJson<'a> },
     ContentBlockStop { index: u32 },
-    MessageDelta { delta: StopJson<'a>, usage: UsageJson<'a> },
+    MessageDelta { delta: StopJson<'a>, usage: HostUsage<'a> },
     MessageStop,
 }
 
@@ -80,7 +79,7 @@ impl Events<'_> {
             content: &[],
             stop_reason: None,
             stop_sequence: None,
-            usage: UsageJson::new(usage),
+            usage: HostUsage::from(usage),
         };
         self.write(&StreamEventJson::MessageStart { message }, Some(ttft_ms));
     }
@@ -122,7 +121,7 @@ impl Events<'_> {
 
     pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
         let delta = StopJson { stop_reason, stop_sequence: None };
-        let usage = UsageJson::new(usage);
+        let usage = HostUsage::from(usage);
         self.write(&StreamEventJson::MessageDelta { delta, usage }, None);
         self.write(&StreamEventJson::MessageStop, None);
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use windlass_protocol::{
-    Block, BlockKind, CallId, Denial, Failure, MessageId, ModelSpend, Outcome, Repair, SessionKey,
+    Block, BlockKind, CallId, Denial, Failure, HostUsage, MessageId, ModelSpend, Outcome, Repair, SessionKey,
     ShownParts, Terminal, ToolUse, Update, Usage,
 };
 
@@ -18,7 +18,6 @@ use crate::lines::{
 };
 use crate::result::{self, ResultContext};
 use crate::stream::Events;
-use crate::usage::UsageJson;
 use crate::{COMPATIBLE_VERSION, time};
 
 /// How long a call runs before hosts are told that it still does, and again after each such time.
@@ -418,7 +417,7 @@ impl Translator {
                     content: &[signed(block_at(answer.block, detail))],
                     stop_reason: answer.failure.map(|_| "stop_sequence"),
                     stop_sequence: answer.failure.map(|_| ""),
-                    usage: UsageJson::new(&answer.usage),
+                    usage: HostUsage::from(&answer.usage),
                 },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),

@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{
-    AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Message, MessageId,
-    Origin, RawObject, RequestId, Role, UserEntry,
+    AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, HostUsage, Message,
+    MessageId, Origin, RawObject, RequestId, Role, UserEntry,
 };
 
 use super::form::{FieldForm as _, Pair, PlainForm, choice, put_json, spans_lines};
 use super::header::Header;
-use super::usage::{self, ShownUsage, UsageGaps};
+use super::usage::{self, UsageGaps};
 
 /// What an entry needs to become the very record again that it was made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +169,7 @@ enum ShownMessage<'a> {
         content: ShownContent<'a>,
         stop_reason: (),
         stop_sequence: (),
-        usage: Box<ShownUsage>,
+        usage: Box<HostUsage<'a>>,
     },
 }
 
