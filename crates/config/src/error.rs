@@ -5,12 +5,9 @@ use std::path::PathBuf;
 /// A setting that cannot be used. The text says which, what is wrong and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A variable, of the environment or of a settings file, or the file that it names.
+    /// A variable, a flag, or what it names; or a model or a mode that may not be chosen here.
     #[error("{0}")]
-    Variable(String),
-    /// A flag, or what it names.
-    #[error("{0}")]
-    Flag(String),
+    Unusable(String),
     /// A directory that a flag names cannot be used.
     #[error("--add-dir {}: {problem}. Give the path of an existing directory.", .path.display())]
     Directory {
@@ -28,15 +25,12 @@ pub enum ConfigError {
     /// A rule cannot be read.
     #[error("{0}.")]
     Rule(#[from] windlass_permission::RuleError),
-    /// A model or a mode that may not be chosen here.
-    #[error("{0}")]
-    Refused(String),
 }
 
 impl ConfigError {
     /// A flag has a value that is not understood. An empty one is shown as two quotes.
     pub(crate) fn flag(flag: &str, value: &str, accepts: &str) -> Self {
         let value = if value.is_empty() { "''" } else { value };
-        Self::Flag(format!("{flag} {value} is not understood: {accepts}."))
+        Self::Unusable(format!("{flag} {value} is not understood: {accepts}."))
     }
 }

@@ -77,13 +77,11 @@ pub(crate) fn split_rules(tokens: &[String]) -> impl Iterator<Item = &str> {
 /// The least that providers take as a budget told to the model.
 const TASK_BUDGET_MIN: u64 = 20_000;
 
-/// `--max-budget-usd`.
 pub(crate) fn budget_usd(flags: &Flags) -> Result<Option<f64>, ConfigError> {
     let read = |text: &str| text.trim().parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
     value("--max-budget-usd", flags.budget_usd.as_deref(), "give an amount above 0, such as 2.50", read)
 }
 
-/// `--task-budget`.
 pub(crate) fn task_budget(flags: &Flags) -> Result<Option<u64>, ConfigError> {
     let read = |text: &str| number(text, TASK_BUDGET_MIN, u64::MAX);
     value("--task-budget", flags.task_budget.as_deref(), "give a whole number of tokens from 20000 on", read)
@@ -106,8 +104,7 @@ pub(crate) fn window(text: &str) -> Result<Option<u64>, ConfigError> {
     value("--autocompact", Some(text), accepts, tokens)
 }
 
-/// A number of tokens, with `k` for thousands and `M` for millions. A number alone is one of thousands from 100 to 1000;
-/// anything smaller is more likely a mistake than a window.
+/// Tokens, with `k` or `M` behind the number. 100 to 1000 alone are thousands; fewer are likely a mistake.
 fn tokens(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, unit) = match text.as_bytes().last()? {
@@ -135,7 +132,8 @@ fn value<T>(
 
 /// How the model is to think.
 pub(crate) fn thinking_wish(settings: &Settings, flags: &Flags) -> Result<ThinkingWish, ConfigError> {
-    let display = thinking_display(flags)?;
+    let name = flags.thinking_display.as_deref();
+    let display = value("--thinking-display", name, "use summarized or omitted", ThinkingDisplay::from_name)?;
     let tokens = thinking_tokens(flags)?;
     let stated = flags.thinking.as_deref();
     // A number in the environment is what `enabled` means by itself; other words replace it.
@@ -145,14 +143,12 @@ pub(crate) fn thinking_wish(settings: &Settings, flags: &Flags) -> Result<Thinki
         None => ThinkingMode::Auto,
         Some("adaptive" | "enabled") => ThinkingMode::Adaptive,
         Some("disabled") => ThinkingMode::Disabled,
-        Some(other) => {
-            return Err(ConfigError::flag("--thinking", other, "use adaptive, enabled or disabled"));
-        }
+        Some(word) => return Err(ConfigError::flag("--thinking", word, "use adaptive, enabled or disabled")),
     };
     if let (Some(thinking), Some(tokens)) = (stated, tokens)
         && (thinking == "disabled") != (tokens == 0)
     {
-        return Err(ConfigError::Flag(format!(
+        return Err(ConfigError::Unusable(format!(
             "--thinking {thinking} contradicts --max-thinking-tokens {tokens}. Give only one of the two."
         )));
     }
@@ -163,19 +159,9 @@ pub(crate) fn thinking_wish(settings: &Settings, flags: &Flags) -> Result<Thinki
     })
 }
 
-/// How hard the model is to try.
-pub(crate) fn effort(settings: &Settings, flags: &Flags) -> Result<Option<Effort>, ConfigError> {
-    let Some(name) = flags.effort.as_deref() else { return Ok(settings.run.effort) };
-    let level = Effort::from_name(&name.trim().to_ascii_lowercase());
-    level.map(Some).ok_or_else(|| ConfigError::flag("--effort", name, "use low, medium, high, xhigh or max"))
-}
-
-fn thinking_display(flags: &Flags) -> Result<Option<ThinkingDisplay>, ConfigError> {
-    let Some(name) = flags.thinking_display.as_deref() else { return Ok(None) };
-    let display = ThinkingDisplay::from_name(name);
-    display
-        .map(Some)
-        .ok_or_else(|| ConfigError::flag("--thinking-display", name, "use summarized or omitted"))
+pub(crate) fn effort(flags: &Flags) -> Result<Option<Effort>, ConfigError> {
+    let read = |text: &str| Effort::from_name(&text.trim().to_ascii_lowercase());
+    value("--effort", flags.effort.as_deref(), "use low, medium, high, xhigh or max", read)
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
-//! Which directory is ours: sessions are kept there, and nothing is written anywhere else.
-//!
-//! Whoever starts us through an Agent SDK reads the sessions of the directory that the SDK knows, so that is where they go then,
-//! whatever else is set. The directory of the reference is otherwise only read.
+//! Our directory: sessions are kept there, and nothing is written anywhere else. An Agent SDK that starts us reads the
+//! sessions of the directory it knows, so they go there then; the reference's is otherwise only read.
 
 use std::path::{Path, PathBuf};
 

@@ -6,12 +6,10 @@
 //! files. Nothing is read later. A value that is not understood is an error or a problem that names it and says what is accepted; a secret
 //! never shows in either, nor in debug output.
 
-mod choice;
 mod config;
 mod error;
 mod flags;
 mod home;
-mod hooks;
 mod memory;
 mod permissions;
 mod settings;

@@ -1,19 +1,15 @@
-//! Memory files: what the user and the project want every run to know.
-//!
-//! Read once, at the start, in this order: what the administrator keeps for everybody, the user's, then each directory
-//! from the root of the file system down to the project's. A file may name others to be read with it (`@path`).
-//! `--setting-sources` says whose files count: user, project, and `CLAUDE.local.md` as local.
+//! Memory files: what the user and the project want every run to know. Read once, at the start: the administrator's,
+//! the user's, then each directory from the root down to the project's, as far as `--setting-sources` allows
+//! (`CLAUDE.local.md` is local). A file may import others (`@path`).
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_protocol::MemoryNote;
 
+use crate::config::read_text;
 use crate::{MemorySettings, ProcessContext, SettingSources};
-
-mod text;
 
 /// A larger file is left out.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -24,14 +20,12 @@ const TEXT_CHARS_MAX: usize = 40_000;
 /// Files that name files that name files end here.
 const IMPORT_DEPTH_MAX: u32 = 4;
 
-/// What was found.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryFiles {
     pub(crate) notes: Vec<MemoryNote>,
     pub(crate) warnings: Vec<String>,
     /// Resolved paths of what was read: nothing is read twice.
     seen: BTreeSet<PathBuf>,
-    /// What is not to be read.
     excluded: GlobSet,
 }
 
@@ -72,8 +66,7 @@ pub(crate) fn load(
     found
 }
 
-/// The files of a directory that the setting sources let us read. A project below the home of its user finds the user's directories
-/// among its own on the way down.
+/// The files of a directory that the sources allow. Below the home, a project meets the user's own too.
 fn in_directory(directory: &Path, name: &str, sources: SettingSources, users: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for folder in [directory.to_owned(), directory.join(".claude")] {
@@ -114,7 +107,7 @@ impl MemoryFiles {
         while let Some((path, depth)) = open.pop() {
             let Some((path, content)) = self.take(&path) else { continue };
             if depth < IMPORT_DEPTH_MAX {
-                let imports = text::imports(&content).into_iter().filter_map(|name| {
+                let imports = imports(&content).into_iter().filter_map(|name| {
                     let named = resolve(name, &path, home)?;
                     self.may_import(&path, &named, project).then_some((named, depth + 1))
                 });
@@ -123,7 +116,7 @@ impl MemoryFiles {
                 imports.reverse();
                 open.extend(imports);
             }
-            let text = text::without_comments(&content);
+            let text = without_comments(&content);
             self.warn_if_long(&path, &text);
             if !text.trim().is_empty() {
                 self.notes.push(MemoryNote { path, text: text.into() });
@@ -155,7 +148,7 @@ impl MemoryFiles {
         if !self.seen.insert(resolved.clone()) {
             return None;
         }
-        match read_text(&resolved) {
+        match read_text(&resolved, FILE_BYTES_MAX, "4 MiB", ToString::to_string) {
             Ok(text) => Some((resolved, text)),
             Err(problem) => {
                 self.warnings.push(format!("skipped the memory file {}: {problem}.", path.display()));
@@ -180,7 +173,6 @@ impl MemoryFiles {
     }
 }
 
-/// The file that an import means.
 fn resolve(name: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     match name.strip_prefix("~/") {
         Some(rest) => Some(home?.join(rest)),
@@ -188,13 +180,78 @@ fn resolve(name: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err("it is larger than 4 MiB".into());
+/// The text without comments that stand on lines of their own. Code keeps what looks like one.
+fn without_comments(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut fence = Fence::default();
+    let mut in_comment = false;
+    for line in text.split_inclusive('\n') {
+        if !in_comment && (fence.passes(line) || !line.trim_start().starts_with("<!--")) {
+            kept.push_str(line);
+            continue;
+        }
+        let behind = line.split_once("-->").map(|(_, rest)| rest);
+        in_comment = behind.is_none();
+        kept.push_str(behind.filter(|rest| !rest.trim().is_empty()).unwrap_or_default());
     }
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
-    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    kept
+}
+
+/// The files that a text names as `@path`, in order; not those in code.
+fn imports(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut fence = Fence::default();
+    for line in text.lines().filter(|line| !fence.passes(line)) {
+        // Every second piece between back-ticks is code.
+        for piece in line.split('`').step_by(2) {
+            let words = piece.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+            let words = words.map(|word| word.trim_end_matches([',', '.', ';', ':', ')', '!', '?']));
+            names.extend(words.filter(|word| !word.is_empty()));
+        }
+    }
+    names
+}
+
+/// Whether lines stand between the marks of a block of code.
+#[derive(Default)]
+struct Fence {
+    mark: Option<&'static str>,
+}
+
+impl Fence {
+    /// Takes the next line and says whether it is code or a mark.
+    fn passes(&mut self, line: &str) -> bool {
+        let line = line.trim_start();
+        let mark = ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark));
+        match (self.mark, mark) {
+            (None, None) => return false,
+            (None, Some(_)) => self.mark = mark,
+            (Some(open), Some(close)) if open == close => self.mark = None,
+            (Some(_), _) => {}
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_go_and_code_stays() {
+        let check = |text: &str, expected: &str| assert_eq!(without_comments(text), expected);
+        check("a\n<!-- x -->\nb\n", "a\nb\n");
+        check("a\n<!-- x\ny\n--> z\nb", "a\n z\nb");
+        check("a <!-- x --> b\n", "a <!-- x --> b\n");
+        check("```\n<!-- x -->\n```\n<!-- y -->\n", "```\n<!-- x -->\n```\n");
+        check("a\n<!-- never closed\nb", "a\n");
+    }
+
+    #[test]
+    fn imports_are_words_outside_of_code() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(imports(text), expected, "{text}");
+        check("See @README.md and @docs/a.md.\n- @~/mine.md", &["README.md", "docs/a.md", "~/mine.md"]);
+        check("mail a@b.c, `@code.md`, @", &[]);
+        check("```\n@in-code.md\n```\n~~~\n```\n@too.md\n~~~\n@out.md", &["out.md"]);
+    }
 }

@@ -1,71 +1,57 @@
 //! Who may do what: rules and modes from flags and settings files, as the core takes them.
 
-use std::path::PathBuf;
-
-use windlass_permission::{Anchors, Answerer, PermissionMode, Permissions, RuleError, RuleSource, Rules};
+use windlass_permission::{Anchors, Answerer, PermissionMode, Permissions, RuleSource, Rules};
 use windlass_protocol::Behaviour;
 
 use crate::flags::{Flags, split_rules};
 use crate::{
-    ConfigError, FileSettings, ProcessContext, SettingOrigin, Settings, SettingsLevel, SourcedValue,
+    ConfigError, FileSettings, ProcessContext, RunConfig, SettingOrigin, Settings, SettingsLevel,
+    SourcedValue,
 };
 
-/// The permissions, the working directories that files add, and what the user should know about both.
-#[derive(Default)]
-pub(crate) struct PermissionSetup {
-    pub(crate) permissions: Permissions,
-    pub(crate) directories: Vec<PathBuf>,
-    /// About files.
-    pub(crate) warnings: Vec<String>,
-    /// Rules in files that allow and are invalid.
-    pub(crate) lost_rules: Vec<RuleError>,
-    /// About this run alone.
-    pub(crate) run_warnings: Vec<String>,
-}
+impl RunConfig {
+    /// Joins flags and files. An invalid rule that forbids is an error; one that allows is left out and told.
+    pub(crate) fn set_permissions(
+        &mut self,
+        flags: &Flags,
+        files: &FileSettings,
+        place: &ProcessContext,
+    ) -> Result<(), ConfigError> {
+        let (mode, named_by) = mode(flags, files)?;
+        let settings = &self.settings;
+        check_mode(mode, &named_by, settings, files, place)?;
+        let bypass = PermissionMode::BypassPermissions;
+        let is_bypass_refused = check_mode(bypass, "", settings, files, place).is_err();
+        self.add_directories(files);
+        let start = place.cwd.clone();
+        let added = flags.add_directories.iter().map(|path| start.join(path));
+        let added = added.chain(self.added_directories.iter().cloned());
+        let anchors = Anchors {
+            settings: start.clone(),
+            roots: std::iter::once(start.clone()).chain(added).collect(),
+            start,
+            home: place.home.clone(),
+        };
+        self.permissions = Permissions {
+            mode,
+            rules: self.rules(flags, files, &anchors)?,
+            asking: Answerer::Nobody,
+            anchors,
+            may_bypass: mode == bypass,
+            is_bypass_refused,
+            may_classify: files.permissions.auto_disabled.is_none(),
+            classifier: files.auto_mode.clone(),
+            managed_only: files.permissions.managed_only.is_some(),
+            sandbox: None,
+        };
+        Ok(())
+    }
 
-/// What flags and files say together. A rule that forbids and cannot be read is an error; one that allows is left out and
-/// told.
-pub(crate) fn permissions(
-    settings: &Settings,
-    flags: &Flags,
-    files: &FileSettings,
-    place: &ProcessContext,
-) -> Result<PermissionSetup, ConfigError> {
-    let (mode, named_by) = mode(flags, files)?;
-    check_mode(mode, &named_by, settings, files, place)?;
-    let mut setup = PermissionSetup::default();
-    setup.add_directories(files);
-    let start = place.cwd.clone();
-    let added = flags.add_directories.iter().map(|path| start.join(path));
-    let added = added.chain(setup.directories.iter().cloned());
-    let anchors = Anchors {
-        settings: start.clone(),
-        roots: std::iter::once(start.clone()).chain(added).collect(),
-        start,
-        home: place.home.clone(),
-    };
-    let rules = setup.rules(flags, files, &anchors)?;
-    setup.permissions = Permissions {
-        mode,
-        rules,
-        asking: Answerer::Nobody,
-        anchors,
-        may_bypass: mode == PermissionMode::BypassPermissions,
-        is_bypass_refused: check_mode(PermissionMode::BypassPermissions, "", settings, files, place).is_err(),
-        may_classify: files.permissions.auto_disabled.is_none(),
-        classifier: files.auto_mode.clone(),
-        managed_only: files.permissions.managed_only.is_some(),
-        sandbox: None,
-    };
-    Ok(setup)
-}
-
-impl PermissionSetup {
     /// Directories that are there; the others are told, since a file is not read again to see whether they came.
     fn add_directories(&mut self, files: &FileSettings) {
         for SourcedValue { value, origin } in &files.permissions.directories {
             if value.is_dir() {
-                self.directories.push(value.clone());
+                self.added_directories.push(value.clone());
             } else {
                 self.warnings
                     .push(format!("{origin}: the directory {} does not exist; ignored.", value.display()));
@@ -151,7 +137,7 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
         return Err(ConfigError::flag("--permission-mode", given, accepts));
     };
     if flags.skip_permissions && mode != PermissionMode::BypassPermissions {
-        return Err(ConfigError::Flag(format!(
+        return Err(ConfigError::Unusable(format!(
             "--dangerously-skip-permissions contradicts --permission-mode {given}. Give only one of the two."
         )));
     }
@@ -178,12 +164,12 @@ fn check_mode(
     };
     if let Some(origin) = disabled {
         let mode = mode.name();
-        return Err(ConfigError::Refused(format!(
+        return Err(ConfigError::Unusable(format!(
             "the permission mode {mode} is switched off in {origin}. Use another --permission-mode."
         )));
     }
     if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
-        return Err(ConfigError::Refused(format!(
+        return Err(ConfigError::Unusable(format!(
             "{named_by} is refused for the root user: every command would run unasked with full rights. \
              Use another user, another --permission-mode, or set IS_SANDBOX=1 inside a sandbox."
         )));

@@ -202,13 +202,12 @@ impl Settings {
             };
             let understood = value.to_str().and_then(|text| (variable.set)(&mut settings, text));
             if understood.is_none() {
-                let value =
-                    if variable.secret { "(hidden)".into() } else { value.to_string_lossy().into_owned() };
+                let value = if variable.secret { "(hidden)".into() } else { value.to_string_lossy() };
                 let (place, cure) = match origin(variable.name) {
                     Some(origin) => (format!("{origin}: "), "remove it there"),
                     None => (String::new(), "unset the variable"),
                 };
-                return Err(ConfigError::Variable(format!(
+                return Err(ConfigError::Unusable(format!(
                     "{place}{}={value} is not understood: it must be {}. Correct or {cure}.",
                     variable.name, variable.accepts
                 )));

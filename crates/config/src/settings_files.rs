@@ -1,17 +1,14 @@
 //! Settings files: where they are, what they say together, and where each value comes from.
 //!
-//! [`SettingsFiles::read`] reads every file and keeps what is valid. Nothing acts on it yet: first somebody decides whether the project is
-//! trusted ([`TrustStore`]), then [`SettingsFiles::effective`] makes one set of settings of them. What came with a project and would act
-//! (hooks, rules that allow, variables, servers) is left out without trust; what forbids holds at once.
+//! [`SettingsFiles::read`] keeps what is valid; after the decision about trust ([`TrustStore`]), [`SettingsFiles::effective`]
+//! makes one set of settings. Untrusted, what came with a project and would act is left out; what forbids holds at once.
 
 mod change;
 mod check;
 mod effective;
-mod environment;
 mod file_settings;
 mod json;
 mod keys;
-mod limits;
 mod locations;
 mod named_files;
 mod origin;
@@ -92,8 +89,10 @@ impl SettingSources {
 
 /// Every settings file, read and checked.
 pub struct SettingsFiles {
-    places: SettingsPlaces,
-    sources: SettingSources,
+    /// Where the files were looked for.
+    pub places: SettingsPlaces,
+    /// Whose files count.
+    pub sources: SettingSources,
     /// The weakest first.
     files: Vec<(SettingOrigin, SettingsTree)>,
     /// What each of them says, in the same order.
@@ -124,24 +123,9 @@ impl SettingsFiles {
         files
     }
 
-    /// What is wrong with the files.
-    pub fn problems(&self) -> &[SettingsProblem] {
-        &self.problems
-    }
-
     /// The files that were read and hold, the weakest first, each with its level; no path for JSON on the command line.
     pub fn list(&self) -> impl Iterator<Item = (SettingsLevel, Option<&Path>)> {
         self.files.iter().map(|(source, _)| (source.level, source.file.as_deref()))
-    }
-
-    /// Whether the project's files count.
-    pub fn reads_project(&self) -> bool {
-        self.sources.project
-    }
-
-    /// Where the files were looked for.
-    pub fn places(&self) -> &SettingsPlaces {
-        &self.places
     }
 
     fn read_user(&mut self) {
@@ -204,8 +188,7 @@ impl SettingsFiles {
         }
     }
 
-    /// Says whether there is such a file. `anchor` is what its relative paths start from; most files are not there, and then
-    /// nobody asks.
+    /// Says whether there is such a file. `anchor`, where its relative paths start, is asked only then.
     fn read_file(&mut self, file: &Path, level: SettingsLevel, anchor: impl FnOnce() -> PathBuf) -> bool {
         let bytes_max = if level == SettingsLevel::Flags { FLAG_BYTES_MAX } else { read::BYTES_MAX };
         match read::read(file, bytes_max) {
@@ -226,7 +209,7 @@ impl SettingsFiles {
                 let CheckedFile { mut tree, problems, lost_hooks } = check::check(&node, &source);
                 self.problems.extend(problems);
                 self.lost_hooks.extend(lost_hooks.into_iter().map(|problem| (self.files.len(), problem)));
-                limits::enforce(&mut tree, &source, &mut self.problems);
+                check::enforce(&mut tree, &source, &mut self.problems);
                 self.files.push((source, tree));
                 self.texts.push(text);
             }

@@ -1,5 +1,4 @@
-//! The environment variables, one row each: name, meaning and how it is read stand together, and the page
-//! in the documentation is made from the rows. What cannot be read is `None`; the row says what could.
+//! The environment variables, one row each; the page in the documentation is made from the rows.
 
 use windlass_core::{CompactionPolicy, EarlyStart};
 use windlass_protocol::{Effort, Secret, SyncPolicy};
@@ -67,7 +66,6 @@ const TEXT: &str = "text";
 const ON_OFF: &str = "1, true, yes or on, or 0, false, no or off";
 const DIRECTORY: &str = "the path of a directory";
 const PEM: &str = "the path of a PEM file";
-/// What names a model.
 pub(crate) const MODEL: &str = "the id of a model, or opus, sonnet, haiku or fable";
 const MILLISECONDS: &str = "a whole number of milliseconds from 1 on";
 const MILLISECONDS_MAX: u64 = 1 << 40;
@@ -423,7 +421,6 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// When the log waits for the disk.
 fn sync(value: &str) -> Option<SyncPolicy> {
     match value.trim().to_ascii_lowercase().as_str() {
         "always" => Some(SyncPolicy::Always),
@@ -433,12 +430,10 @@ fn sync(value: &str) -> Option<SyncPolicy> {
     }
 }
 
-/// A whole number in a range.
 pub(crate) fn number<N: std::str::FromStr + PartialOrd + Copy>(value: &str, least: N, most: N) -> Option<N> {
     value.trim().parse().ok().filter(|number| *number >= least && *number <= most)
 }
 
-/// Names separated by commas.
 pub(crate) fn list(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -114,7 +114,7 @@ fn what_is_not_changed_stays_as_it_is() {
     let check = |before: &str, after: &str| {
         let (_directory, file) = file_with(before);
         file.update(|json| json["new"] = 1.into()).unwrap();
-        assert_eq!(fs::read_to_string(file.path()).unwrap(), after, "from {before}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), after, "from {before}");
     };
     check("", "{\n  \"new\": 1\n}\n");
     check(" \n", "{\n  \"new\": 1\n}\n");
@@ -130,11 +130,11 @@ fn what_is_not_changed_stays_as_it_is() {
 #[test]
 fn an_update_without_a_change_writes_nothing() {
     let (_directory, file) = file_with("{ \"a\":1 }");
-    let before = fs::metadata(file.path()).unwrap();
+    let before = fs::metadata(&file.path).unwrap();
     assert_eq!(file.update(|json| json["a"].clone()).unwrap(), 1);
-    let after = fs::metadata(file.path()).unwrap();
+    let after = fs::metadata(&file.path).unwrap();
     assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
-    assert_eq!(fs::read_to_string(file.path()).unwrap(), "{ \"a\":1 }");
+    assert_eq!(fs::read_to_string(&file.path).unwrap(), "{ \"a\":1 }");
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn a_broken_file_is_never_overwritten() {
         let error = file.update(|json| *json = json!({})).unwrap_err().to_string();
         let expected = format!(
             "{}:{expected}. Correct the file or move it away; nothing was changed.",
-            file.path().display()
+            file.path.display()
         );
         assert_eq!(error, expected);
         assert_eq!(file.read().unwrap_err().to_string(), expected);
-        assert_eq!(fs::read_to_string(file.path()).unwrap(), content);
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), content);
     };
     check("{\"a\":1", "1: EOF while parsing an object");
     check("{\n  \"a\": 1,\n  b\n}", "3: key must be a string");

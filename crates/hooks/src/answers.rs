@@ -44,9 +44,7 @@ impl HandlerFailure {
             Self::NotStarted(why) => format!("could not be started: {why}"),
             Self::Crashed(how) => format!("crashed: {how}"),
             Self::NoGoodAnswer(what) => what.clone(),
-            Self::TimedOut(time) => {
-                format!("took longer than {} s and was stopped", time.as_secs_f64())
-            }
+            Self::TimedOut(time) => format!("took longer than {} s and was stopped", time.as_secs_f64()),
             Self::Misspoke(why) => format!("gave an answer that cannot be read: {why}"),
             Self::TooLong => format!("gave an answer that cannot be read: {CUT}"),
         }
@@ -87,8 +85,7 @@ pub(crate) fn from_object(
     parsed.map(|parsed| from_parsed(handler, parsed)).map_err(HandlerFailure::Misspoke)
 }
 
-/// A handler that failed is told. What it guards is blocked if it is set to, if a host that was to be asked did not answer in time, and
-/// if the answer was cut.
+/// Tells the failure. It blocks if the handler is set to, if a host did not answer in time, or if it was cut.
 pub(crate) fn from_failure(handler: &Handler, failed: &HandlerFailure) -> HookAnswer {
     if *failed == HandlerFailure::TooLong {
         return from_objection(handler, None, CUT);
@@ -167,8 +164,7 @@ pub(crate) fn from_plain_text(handler: &Handler, text: &str) -> HookAnswer {
     HookAnswer { context: context.into_iter().collect(), ..HookAnswer::default() }
 }
 
-/// What a handler printed, if it is an object: `None` if it is plain text. What begins like an object and is none is plain text
-/// only where plain text has a meaning: elsewhere it may be a refusal that went wrong.
+/// The object that was printed, `None` for plain text. A broken object is text only where text has a meaning.
 pub(crate) fn parse(handler: &Handler, text: &str) -> Option<Result<ParsedAnswer, String>> {
     let text = text.trim();
     if !text.starts_with('{') {
@@ -199,10 +195,8 @@ fn blocked(event: HookEvent, reason: String) -> HookAnswer {
     }
 }
 
-/// Puts answers together, in the order of the configuration: whatever finished first, the same hooks say the same.
-///
-/// The first wish to stop counts. The strictest decision counts, with every reason for it. Of several inputs and outputs the last
-/// counts. Objections and what the model or the user is to know add up.
+/// Joins answers in the order of the configuration, whatever finished first. The first wish to stop counts, the
+/// strictest decision with all its reasons, and the last input and output; everything else adds up.
 pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer {
     let mut merged = HookAnswer::default();
     for answer in answers {
@@ -222,17 +216,14 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
 }
 
 fn stricter(one: Option<HookPermission>, other: Option<HookPermission>) -> Option<HookPermission> {
+    use HookPermission::{Ask, Deny};
     let (one, other) = match (one, other) {
         (Some(one), Some(other)) => (one, other),
         (one, other) => return one.or(other),
     };
     Some(match (one, other) {
-        (HookPermission::Deny(one), HookPermission::Deny(other)) => {
-            HookPermission::Deny(format!("{one}\n{other}"))
-        }
-        (HookPermission::Ask(one), HookPermission::Ask(other)) => {
-            HookPermission::Ask(format!("{one}\n{other}"))
-        }
+        (Deny(one), Deny(other)) => Deny(format!("{one}\n{other}")),
+        (Ask(one), Ask(other)) => Ask(format!("{one}\n{other}")),
         (one, other) if rank(&other) > rank(&one) => other,
         (one, _) => one,
     })

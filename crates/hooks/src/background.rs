@@ -60,7 +60,6 @@ impl BackgroundHooks {
         });
     }
 
-    /// What was found since the last time.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }

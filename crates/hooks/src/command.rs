@@ -1,5 +1,4 @@
-//! Handlers that are programs, and the one place that starts a program: below the supervisor, without a terminal, with an end to its time
-//! and its output.
+//! Handlers that are programs, and the one place that starts one: supervised, without terminal, limited.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,6 @@ use crate::report::{ObservedEnd, RunObserver, printed};
 
 /// The codes by which a shell says that it found nothing to run.
 const NOT_FOUND: [i32; 2] = [126, 127];
-/// The code of an objection.
 pub(crate) const OBJECTION: i32 = 2;
 
 pub(crate) fn program(
@@ -30,8 +28,7 @@ pub(crate) fn program(
     HookProgram { argv, input: format!("{input}\n").into_bytes(), time, around }
 }
 
-/// A word with the project's directory in its place. Only whole programs are filled in: a shell reads the variable itself, so that
-/// no name of a directory can be taken for a command.
+/// Puts the project's directory into a word of a whole program; a shell safely reads the variable.
 fn placed(word: &str, project: &Path) -> OsString {
     let mut pieces = word.split("${CLAUDE_PROJECT_DIR}");
     let mut placed = OsString::from(pieces.next().unwrap_or_default());
@@ -121,7 +118,6 @@ pub enum Confinement {
 const NO_SANDBOX: &str = "it belongs into a sandbox, and there is none here; `windlass sandbox status` says what is missing, \
     and the setting sandbox.hooks lets hooks run without";
 
-/// A program and what it is given.
 #[derive(Debug)]
 pub(crate) struct HookProgram {
     /// The program, looked for in `PATH` if it has no slash, and its arguments.
@@ -131,7 +127,6 @@ pub(crate) struct HookProgram {
     pub(crate) around: ProgramSurroundings,
 }
 
-/// What every program of a hook is started with.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramSurroundings {
     pub(crate) project: PathBuf,
@@ -142,7 +137,6 @@ pub(crate) struct ProgramSurroundings {
     pub(crate) confinement: Confinement,
 }
 
-/// How a program ended by itself.
 #[derive(Debug)]
 pub(crate) struct ProgramExit {
     /// Nothing if a signal ended it.

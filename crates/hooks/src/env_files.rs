@@ -17,7 +17,6 @@ use crate::answers::HandlerFailure;
 use crate::command::{HookProgram, ProgramExit, ProgramSurroundings, first_line, run_program};
 use crate::report::RunObserver;
 
-/// The variable that names the script.
 pub(crate) const VARIABLE: &str = "CLAUDE_ENV_FILE";
 /// Reads scripts and prints the environment that is left. What they print themselves is no part of it.
 const READ: &str = "exec 3>&1 1>/dev/null\nfor file do . \"$file\"; done\nexec /usr/bin/env -0 >&3";

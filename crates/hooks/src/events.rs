@@ -13,12 +13,10 @@ pub(crate) struct EventRow {
     pub(crate) takes: SupportedHandlers,
 }
 
-/// What a matcher of an event is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatcherSubject {
     /// Nothing: a matcher is ignored.
     Nothing,
-    /// The name of a tool.
     Tool,
     /// A word of the event's own.
     Word,
@@ -26,7 +24,6 @@ pub(crate) enum MatcherSubject {
     NarrowWord,
 }
 
-/// Which handlers an event takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SupportedHandlers {
     All,
@@ -119,8 +116,7 @@ pub(crate) fn can_block(event: HookEvent) -> bool {
     )
 }
 
-/// Whether a failure can keep something from happening. An end that fails to be judged is an end: otherwise a broken hook would
-/// keep a run going.
+/// Whether a failure can block. An end that fails to be judged is an end: a broken hook must not keep a run on.
 pub(crate) fn failure_can_block(event: HookEvent) -> bool {
     can_block(event) && !matches!(event, HookEvent::Stop | HookEvent::SubagentStop)
 }

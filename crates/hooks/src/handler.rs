@@ -122,8 +122,7 @@ impl Handler {
 
 /// A function that is asked like any other hook.
 pub trait HookCallback: Send + Sync + 'static {
-    /// Answers with the object that a command would print. An error is a failure of the hook, not an objection. When `cancel`
-    /// fires, nobody wants the answer any more.
+    /// Gives the object that a command would print; an error is no objection. `cancel` fires if it is late.
     fn call(
         &self,
         input: CallbackInput,

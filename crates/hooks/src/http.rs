@@ -15,7 +15,6 @@ use crate::runner::HookHost;
 /// One client for all hooks. It is made when the first one needs it.
 pub(crate) type HttpClient = OnceLock<Result<Client, String>>;
 
-/// What the text of a good answer means.
 pub(crate) fn read(handler: &Handler, body: &str) -> Result<HookAnswer, HandlerFailure> {
     match body.trim() {
         "" => Ok(HookAnswer::default()),

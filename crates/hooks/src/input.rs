@@ -20,7 +20,6 @@ pub(crate) struct SessionIdentity {
 
 /// Longer errors are cut in the middle.
 const ERROR_LETTERS: usize = 10_000;
-/// The inputs that name a file.
 const FILE_FIELDS: [&str; 2] = ["file_path", "notebook_path"];
 
 /// What hooks read: one object, or one for each file that was loaded.
@@ -61,7 +60,6 @@ fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Obj
     fields
 }
 
-/// What an event has of its own.
 fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     match call {
         HookCall::SessionStart { source, model } => {
@@ -71,9 +69,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
         HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
         HookCall::PreToolUse { .. }
         | HookCall::PermissionRequest { .. }
-        | HookCall::PermissionDenied { .. } => {
-            before_call(fields, call, scene);
-        }
+        | HookCall::PermissionDenied { .. } => before_call(fields, call, scene),
         HookCall::PostToolUse { outcome, duration_ms, .. } => {
             before_call(fields, call, scene);
             if outcome.is_error {
@@ -182,7 +178,6 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Whose memory a file is.
 fn memory_type(file: &Path, home: Option<&Path>) -> &'static str {
     let is_local = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".local."));
     let is_users = |home: &Path| {
@@ -211,7 +206,6 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// An object in the making.
 struct ObjectWriter(String);
 
 impl ObjectWriter {

@@ -31,7 +31,6 @@ mod handler;
 mod http;
 mod input;
 mod matcher;
-mod misspelt_fields;
 mod output;
 mod overflow_file;
 mod prompt;

@@ -1,5 +1,4 @@
-//! Which calls of an event a handler is for: by the name of its group's matcher, and by its own permission rule. Rules are read
-//! elsewhere; here they are only asked.
+//! Which calls a handler is for, by its group's matcher and its own permission rule, which is read elsewhere.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use crate::handler::Handler;
 #[derive(Clone, Debug)]
 pub(crate) enum Matcher {
     All,
-    /// One of these names.
     Names(Vec<String>),
     /// Whatever holds this somewhere.
     Pattern(Regex),
@@ -64,8 +62,7 @@ impl Matcher {
     }
 }
 
-/// Says whether a permission rule matches a call: the rule, the tool's own name, its input, and where it would work. Nothing if
-/// nobody can tell.
+/// Whether a permission rule matches a call: rule, tool, input and directory. `None` where that is unknown.
 pub type RuleMatch = Arc<dyn Fn(&str, &str, &RawValue, &Path) -> Option<bool> + Send + Sync>;
 
 /// Which of the calls that its matcher means a handler is about.
@@ -90,8 +87,7 @@ pub(crate) fn holds(
     rules(rule, tool, &tool_use.input.json(), &scene.cwd).unwrap_or(true)
 }
 
-/// What counts of an answer. A handler that is asked about more calls than it was made for may object to each, but not allow
-/// it.
+/// What counts of an answer: a handler that is asked about too many calls may object to each, but allow none.
 pub(crate) fn counted(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
     let allows = answer.permission == Some(HookPermission::Allow);
     if handler.condition == Condition::Unreadable && allows {

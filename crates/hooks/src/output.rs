@@ -1,12 +1,13 @@
 //! The object that a hook prints, read into the words of the loop.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
+use windlass_text::nearest::nearest;
 
 use crate::events;
-use crate::misspelt_fields::{self as known_fields, MisspeltField, WITHOUT_EFFECT, misspelt};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
@@ -26,12 +27,12 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedA
     let top = AnswerObject::parse(json, "")?;
     let mut reader = Reader { event, origin, parsed: ParsedAnswer::default() };
     reader.common(&top)?;
-    reader.look_for_misspelt(&top, known_fields::TOP);
+    reader.look_for_misspelt(&top, ANSWER_FIELDS);
     if let Some(raw) = top.raw("hookSpecificOutput") {
         let own = AnswerObject::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
-        reader.look_for_misspelt(&own, known_fields::OWN);
+        reader.look_for_misspelt(&own, OWN_FIELDS);
         reader.own(&own)?;
     }
     Ok(reader.parsed)
@@ -125,7 +126,7 @@ impl Reader<'_> {
     fn in_place_of_a_person(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
         let decision = AnswerObject::parse(decision.get(), "hookSpecificOutput.decision.")?;
-        self.look_for_misspelt(&decision, known_fields::PERSON);
+        self.look_for_misspelt(&decision, PERSON_FIELDS);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
@@ -222,6 +223,60 @@ impl<'a> AnswerObject<'a> {
         let list: Option<Vec<Box<RawValue>>> = self.read(name, "a list")?;
         Ok(list.unwrap_or_default().into_iter().map(Arc::from).collect())
     }
+}
+
+/// The fields of an answer, between blanks; as below.
+const ANSWER_FIELDS: &str = "continue stopReason systemMessage suppressOutput decision reason \
+    hookSpecificOutput async asyncTimeout";
+/// The fields of `hookSpecificOutput`, whatever the event.
+const OWN_FIELDS: &str = "hookEventName additionalContext permissionDecision permissionDecisionReason \
+    updatedInput decision retry updatedToolOutput updatedMCPToolOutput initialUserMessage action content worktreePath";
+/// The fields that an answer may have anywhere, and nothing here acts on.
+const WITHOUT_EFFECT: &str = "terminalSequence sessionTitle watchPaths reloadSkills \
+    classifierContext suppressOriginalPrompt displayContent";
+/// The fields of the decision in a person's place.
+const PERSON_FIELDS: &str = "behavior message interrupt updatedInput updatedPermissions";
+
+/// Where a decision stands. One that is written elsewhere is as lost as a misspelt one.
+const DECIDING: [(&str, &str); 5] = [
+    ("continue", "continue"),
+    ("decision", "decision"),
+    ("hookSpecificOutput", "hookSpecificOutput"),
+    ("permissionDecision", "hookSpecificOutput.permissionDecision"),
+    ("behavior", "hookSpecificOutput.decision.behavior"),
+];
+
+/// A field of an answer that is not known, and the one that was probably meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MisspeltField {
+    field: String,
+    meant: String,
+    /// Whether a decision is lost with it.
+    pub(crate) decides: bool,
+}
+
+impl fmt::Display for MisspeltField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}; did you mean {:?}?", self.field, self.meant)
+    }
+}
+
+/// The misspelt fields of an object, with `path` in front; `own` are those it may have. `null` is absent.
+fn misspelt(object: &RawObject<'_>, path: &str, own: &'static str) -> Vec<MisspeltField> {
+    let known = || own.split(' ').chain(WITHOUT_EFFECT.split(' '));
+    let unknown =
+        object.iter().filter(|(name, value)| value.get() != "null" && known().all(|known| known != *name));
+    let told = unknown.filter_map(|(name, _)| {
+        let near = nearest(name, known());
+        let deciding = |meant: &str| DECIDING.iter().find(|(name, _)| *name == meant);
+        let elsewhere = || nearest(name, DECIDING.map(|(name, _)| name)).and_then(deciding);
+        let (meant, decides) = match near {
+            Some(near) => (format!("{path}{near}"), deciding(near).is_some()),
+            None => (elsewhere()?.1.to_owned(), true),
+        };
+        Some(MisspeltField { field: format!("{path}{name}"), meant, decides })
+    });
+    told.collect()
 }
 
 #[cfg(test)]

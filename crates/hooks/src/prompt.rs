@@ -31,7 +31,6 @@ pub enum AskModelError {
     NoAnswer,
 }
 
-/// How the answer is to look.
 const FORM: &str = "\n\nAnswer with one JSON object and nothing else: {\"ok\": true} if nothing speaks against it, \
     {\"ok\": false, \"reason\": \"…\"} otherwise. Add \"impossible\": true if what is asked for can never be met.";
 
@@ -78,7 +77,6 @@ fn filled(prompt: &str, input: &str) -> String {
     if is_placed { filled } else { format!("{filled}\n\n{input}") }
 }
 
-/// What a model says about an event.
 #[derive(Debug, PartialEq, Eq)]
 struct ModelVerdict {
     ok: bool,

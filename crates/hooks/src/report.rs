@@ -69,7 +69,6 @@ pub(crate) struct RunObserver {
     name: Arc<str>,
 }
 
-/// What is told of the end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedEnd {
     pub(crate) printed: HookPrinted,

@@ -39,8 +39,7 @@ pub struct HookHost {
     pub project: PathBuf,
     /// The user's own directory, where programs start if every other place is gone.
     pub home: Option<PathBuf>,
-    /// What programs get is filtered from this: never our own credentials, and nothing that looks like a secret unless `pass`
-    /// names it.
+    /// Filtered for programs: never our own credentials, and no likely secrets unless `pass` names them.
     pub environment: Vec<(OsString, OsString)>,
     /// Names in the environment that are passed on although they look like a secret.
     pub pass: Vec<String>,
@@ -64,8 +63,8 @@ pub struct HookHost {
     pub launcher: Launcher,
     /// What programs run in.
     pub confinement: Confinement,
-    /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
-    /// `CLAUDE_ENV_FILE`; what shell commands they write there set and export, commands get from then on.
+    /// The variables of later commands: hooks where a session starts or the directory changes may set them, as
+    /// shell commands in the file that `CLAUDE_ENV_FILE` names.
     pub variable_changes: Option<VariableChanges>,
 }
 
@@ -109,7 +108,6 @@ struct Inner {
     tell: OnceLock<Tell>,
     /// What hooks write for later commands.
     env_files: Option<EnvFiles>,
-    /// How many handlers were asked.
     runs: AtomicU64,
 }
 
@@ -177,7 +175,6 @@ impl HookRunner for SettingsHooks {
 /// The occasions at which the model is told what was found in the background.
 const DELIVERING: [HookEvent; 2] = [HookEvent::UserPromptSubmit, HookEvent::PostToolBatch];
 
-/// What one handler is asked with.
 #[derive(Clone)]
 struct HandlerCall<'a> {
     event: HookEvent,
@@ -267,8 +264,7 @@ impl Inner {
         answer
     }
 
-    /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it
-    /// sets for commands outside.
+    /// Gives a program the file for later commands, unless it is in a sandbox, which it could leave that way.
     fn give_file(&self, around: &mut ProgramSurroundings, event: HookEvent, run: u64) {
         let is_free = matches!(around.confinement, Confinement::Free);
         let env_files = self.env_files.as_ref().filter(|_| is_free && env_files::is_writer(event));

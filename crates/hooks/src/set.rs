@@ -55,14 +55,12 @@ impl HookSource {
 }
 
 impl HookSet {
-    /// Adds the handlers of a `hooks` object, whose permission rules nobody can check. What cannot be read is left out and told;
-    /// so is what has no effect yet.
+    /// Adds the handlers of a `hooks` object, rules unchecked. What is unreadable or without effect is told.
     pub fn read(&mut self, hooks: &Value, source: &HookSource) -> Vec<HookProblem> {
         self.read_checked(hooks, source, &|_| Ok(()))
     }
 
-    /// The same with somebody who knows permission rules. A handler whose rule cannot be read is told, and stays: it is asked about
-    /// every call that its matcher means, and may allow none.
+    /// The same, checking rules: a handler with an invalid one is told, always asked, and may allow nothing.
     pub fn read_checked(
         &mut self,
         hooks: &Value,

@@ -1,11 +1,8 @@
-//! The streaming client of the Anthropic Messages API.
-//!
-//! One request, one answer: whatever fails becomes the last item of the stream, with a class that says who can do
-//! something about it. Connections are kept between requests.
+//! The streaming client of the Anthropic Messages API: one request, one answer. A failure is the last item of the
+//! stream, with a class that says who can act. Connections are kept between requests.
 
 mod body;
 mod extras;
-mod refusals;
 mod settings;
 mod transport;
 mod watchdog;
@@ -27,8 +24,7 @@ use windlass_protocol::{Delivery, Failure, FailureClass, ModelEvent, ModelReques
 use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
 use crate::{ResponseAssembler, SseDecoder};
 use body::BodyBuilder;
-use extras::Extras;
-use refusals::ExtraRefusals;
+use extras::{ExtraRefusals, Extras};
 pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
 use transport::{ClientCell, body_failure, build, send_failure};
@@ -47,8 +43,7 @@ const REFUSED_BODY_BYTES_MIN: u64 = 20 * 1000 * 1000;
 /// The largest answer that is taken in one piece.
 const WHOLE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How long the end of the HTTP answer may come after the end of the response. A connection whose answer was not
-/// read to its end cannot be used again, and making a new one takes longer than this.
+/// How long to read on for the end of the HTTP answer, which keeps the connection: a new one takes longer.
 const ANSWER_END_WAIT: Duration = Duration::from_millis(50);
 
 /// Talks to a server that speaks the Anthropic Messages API. Cheap to clone.
@@ -109,13 +104,9 @@ struct HttpExchange {
     request_id: Option<String>,
 }
 
-/// How far it has come.
 enum ExchangeStage {
-    /// Nothing was sent yet.
     Unsent(Arc<ModelRequest>),
-    /// The answer streams.
     Streaming(Response),
-    /// The answer came whole.
     Whole(VecDeque<ModelEvent>),
     Over,
 }
@@ -183,7 +174,7 @@ impl HttpExchange {
         let extras = Extras::of(request, |extra| shared.refusals.has(&request.model, extra));
         let headers = settings::request_headers(&shared.headers, request.delivery, extras.betas());
         let body = shared.bodies.build(request, &extras);
-        let body_bytes = body.len();
+        let body_bytes = body.left;
         let post = client.post(shared.endpoint.url.clone()).headers(headers);
         let sending = post.body(body.into_reqwest()).send();
         let response = match self.watchdog.wait(sending).await {
@@ -274,7 +265,6 @@ impl HttpExchange {
         Ok(body)
     }
 
-    /// What the bytes at hand say next.
     fn decode(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
         loop {
             if let Some(block) = self.response.take_held() {

@@ -1,8 +1,6 @@
-//! Puts a response together from the events of a Messages API stream.
-//!
-//! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each; what had to
-//! wait for an earlier one follows by [`ResponseAssembler::take_held`]. After [`ModelEvent::Ended`] or
-//! [`ModelEvent::Failed`] it answers nothing more.
+//! Puts a response together from the events of a Messages API stream. Sans-IO: the JSON of each gives at most one
+//! [`ModelEvent`], and what had to wait follows by [`ResponseAssembler::take_held`]; nothing comes after
+//! [`ModelEvent::Ended`] or [`ModelEvent::Failed`].
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -35,7 +33,6 @@ const EXCERPT_CHARS_MAX: usize = 160;
 /// assert!(matches!(response.on_event(start), Some(ModelEvent::Started { .. })));
 /// assert!(response.on_event(r#"{"type":"ping"}"#).is_none());
 /// assert!(matches!(response.on_eof(), Some(ModelEvent::Failed(_))));
-/// assert!(response.is_ended());
 /// ```
 #[derive(Debug, Default)]
 pub struct ResponseAssembler {
@@ -141,8 +138,7 @@ impl ResponseAssembler {
         ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(data))))
     }
 
-    /// What the last event said besides, or the next complete block that had to wait for an earlier one. Ask after every
-    /// event, until there is none.
+    /// A note of the last event, or the next block that had to wait. Ask after each event until `None`.
     pub fn take_held(&mut self) -> Option<ModelEvent> {
         if let Some(note) = self.notes.pop_front() {
             return Some(ModelEvent::Note(note));
@@ -164,13 +160,7 @@ impl ResponseAssembler {
         Some(self.fail(FailureClass::Cut, format!("The response stream broke off {seen}.")))
     }
 
-    /// Whether the last item has been given.
-    pub fn is_ended(&self) -> bool {
-        self.ended
-    }
-
-    /// Whether the event just taken says something about the response, unlike a `ping`. What the watchdog on
-    /// events asks.
+    /// Whether the last event says something about the response, unlike a `ping`; for the watchdog on events.
     pub(crate) fn has_news(&self) -> bool {
         self.news
     }
@@ -253,17 +243,14 @@ impl ResponseAssembler {
             }
         };
         let kind = &*fields.kind;
+        let given = |piece: Option<_>, name| piece.ok_or_else(|| format!("`{kind}` without `{name}`"));
         let delta = match kind {
-            "text_delta" => Delta::Text(block.push_text(given(fields.text, kind, "text")?)?),
-            "thinking_delta" => {
-                Delta::Thinking(block.push_thinking(given(fields.thinking, kind, "thinking")?)?)
-            }
+            "text_delta" => Delta::Text(block.push_text(given(fields.text, "text")?)?),
+            "thinking_delta" => Delta::Thinking(block.push_thinking(given(fields.thinking, "thinking")?)?),
             "input_json_delta" => {
-                Delta::InputJson(block.push_input(given(fields.partial_json, kind, "partial_json")?)?)
+                Delta::InputJson(block.push_input(given(fields.partial_json, "partial_json")?)?)
             }
-            "signature_delta" => {
-                Delta::Signature(block.set_signature(given(fields.signature, kind, "signature")?))
-            }
+            "signature_delta" => Delta::Signature(block.set_signature(given(fields.signature, "signature")?)),
             kind => {
                 let json = replace_lone_surrogates(raw.get());
                 match (kind, fields.citation) {
@@ -274,13 +261,13 @@ impl ResponseAssembler {
                 Delta::Other((&*json).into())
             }
         };
-        Ok(ModelEvent::Delta { index: block.index(), delta })
+        Ok(ModelEvent::Delta { index: block.index, delta })
     }
 
     fn on_block_stop(&mut self, event: &StreamEvent<'_>) -> Result<Option<ModelEvent>, String> {
         let position = self.open_position(event)?;
         let open = self.open.remove(position);
-        let index = open.index();
+        let index = open.index;
         let block = open.complete().map_err(|problem| format!("block {index}: {problem}"))?;
         if self.is_behind_open(index) {
             self.held.push((index, block));
@@ -290,7 +277,7 @@ impl ResponseAssembler {
     }
 
     fn is_behind_open(&self, index: u32) -> bool {
-        self.open.iter().any(|open| open.index() < index)
+        self.open.iter().any(|open| open.index < index)
     }
 
     fn on_message_delta(&mut self, event: &StreamEvent<'_>) -> Result<(), String> {
@@ -314,13 +301,11 @@ impl ResponseAssembler {
     fn on_message_stop(&mut self) -> Result<ModelEvent, String> {
         self.expect_started("message_stop")?;
         if let Some(block) = self.open.first() {
-            return Err(format!("`message_stop` before the end of block {}", block.index()));
+            return Err(format!("`message_stop` before the end of block {}", block.index));
         }
         Ok(match self.stop.take() {
             Some(stop) => ModelEvent::Ended { stop, usage: Box::new(std::mem::take(&mut self.usage)) },
-            None => {
-                self.fail(FailureClass::Cut, "The response stream ended without a stop reason.".to_owned())
-            }
+            None => self.fail(FailureClass::Cut, "The response stream ended without a stop reason.".into()),
         })
     }
 
@@ -332,7 +317,7 @@ impl ResponseAssembler {
         let index = event.index()?;
         self.open
             .iter()
-            .position(|block| block.index() == index)
+            .position(|block| block.index == index)
             .ok_or_else(|| format!("block {index} is not open"))
     }
 }
@@ -355,10 +340,6 @@ impl<'a> StreamEvent<'a> {
     fn name(&self) -> &str {
         self.kind.as_deref().unwrap_or("error")
     }
-}
-
-fn given<'a>(piece: Option<StringPiece<'a>>, kind: &str, name: &str) -> Result<StringPiece<'a>, String> {
-    piece.ok_or_else(|| format!("`{kind}` without `{name}`"))
 }
 
 fn required<'a>(field: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, String> {

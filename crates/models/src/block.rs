@@ -1,7 +1,5 @@
-//! One block on its way in: the skeleton it started with, what the deltas added, and the pieces of strings that they bring.
-//!
-//! JSON writes a character beyond the first plane as two escapes, and a server that cuts its deltas between them
-//! sends half a character at the end of one and the other half at the start of the next.
+//! One block on its way in: the skeleton it started with, what the deltas added, and the pieces of strings they bring,
+//! which may be cut inside of a character that JSON writes as two escapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +13,7 @@ use windlass_protocol::{Block, RawObject, ToolInput, replace_lone_surrogates};
 /// A block between its start and its stop.
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
-    index: u32,
+    pub(crate) index: u32,
     skeleton: Arc<RawValue>,
     kind: OpenBlockKind,
     text: Option<String>,
@@ -69,10 +67,6 @@ impl OpenBlock {
             citations: String::new(),
             fields: Vec::new(),
         })
-    }
-
-    pub(crate) fn index(&self) -> u32 {
-        self.index
     }
 
     pub(crate) fn push_text(&mut self, piece: StringPiece<'_>) -> Result<String, String> {
@@ -239,16 +233,14 @@ fn object(json: &str) -> Result<RawObject<'_>, String> {
     RawObject::parse(json).map_err(|error| error.to_string())
 }
 
-/// The bytes of a JSON string: UTF-8, except that half a surrogate pair stands as the three bytes that UTF-8's
-/// scheme gives its number.
+/// The bytes of a JSON string: UTF-8, except that half a surrogate pair stands as three bytes of its own.
 pub(crate) struct StringPiece<'a>(Cow<'a, [u8]>);
 
 /// The first half of a surrogate pair, on its way to the second.
 pub(crate) type SurrogateHalf = [u8; 3];
 
 impl StringPiece<'_> {
-    /// The text after `half`, which is kept for the next piece if this one ends in one again. Halves without a
-    /// partner become the replacement character.
+    /// The text after `half`. A half at its end is kept there for the next piece; others become U+FFFD.
     pub(crate) fn join(self, half: &mut Option<SurrogateHalf>) -> String {
         if self.0.is_empty() {
             return String::new();

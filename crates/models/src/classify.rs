@@ -1,7 +1,5 @@
-//! Decides what kind of failure an error answer is, from status, body and headers.
-//!
-//! The table stands in `rules`. It serves error answers and `error` events of a stream, whose status says 200. Beside
-//! the class, numbers and moments are read from the words, since few servers have fields for them.
+//! Decides what kind of failure an error answer or `error` event is, by the table in `rules`. Numbers and moments are
+//! read from the words, since few servers have fields for them.
 
 mod body;
 mod moments;
@@ -60,9 +58,8 @@ fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders) -> Failur
             Failure { resets_at: resets_at.or(after_wait), ..failure }
         }
         FailureClass::RateLimited => {
-            let until_reset =
-                resets_at.and_then(|at| at.checked_sub(headers.now)).filter(|_| headers.now > 0);
-            Failure { retry_after_ms: wait_ms.or(until_reset.map(|seconds| seconds * 1000)), ..failure }
+            let to_reset = resets_at.and_then(|at| at.checked_sub(headers.now)).filter(|_| headers.now > 0);
+            Failure { retry_after_ms: wait_ms.or(to_reset.map(|seconds| seconds * 1000)), ..failure }
         }
         _ => failure,
     }
@@ -106,21 +103,16 @@ fn explain(failure: &Failure, status: Option<u16>, body: &ErrorBody, place: &str
 }
 
 fn advice(failure: &Failure, body: &ErrorBody) -> String {
+    use FailureClass::{Auth, BadRequest, Forbidden, Media, NotFound, Overflow, Quota};
     let advice = match (failure.class, failure.resets_at) {
-        (FailureClass::Auth, _) => " Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
-        (FailureClass::NotFound, _) => " Check the model name, and ANTHROPIC_BASE_URL if set.",
-        (FailureClass::Forbidden, _) => {
-            " Check the permissions of the API key and the billing of its account."
-        }
-        (FailureClass::Quota, Some(moment)) => {
-            return format!(" The limit resets at {}.", moments::in_utc(moment));
-        }
-        (FailureClass::Quota, None) => " Raise the limit at the provider, or wait until it resets.",
-        (FailureClass::Overflow, _) => " Start a new session, or give it less to read.",
-        (FailureClass::Media, _) => {
-            " Use a smaller file in a common format, or start a new session without it."
-        }
-        (FailureClass::BadRequest, _) if body.words.starts_with("max_tokens: ") => {
+        (Auth, _) => " Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
+        (NotFound, _) => " Check the model name, and ANTHROPIC_BASE_URL if set.",
+        (Forbidden, _) => " Check the permissions of the API key and the billing of its account.",
+        (Quota, Some(moment)) => return format!(" The limit resets at {}.", moments::in_utc(moment)),
+        (Quota, None) => " Raise the limit at the provider, or wait until it resets.",
+        (Overflow, _) => " Start a new session, or give it less to read.",
+        (Media, _) => " Use a smaller file in a common format, or start a new session without it.",
+        (BadRequest, _) if body.words.starts_with("max_tokens: ") => {
             " Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to the model's limit."
         }
         _ => "",

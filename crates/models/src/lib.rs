@@ -1,8 +1,6 @@
 //! Model clients: the Anthropic Messages API and scripts that stand in for a model.
 //!
-//! Purpose: turn a [`ModelRequest`](windlass_protocol::ModelRequest) into a lazy stream of
-//! [`ModelEvent`](windlass_protocol::ModelEvent)s. Invariant: a client sends a request once; it never retries,
-//! and whatever goes wrong is the last item of its stream.
+//! Invariant: a client sends a request once and never retries; whatever goes wrong is the last item of its stream.
 
 mod anthropic;
 mod assemble;
@@ -24,5 +22,5 @@ pub use script::{
     ScriptContent, ScriptError, ScriptFault, ScriptMismatch, ScriptModel, ScriptPlayer, ScriptResponse,
     ScriptTurn, StatusError, TimedEvent, UsageSpec, newest_user_text,
 };
-pub use sse::{SseDecoder, SseError, SseEvent};
+pub use sse::{EventTooLarge, SseDecoder, SseEvent};
 pub use table::{FAMILIES, model_card, resolve_family};

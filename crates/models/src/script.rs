@@ -1,9 +1,7 @@
-//! Scripts: files of responses that stand in for a model.
+//! Scripts: files of responses that stand in for a model, in the format of `docs/script-format.md`.
 //!
-//! A [`Script`] is parsed and checked in one place, and every response is expanded in one place into the
-//! stream events of the Messages API. [`ScriptModel`] plays them inside the process, the loopback server of the
-//! test kit plays them over HTTP; since both go through [`ScriptPlayer`], a script means the same to both.
-//! The format has a page of its own: `docs/script-format.md`.
+//! [`ScriptModel`] plays them inside the process, the loopback server of the test kit over HTTP; both go through
+//! [`ScriptPlayer`], so that a script means the same to both.
 
 mod expand;
 mod fault;

@@ -1,7 +1,5 @@
-//! Server-sent events from bytes.
-//!
-//! Sans-IO and linear: a byte is searched once and moved at most once, however the input is split. Events borrow
-//! from the decoder's buffer; only an event of several data lines is copied together.
+//! Server-sent events from bytes. Sans-IO and linear: a byte is searched once and moved at most once. Events borrow
+//! from the buffer; only an event of several data lines is copied together.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +25,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// decoder.push(b"lo\n\n");
 /// let event = decoder.next_event()?.unwrap();
 /// assert_eq!((&*event.name, &*event.data), ("greet", "hello"));
-/// # Ok::<(), windlass_models::SseError>(())
+/// # Ok::<(), windlass_models::EventTooLarge>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct SseDecoder {
@@ -70,13 +68,10 @@ pub struct SseEvent<'a> {
     pub data: Cow<'a, str>,
 }
 
-/// The stream cannot be decoded any further.
+/// An event without end: the stream cannot be decoded any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SseError {
-    /// An event without end.
-    #[error("an event is larger than {EVENT_BYTES_MAX} bytes")]
-    EventTooLarge,
-}
+#[error("an event is larger than {EVENT_BYTES_MAX} bytes")]
+pub struct EventTooLarge;
 
 impl SseDecoder {
     /// Takes the next bytes of the input. Take all events before the next push.
@@ -86,7 +81,7 @@ impl SseDecoder {
     }
 
     /// The next complete event, or `None` until more bytes are pushed.
-    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
+    pub fn next_event(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLarge> {
         if !self.skip_bom() {
             return Ok(None);
         }
@@ -102,7 +97,7 @@ impl SseDecoder {
             }
         }
         if self.buffer.len() - self.event_start > EVENT_BYTES_MAX {
-            return Err(SseError::EventTooLarge);
+            return Err(EventTooLarge);
         }
         Ok(None)
     }

@@ -16,8 +16,7 @@ struct ModelRow {
     abilities: Abilities,
 }
 
-/// Limits are the window and the most output tokens; prices are in USD per million tokens: input, output, write for 5
-/// minutes, write for an hour, read.
+/// Limits: window, output tokens. USD per million tokens: input, output, write for 5 min, for 1 h, read.
 const fn row(
     ids: &'static [&'static str],
     (window_tokens, output_tokens_max): (u64, u32),
@@ -106,8 +105,7 @@ pub fn model_card(name: &str) -> ModelCard {
     }
 }
 
-/// The id without what clouds and gateways put around it: region and vendor in front; date, version and
-/// context size behind.
+/// The id without region and vendor in front, and without date, version and context size behind.
 fn plain_id(id: &str) -> String {
     let lower = id.to_ascii_lowercase();
     let from_name = lower.find("claude-").map_or(lower.as_str(), |start| &lower[start..]);

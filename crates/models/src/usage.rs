@@ -1,7 +1,5 @@
-//! What a provider says beside its answer: token usage, and what it did to the request.
-//!
-//! It is worth less than the answer it comes with: what is not as it should be says nothing. Counts of usage are cumulative, so later
-//! values take the place of earlier ones.
+//! Token usage, and what a provider did to the request. Worth less than the answer it comes with: what is not as it
+//! should be is ignored. Counts are cumulative, so later values take the place of earlier ones.
 
 use std::sync::Arc;
 

@@ -82,8 +82,8 @@ impl RenderedResponse {
         let head = Some(RenderedHead { status: 200, bytes: head.into_bytes() });
         let (head, rest, after) = match &playback.ending {
             PlaybackEnd::End => (head, message.as_bytes().to_vec(), After::Keep),
-            PlaybackEnd::Cut { piece } => (head, piece.clone().into_bytes(), After::Close),
-            PlaybackEnd::Stall { ping } => (None, Vec::new(), After::Stall(*ping)),
+            PlaybackEnd::Cut(piece) => (head, piece.clone().into_bytes(), After::Close),
+            PlaybackEnd::Stall(ping) => (None, Vec::new(), After::Stall(*ping)),
         };
         Self { delay: playback.delay, head, events: Vec::new(), rest, after }
     }
@@ -100,11 +100,11 @@ impl RenderedResponse {
                 events.last_mut().map_or(&mut rest, |(_, bytes)| bytes).extend_from_slice(LAST_CHUNK);
                 After::Keep
             }
-            PlaybackEnd::Cut { piece } => {
+            PlaybackEnd::Cut(piece) => {
                 rest = if piece.is_empty() { Vec::new() } else { chunk(piece) };
                 After::Close
             }
-            PlaybackEnd::Stall { ping } => After::Stall(*ping),
+            PlaybackEnd::Stall(ping) => After::Stall(*ping),
         };
         Self { delay: playback.delay, head: Some(head), events, rest, after }
     }

@@ -43,13 +43,13 @@ impl PermissionSaver {
     fn is_agreed(&self) -> bool {
         let parts = self.files().parts();
         let state = || self.store()?.state(&self.places, &parts).ok();
-        parts.is_empty() || state() == Some(TrustState::Trusted)
+        parts.list.is_empty() || state() == Some(TrustState::Trusted)
     }
 
     /// Agrees to what the project says now, if that was so before. Says what else has to be done.
     fn renew(&self, was_agreed: bool) -> Option<String> {
         let parts = self.files().parts();
-        if parts.is_empty() {
+        if parts.list.is_empty() {
             return None;
         }
         let granted = self.store().filter(|_| was_agreed).map(|store| store.grant(&self.places, &parts));

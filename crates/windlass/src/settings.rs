@@ -198,7 +198,7 @@ impl SettingsReading {
         let environment = effective.settings.environment(environment);
         let settings = effective.settings.settings(&environment)?;
         let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
-        let root = files.places().root().display().to_string();
+        let root = files.places.root().display().to_string();
         let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
             notice,
             settings: std::iter::once(&root)
@@ -209,7 +209,7 @@ impl SettingsReading {
         });
         let store = home.directory().map(ReportStore::new);
         let git = if trusted { git_program::program(&files) } else { None };
-        let places = files.places().clone();
+        let places = files.places.clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
         Ok(LoadedSettings { settings, environment, effective, home, places, git, notices })
     }
@@ -222,11 +222,11 @@ fn decide_trust(
     ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
 ) -> Result<(bool, TrustState), Error> {
     let parts = files.parts();
-    if parts.is_empty() {
+    if parts.list.is_empty() {
         return Ok((true, TrustState::NeverAsked));
     }
     let state = match home.directory() {
-        Some(path) => TrustStore::new(path).state(files.places(), &parts).map_err(Error::Trust)?,
+        Some(path) => TrustStore::new(path).state(&files.places, &parts).map_err(Error::Trust)?,
         None => TrustState::NeverAsked,
     };
     let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
@@ -238,7 +238,7 @@ fn decide_trust(
         TrustAnswer::Ask => {
             let agreed = ask(files, &state);
             if let (true, Some(path)) = (agreed, home.directory()) {
-                TrustStore::new(path).grant(files.places(), &parts).map_err(Error::Trust)?;
+                TrustStore::new(path).grant(&files.places, &parts).map_err(Error::Trust)?;
             }
             agreed
         }
@@ -264,10 +264,10 @@ pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
 
 /// Project settings that lie above the start directory.
 pub fn unread(files: &SettingsFiles) -> Vec<SettingsProblem> {
-    if !files.reads_project() {
+    if !files.sources.project {
         return Vec::new();
     }
-    let start = files.places().start.display();
+    let start = files.places.start.display();
     let problem = |file: PathBuf| {
         let directory = file.ancestors().nth(2).unwrap_or(&file).display();
         SettingsProblem {
@@ -279,5 +279,5 @@ pub fn unread(files: &SettingsFiles) -> Vec<SettingsProblem> {
             file: Some(file),
         }
     };
-    files.places().unread().into_iter().map(problem).collect()
+    files.places.unread().into_iter().map(problem).collect()
 }

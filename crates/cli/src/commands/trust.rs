@@ -62,15 +62,15 @@ fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)
 }
 
 fn root(files: &SettingsFiles) -> String {
-    display::line(&files.places().root().to_string_lossy())
+    display::line(&files.places.root().to_string_lossy())
 }
 
 fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
-    if parts.is_empty() {
+    if parts.list.is_empty() {
         return Ok(nothing_acts(files));
     }
-    let state = store.state(files.places(), &parts)?;
+    let state = store.state(&files.places, &parts)?;
     let acting = ActingSettings::of(files);
     let word = match &state {
         TrustState::Trusted => "trusted".to_owned(),
@@ -95,17 +95,17 @@ fn unread(files: &SettingsFiles) -> String {
 
 /// Only the start directory is looked at, whatever the repository around it has.
 fn nothing_acts(files: &SettingsFiles) -> String {
-    let start = display::line(&files.places().start.to_string_lossy());
+    let start = display::line(&files.places.start.to_string_lossy());
     let unread = unread(files);
     format!("The project in {start} has no settings that need trust.\n{unread}")
 }
 
 fn add(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     let parts = files.parts();
-    if parts.is_empty() {
+    if parts.list.is_empty() {
         return Ok(nothing_acts(files));
     }
-    let granted = store.grant(files.places(), &parts)?;
+    let granted = store.grant(&files.places, &parts)?;
     if granted == TrustGrant::ForThisSession {
         bail!("a home directory cannot be trusted permanently. Use --trust-project for one run.");
     }
@@ -113,7 +113,7 @@ fn add(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
 }
 
 fn remove(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
-    let was = store.revoke(files.places().root())?;
+    let was = store.revoke(files.places.root())?;
     let root = root(files);
     Ok(if was { format!("{root} is no longer trusted.\n") } else { format!("{root} was not trusted.\n") })
 }

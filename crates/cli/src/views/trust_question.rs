@@ -11,7 +11,7 @@ use crate::views::visible::visible;
 
 /// What a person is asked before anything of a project acts.
 pub(crate) fn question(files: &SettingsFiles, state: &TrustState) -> String {
-    let root = files.places().root().display().to_string();
+    let root = files.places.root().display().to_string();
     let root = display::line(&root);
     let acting = ActingSettings::of(files);
     match state {
@@ -41,8 +41,8 @@ pub(crate) struct ActingSettings {
 impl ActingSettings {
     pub(crate) fn of(files: &SettingsFiles) -> Self {
         let parts = files.parts();
-        let parts = parts.list().iter().map(|part| (part.content.clone(), part.shown.clone()));
-        Self::new(parts, files.places().start.clone())
+        let parts = parts.list.iter().map(|part| (part.content.clone(), part.shown.clone()));
+        Self::new(parts, files.places.start.clone())
     }
 
     fn new(all: impl Iterator<Item = (PartContent, Option<ShownValue>)>, start: PathBuf) -> Self {

@@ -1,6 +1,4 @@
-//! Changing settings files: permission rules that somebody agreed to, the mode, working directories.
-//!
-//! Each change is whole, none is lost however many processes make them, and what nobody here knows stays as it is.
+//! Changing settings files: permission rules, the mode, working directories. Each change is whole, none lost.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -94,8 +92,7 @@ impl SettingsPlaces {
         Ok(Some(SavedChange { file, notice: elsewhere.or(notice) }))
     }
 
-    /// Takes away what stands in other files of the destination. The user's settings for other agents are only read, so what stands there
-    /// is told.
+    /// Removes entries from the destination's other files. The reference's user settings only get a notice.
     fn change_others(
         &self,
         destination: SettingsDestination,
@@ -139,9 +136,7 @@ impl SettingsPlaces {
         let below = |directory: &Path, name: &str| FOLDERS.map(|folder| directory.join(folder).join(name));
         match destination {
             SettingsDestination::Session => Vec::new(),
-            SettingsDestination::User => {
-                self.user.iter().map(|folder| folder.join("settings.json")).collect()
-            }
+            SettingsDestination::User => self.user.iter().map(|path| path.join("settings.json")).collect(),
             SettingsDestination::Project => below(&self.start, "settings.json").into(),
             SettingsDestination::Local => {
                 let name = "settings.local.json";
@@ -169,8 +164,7 @@ impl SettingsPlaces {
         }
     }
 
-    /// Has git ignore local settings everywhere, and says that a file of the user's was changed for it. A failure is worth a word,
-    /// not more.
+    /// Has git ignore local settings everywhere; the notice names the changed file, or the failure.
     fn keep_out_of_git(&self) -> Option<String> {
         let file = self.git_ignore.as_deref()?;
         let names = FOLDERS.map(|folder| format!("**/{folder}/settings.local.json"));
@@ -230,10 +224,8 @@ fn apply(change: &PermissionChange, settings: &mut Map<String, Value>) -> Result
     match change {
         PermissionChange::AddRules { behaviour, rules } => add(settings, behaviour.name(), rules),
         PermissionChange::RemoveRules { behaviour, rules } => remove(settings, behaviour.name(), rules),
-        PermissionChange::AddDirectories(directories) => add(settings, DIRECTORIES, &names(directories)),
-        PermissionChange::RemoveDirectories(directories) => {
-            remove(settings, DIRECTORIES, &names(directories))
-        }
+        PermissionChange::AddDirectories(paths) => add(settings, DIRECTORIES, &names(paths)),
+        PermissionChange::RemoveDirectories(paths) => remove(settings, DIRECTORIES, &names(paths)),
         PermissionChange::ReplaceRules { behaviour, rules } => {
             if let Some(list) = list(settings, behaviour.name(), !rules.is_empty())? {
                 list.clear();

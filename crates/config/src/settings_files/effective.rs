@@ -34,8 +34,7 @@ impl EffectiveSettings {
         self.problems.iter().find(|problem| problem.severity == Severity::Fatal)
     }
 
-    /// What holds under a full name, such as `statusLine` or `worktree.sparsePaths`, and where its first value stands: for what has no
-    /// type of its own here.
+    /// The value under a full name such as `statusLine`, and its place: for settings without a type here.
     pub fn value(&self, path: &str) -> Option<SourcedValue<Value>> {
         let tree = self.tree.get(path)?;
         Some(SourcedValue { value: tree.to_value(), origin: tree.origin()?.clone() })
@@ -83,7 +82,7 @@ impl SettingsFiles {
             settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
             unsupported,
-            skipped: parts.list().iter().map(|part| part.content.to_string()).collect(),
+            skipped: parts.list.iter().map(|part| part.content.to_string()).collect(),
             tree,
         }
     }
@@ -138,7 +137,6 @@ const LOCKS: [Lock; 4] = [
     ("sandbox.network.allowManagedDomainsOnly", "sandbox.network.allowedDomains"),
 ];
 
-/// The locks that the administrator closed.
 fn closed_locks(files: &[(SettingOrigin, SettingsTree)]) -> Vec<Lock> {
     let mut managed = SettingsTree::default();
     for (_, file) in files.iter().filter(|(source, _)| source.level == SettingsLevel::Managed) {

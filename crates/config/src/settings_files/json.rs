@@ -1,7 +1,5 @@
-//! JSON with the place of every value, so that a problem can be shown where it stands.
-//!
-//! Strict: no comments, no comma behind the last value. Nothing is dropped, so that a name that is there twice can be told and
-//! both of its values can hold. Texts and numbers are decoded by `serde_json`; only the structure is read here.
+//! JSON with the place of every value, to show problems where they stand. Strict: no comments, no trailing comma.
+//! A name that is there twice keeps both values. Texts and numbers are decoded by `serde_json`.
 
 use serde_json::{Map, Number, Value};
 
@@ -15,7 +13,6 @@ pub(crate) struct TextPosition {
     pub(crate) column: u32,
 }
 
-/// A value and where it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JsonNode {
     pub(crate) at: TextPosition,
@@ -24,7 +21,6 @@ pub(crate) struct JsonNode {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum JsonContent {
-    /// What holds nothing else.
     Scalar(Value),
     List(Vec<JsonNode>),
     Object(Vec<Member>),
@@ -120,7 +116,6 @@ impl Reader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Goes on by as many bytes.
     fn pass(&mut self, bytes: usize) {
         for byte in &self.text.as_bytes()[self.at..self.at + bytes] {
             match byte {

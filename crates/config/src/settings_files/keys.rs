@@ -1,5 +1,4 @@
-//! What is known about each key: its type, who may set it, how several values become one. The checks, the merging, the schema for
-//! editors and the page in the documentation all go by this one table.
+//! Each key: its type, who may set it, how values merge. Checks, schema and documentation go by this table.
 
 use windlass_text::nearest::nearest;
 
@@ -7,7 +6,6 @@ mod table;
 
 pub(crate) use table::KEYS;
 
-/// The type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ValueType {
     Text,
@@ -16,9 +14,7 @@ pub(crate) enum ValueType {
     Whole(u64, u64),
     /// A number in a range.
     Share(f64, f64),
-    /// One of these words.
     Choice(&'static [&'static str]),
-    /// A list.
     List(&'static ValueType),
     /// An object with any names and values of one type.
     Map(&'static ValueType),
@@ -28,11 +24,9 @@ pub(crate) enum ValueType {
     Fields(&'static [(&'static str, ValueType, bool)]),
     /// An object with any content: others look into it.
     Object,
-    /// Anything.
     Any,
 }
 
-/// A list of texts.
 pub(crate) const TEXTS: ValueType = ValueType::List(&ValueType::Text);
 
 /// How values of several levels become one.
@@ -60,17 +54,14 @@ pub(crate) enum KeyScope {
     NotForeign,
     /// Files that came with the project may only say this, since the other is weaker.
     ForeignOnly(bool),
-    /// Only the administrator's.
     Managed,
 }
 
-/// One key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     /// Its name, with the groups it lies in.
     pub(crate) path: &'static str,
     pub(crate) kind: ValueType,
-    /// What it does.
     pub(crate) about: &'static str,
     /// What holds without it.
     pub(crate) default: &'static str,
@@ -86,26 +77,40 @@ pub(crate) struct Key {
     pub(crate) forbids: bool,
 }
 
-impl Key {
-    /// A key that has an effect.
-    const fn new(path: &'static str, kind: ValueType, about: &'static str) -> Self {
-        Self {
-            path,
-            kind,
-            about,
-            default: "",
-            merging: MergeRule::Usual,
-            allowed: KeyScope::Everywhere,
-            acts: true,
-            waits: false,
-            anchored: false,
-            forbids: false,
-        }
+/// A key that has an effect.
+const fn key(path: &'static str, kind: ValueType) -> Key {
+    Key {
+        path,
+        kind,
+        about: "",
+        default: "",
+        merging: MergeRule::Usual,
+        allowed: KeyScope::Everywhere,
+        acts: true,
+        waits: false,
+        anchored: false,
+        forbids: false,
     }
+}
 
-    /// A key that is known and has no effect yet.
-    const fn idle(path: &'static str, kind: ValueType, about: &'static str) -> Self {
-        Self { acts: false, ..Self::new(path, kind, about) }
+/// One that waits for trust when it comes with the project.
+const fn trusted(path: &'static str, kind: ValueType) -> Key {
+    key(path, kind).waits()
+}
+
+/// One that protects: nothing may start when it is wrong.
+const fn guard(path: &'static str, kind: ValueType) -> Key {
+    Key { forbids: true, ..key(path, kind) }
+}
+
+/// One that is known and has no effect yet.
+const fn idle(path: &'static str, kind: ValueType) -> Key {
+    Key { acts: false, ..key(path, kind) }
+}
+
+impl Key {
+    const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
     }
 
     const fn or(self, default: &'static str) -> Self {
@@ -128,10 +133,6 @@ impl Key {
         Self { anchored: true, ..self }
     }
 
-    const fn forbids(self) -> Self {
-        Self { forbids: true, ..self }
-    }
-
     /// Its name without the groups.
     pub(crate) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)
@@ -146,7 +147,6 @@ impl Key {
     }
 }
 
-/// The key with this full name.
 pub(crate) fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
 }

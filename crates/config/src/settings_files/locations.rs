@@ -61,9 +61,7 @@ impl SettingsPlaces {
     }
 
     /// The directory whose folders hold local settings: the top of the repository, of the main work tree for a linked one.
-    ///
-    /// The start directory outside of a repository, and where the top is not the user's own project: it is the whole home, or it
-    /// belongs to somebody else.
+    /// The start directory outside of a repository, and where the top is the whole home or belongs to another user.
     pub fn local(&self) -> &Path {
         let Some(repository) = &self.repository else { return &self.start };
         let top = repository.main.as_ref().map_or(&repository.top, |main| &main.top);
@@ -71,8 +69,7 @@ impl SettingsPlaces {
         if is_own && !self.is_home(top) { top } else { &self.start }
     }
 
-    /// Project settings that lie above the start directory, up to the top of the repository, the nearest first. They are not read:
-    /// only those of the start directory are.
+    /// Project settings above the start directory, up to the top, the nearest first: they are not read.
     pub fn unread(&self) -> Vec<PathBuf> {
         let top = self.root();
         let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
@@ -97,15 +94,13 @@ impl SettingsPlaces {
         self.repository.is_some()
     }
 
-    /// Whether somebody else may have written a local settings file. Without a repository nothing tells the user's own from one that came
-    /// in an archive, except in the user's own folder.
+    /// Whether a local settings file may be another's: without a repository, any not in the user's folder.
     pub(crate) fn is_foreign(&self, file: &Path) -> bool {
         let is_users = file.parent().is_some_and(|folder| self.is_users(folder));
         self.is_anothers(file) || (self.repository.is_none() && !is_users)
     }
 
-    /// Whether a local settings file is certainly not for the user's own settings: it came with the repository, it is behind a link that
-    /// may have, or it belongs to another user.
+    /// Whether a local settings file came with the repository, is behind a link, or belongs to another user.
     pub(crate) fn is_anothers(&self, file: &Path) -> bool {
         let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
         is_behind_link(file)
@@ -114,7 +109,6 @@ impl SettingsPlaces {
     }
 }
 
-/// Whether a file or its folder is a link.
 pub(crate) fn is_behind_link(file: &Path) -> bool {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
     is_link(file) || file.parent().is_some_and(is_link)

@@ -1,7 +1,5 @@
-//! The files of a project that a hook names: who agrees to a program agrees to what it is now.
-//!
-//! Nobody can know what a line runs without running it. So it is not understood here but taken apart, in every way that a name may be
-//! written: one piece too many costs a look at a file that is not there.
+//! The files of a project that a hook names: agreeing to a program means agreeing to its content. A line is not
+//! understood but taken apart in every way a name may be written; a piece too many costs one look at a missing file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -50,6 +48,7 @@ pub(super) fn named(value: &Value, places: &SettingsPlaces) -> BTreeMap<String, 
     search.marks()
 }
 
+#[derive(Default)]
 struct Search {
     start: PathBuf,
     /// Nothing outside of it is looked at.
@@ -67,14 +66,7 @@ impl Search {
         let start = places.start.canonicalize().unwrap_or_else(|_| places.start.clone());
         let top = places.root();
         let top = if places.is_home(top) { &start } else { top }.to_owned();
-        Self {
-            start,
-            top,
-            files: BTreeSet::new(),
-            inside: BTreeSet::new(),
-            directories: BTreeSet::new(),
-            others: BTreeMap::new(),
-        }
+        Self { start, top, ..Self::default() }
     }
 
     fn look(&mut self, pieces: &BTreeSet<String>, bases: &[PathBuf]) {
@@ -106,7 +98,6 @@ impl Search {
         }
     }
 
-    /// Finds what lies in these directories.
     fn walk(&mut self, directories: &BTreeSet<PathBuf>) {
         let mut left = ENTRIES_MAX;
         let mut waiting: Vec<PathBuf> = directories.iter().rev().cloned().collect();
@@ -225,12 +216,10 @@ const ENDS: &str = ";&|()<>`";
 /// What stands for text that only the shell knows.
 const UNKNOWN: &str = "$`{}()*?[]";
 
-/// What precedes a program that is run, or a directory whose files say what is run. What else is given to a program is what it works
-/// on, and may change every day.
+/// Precede a program that is run, or a directory that says what is run; other arguments may change every day.
 const RUNS_NEXT: &str =
     "sh bash dash zsh ksh python python3 node ruby perl php source . -C --directory --prefix";
 
-/// What may name files.
 #[derive(Debug, Default)]
 struct PathCandidates {
     /// Every piece that may be a path.
@@ -271,8 +260,7 @@ impl PathCandidates {
     }
 }
 
-/// The text between what only the shell knows, and between what else ends a piece. Where the unknown begins inside of a name, the
-/// directory counts.
+/// The text between unknowns and other ends of a piece; where an unknown begins inside a name, its directory.
 fn cut(text: &str, ends: impl Fn(char) -> bool, found: &mut BTreeSet<String>) {
     let mut rest = text;
     loop {
@@ -291,7 +279,6 @@ fn cut(text: &str, ends: impl Fn(char) -> bool, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A word of a command line.
 #[derive(Default)]
 struct Word {
     /// With its quotes and backslashes.

@@ -31,9 +31,7 @@ pub struct ProjectPart {
     pub shown: Option<ShownValue>,
 }
 
-/// What a part says, in full and with what cannot be seen written out. Values of variables are no part of it.
-///
-/// It is kept as the sentence that people read, from which it can be read back.
+/// What a part says, without values of variables; kept as the sentence people read, which can be read back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum PartContent {
@@ -135,34 +133,21 @@ impl From<String> for PartContent {
 /// Everything in a project that would act, in a fixed order, and what it forbids besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectParts {
-    parts: Vec<ProjectPart>,
-    restrictions: Vec<ProjectPart>,
+    /// The parts that would act.
+    pub list: Vec<ProjectPart>,
+    /// What the project forbids, or asks about: with less of it, what acts may do more.
+    pub restrictions: Vec<ProjectPart>,
 }
 
 impl ProjectParts {
     /// Each part and each restriction once, sorted.
     pub fn new(parts: Vec<ProjectPart>, restrictions: Vec<ProjectPart>) -> Self {
-        Self { parts: each_once(parts), restrictions: each_once(restrictions) }
-    }
-
-    /// The parts.
-    pub fn list(&self) -> &[ProjectPart] {
-        &self.parts
-    }
-
-    /// What the project forbids, or asks about: with less of it, what acts may do more.
-    pub fn restrictions(&self) -> &[ProjectPart] {
-        &self.restrictions
-    }
-
-    /// Whether nothing would act.
-    pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        Self { list: each_once(parts), restrictions: each_once(restrictions) }
     }
 
     /// A hash over all that would act: the same for the same content, however it is written and wherever it stands.
     pub fn fingerprint(&self) -> String {
-        let mut hashes: Vec<&str> = self.parts.iter().map(|part| &*part.hash).collect();
+        let mut hashes: Vec<&str> = self.list.iter().map(|part| &*part.hash).collect();
         hashes.sort_unstable();
         hash(hashes.join("\n").as_bytes())
     }
@@ -233,14 +218,12 @@ fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> ProjectPart {
     }
 }
 
-/// What a group of hooks runs.
 fn handlers(group: &Value) -> String {
     let handlers = group["hooks"].as_array().map_or(&[][..], Vec::as_slice);
     let texts = handlers.iter().map(|handler| {
-        let named =
-            ["command", "url", "prompt", "tool"].into_iter().find_map(|field| handler[field].as_str());
+        let text = ["command", "url", "prompt", "tool"].into_iter().find_map(|field| handler[field].as_str());
         let arguments = handler["args"].as_array().map(|_| canonical(&handler["args"]));
-        let shown = named.map_or_else(|| canonical(handler), str::to_owned);
+        let shown = text.map_or_else(|| canonical(handler), str::to_owned);
         arguments.map_or(shown.clone(), |arguments| format!("{shown} {arguments}"))
     });
     let texts: Vec<String> = texts.collect();

@@ -14,7 +14,6 @@ use crate::SharedFile;
 /// As many states of files are remembered; the oldest is forgotten first.
 const STATES_MAX: usize = 500;
 
-/// The name in the file.
 const REPORTED: &str = "reported";
 
 /// The file that remembers what was reported, by content hash.
@@ -29,9 +28,8 @@ impl ReportStore {
         Self { file: SharedFile::new(home.join("reported.json")) }
     }
 
-    /// Of these problems, those of files that changed since they were reported. They count as reported from now on.
-    ///
-    /// A memory that cannot be read or written is no error: the problems are reported once more. Without problems nothing is read.
+    /// The problems of files that changed since they were reported; they count as reported now. A memory that cannot be
+    /// read or written is no error: they are reported once more. Without problems nothing is read.
     pub fn take_unreported<'a>(
         &self,
         files: &SettingsFiles,
@@ -45,8 +43,7 @@ impl ReportStore {
         self.take_new(states).into_iter().flatten().collect()
     }
 
-    /// Of these notices, each with everything that it depends on, those that were not reported yet. They count as reported from
-    /// now on. Without notices nothing is read.
+    /// The notices that were not reported yet; they count as reported now. Without notices nothing is read.
     pub fn take_unreported_notices(&self, notices: Vec<String>) -> Vec<String> {
         self.take_new(notices.into_iter().map(|notice| (hash(notice.as_bytes()), notice)))
     }

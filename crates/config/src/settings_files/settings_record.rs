@@ -1,5 +1,4 @@
-//! What settings files said when a session was opened, in the form in which its log keeps it: whoever plays the session
-//! again decides by the rules of then.
+//! The settings files of a session as its log keeps them: a replay decides by the rules of then.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +10,7 @@ use super::SettingSources;
 use super::file_settings::{FileSettings, PermissionSettings};
 use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 
-/// The settings that decide about calls and models. Those that a variable can say too are among the variables of a run; see
-/// [`FileSettings::plain_variables`].
+/// The settings that decide about calls and models, beside those of [`FileSettings::plain_variables`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RecordedSettings {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::keys::{self, Key, MergeRule};
 use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 
-/// A value and where it stands.
 pub(crate) type Leaf = SourcedValue<Value>;
 
 /// What a file, or all of them, say.
@@ -43,7 +42,6 @@ impl Default for SettingsTree {
 }
 
 impl SettingsTree {
-    /// What stands under a key.
     pub(crate) fn get(&self, path: &str) -> Option<&Self> {
         path.split('.').try_fold(self, |tree, name| match tree {
             Self::Object(members) => members.get(name),
@@ -75,7 +73,6 @@ impl SettingsTree {
         }
     }
 
-    /// A single value.
     pub(crate) fn leaf(&self, path: &str) -> Option<&Leaf> {
         match self.get(path)? {
             Self::Leaf(leaf) => Some(leaf),
@@ -83,7 +80,6 @@ impl SettingsTree {
         }
     }
 
-    /// A list, if it was stated.
     pub(crate) fn list(&self, path: &str) -> Option<&SettingsList> {
         self.get(path)?.as_list()
     }
@@ -92,7 +88,6 @@ impl SettingsTree {
         if let Self::List(list) = self { Some(list) } else { None }
     }
 
-    /// An object with any names.
     pub(crate) fn object(&self, path: &str) -> Option<&BTreeMap<String, Self>> {
         match self.get(path)? {
             Self::Object(members) => Some(members),

@@ -1,8 +1,6 @@
-//! Whether a project may act: who agreed to what, and whether it is still that.
-//!
-//! Agreement is bound to content. It is kept by the top of the repository (or the directory outside of one) and, below it, by the directory
-//! whose settings were shown; when any part that would act is not exactly what was agreed to, or something is forbidden no longer that was
-//! then, it lapses and the difference is told. What is forbidden besides takes nothing back.
+//! Whether a project may act: who agreed to what, and whether it is still that. Agreement is bound to content, kept by
+//! the top of the repository and the directory below it. It lapses, and the difference is told, when a part that acts
+//! is not exactly what was agreed to or a restriction is gone; further restrictions take nothing back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -116,9 +114,7 @@ impl TrustStore {
         Self { file: SharedFile::new(home.join("trust.json")) }
     }
 
-    /// Whether somebody agreed to these parts of a project.
-    ///
-    /// A linked work tree has an agreement of its own, or that of the main one if it says the same.
+    /// Whether these parts were agreed to, here or, for a linked work tree not asked about, in the main one.
     pub fn state(
         &self,
         places: &SettingsPlaces,
@@ -155,8 +151,8 @@ impl TrustStore {
         let entry = json!({
             "hash": parts.fingerprint(),
             "timeMs": now_ms(),
-            "parts": parts.list(),
-            "restrictions": parts.restrictions(),
+            "parts": parts.list,
+            "restrictions": parts.restrictions,
         });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
         Ok(TrustGrant::Kept)
@@ -190,10 +186,9 @@ impl TrustStore {
 
     /// What the file says. Nobody else may be able to write it.
     fn read(&self) -> Result<Value, SharedFileError> {
-        let others = std::fs::metadata(self.file.path()).is_ok_and(|facts| facts.mode() & 0o022 != 0);
-        if others {
-            let path = self.file.path().to_owned();
-            return Err(SharedFileError::Foreign { path, problem: "others can write it" });
+        let path = &self.file.path;
+        if std::fs::metadata(path).is_ok_and(|facts| facts.mode() & 0o022 != 0) {
+            return Err(SharedFileError::Foreign { path: path.clone(), problem: "others can write it" });
         }
         self.file.read()
     }
@@ -214,19 +209,16 @@ fn name(path: &Path) -> String {
 
 /// Whether an agreement is about these parts, with everything forbidden that was when it was given.
 fn is_about(entry: &Value, parts: &ProjectParts) -> bool {
-    entry["hash"] == parts.fingerprint()
-        && only(before(entry).restrictions(), parts.restrictions()).is_empty()
+    entry["hash"] == parts.fingerprint() && only(&before(entry).restrictions, &parts.restrictions).is_empty()
 }
 
-/// What was agreed to.
 fn before(entry: &Value) -> ProjectParts {
     ProjectParts::new(stored(&entry["parts"]), stored(&entry["restrictions"]))
 }
 
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
-    let (added, mut removed) = (only(now.list(), before.list()), only(before.list(), now.list()));
-    let was: BTreeMap<&PartContent, &ProjectPart> =
-        removed.iter().map(|part| (&part.content, *part)).collect();
+    let (added, mut removed) = (only(&now.list, &before.list), only(&before.list, &now.list));
+    let was: BTreeMap<_, _> = removed.iter().map(|part| (&part.content, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
         let Some(was) = was.get(&part.content) else { continue };
@@ -235,7 +227,7 @@ fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
             files.insert(part.content.clone(), changed);
         }
     }
-    removed.extend(only(before.restrictions(), now.restrictions()));
+    removed.extend(only(&before.restrictions, &now.restrictions));
     let contents = |parts: Vec<&ProjectPart>| parts.into_iter().map(|part| part.content.clone()).collect();
     TrustState::Changed { added: contents(added), removed: contents(removed), files }
 }

@@ -175,7 +175,7 @@ fn a_project_is_read_in_the_start_directory_alone_and_home_is_no_project() {
     machine.init_git("work");
     assert_eq!(denied(&machine.read(None).effective(true)), ["Bash(home) user:1"]);
     let at_home = machine.started_in("home").read(None);
-    assert!(at_home.parts().is_empty());
+    assert!(at_home.parts().list.is_empty());
     let effective = at_home.effective(false);
     assert_eq!(denied(&effective), ["Bash(home) user:1"]);
     assert_eq!(listed(&effective.settings.permissions.allow), ["Read user:1"]);

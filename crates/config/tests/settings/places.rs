@@ -91,14 +91,14 @@ fn a_folder_cannot_claim_to_belong_to_a_repository() {
     // Nor does a folder of git that cannot be found make a file the user's own.
     machine.write("evil/.git", "gitdir: /nowhere\n");
     machine.write("evil/.claude/settings.local.json", RULES);
-    assert!(!machine.read(None).parts().is_empty());
+    assert!(!machine.read(None).parts().list.is_empty());
 }
 
 /// Whether the local settings in the start directory count as the user's own.
 #[track_caller]
 fn check_own(machine: &Machine, expected: bool) {
     let files = machine.read(None);
-    assert_eq!(files.parts().is_empty(), expected);
+    assert_eq!(files.parts().list.is_empty(), expected);
     assert_eq!(files.effective(false).settings.permissions.allow.is_empty(), !expected);
     assert!(!files.effective(true).settings.permissions.allow.is_empty());
 }

@@ -398,7 +398,7 @@ fn a_linked_work_tree_is_trusted_for_the_same_content() {
 #[test]
 fn a_project_that_is_not_read_has_no_parts() {
     let sources = windlass_config::SettingSources::parse("user,local").unwrap();
-    assert!(machine().read_from(sources, None).parts().is_empty());
+    assert!(machine().read_from(sources, None).parts().list.is_empty());
 }
 
 #[test]

@@ -195,3 +195,70 @@ fn whatever_is_printed_is_read_without_a_crash() {
         }
     });
 }
+
+#[track_caller]
+fn check_misspelt(json: &str, path: &str, known: &'static str, expected: &[(&str, &str, bool)]) {
+    let object = RawObject::parse(json).unwrap();
+    let seen = misspelt(&object, path, known);
+    let seen: Vec<_> = seen.iter().map(|one| (&*one.field, &*one.meant, one.decides)).collect();
+    assert_eq!(seen, expected, "{json}");
+}
+
+#[test]
+fn what_is_near_to_a_field_or_decides_elsewhere_is_a_mistake() {
+    check_misspelt(r#"{"decison": "block"}"#, "", ANSWER_FIELDS, &[("decison", "decision", true)]);
+    check_misspelt(r#"{"Continue": false}"#, "", ANSWER_FIELDS, &[("Continue", "continue", true)]);
+    check_misspelt(
+        r#"{"systemMesage": "x"}"#,
+        "",
+        ANSWER_FIELDS,
+        &[("systemMesage", "systemMessage", false)],
+    );
+    check_misspelt(
+        r#"{"permissionDecision": "deny"}"#,
+        "",
+        ANSWER_FIELDS,
+        &[("permissionDecision", "hookSpecificOutput.permissionDecision", true)],
+    );
+    let own = "hookSpecificOutput.";
+    check_misspelt(
+        r#"{"permisionDecision": "deny", "permissionDecisionReasons": "x"}"#,
+        own,
+        OWN_FIELDS,
+        &[
+            ("hookSpecificOutput.permisionDecision", "hookSpecificOutput.permissionDecision", true),
+            (
+                "hookSpecificOutput.permissionDecisionReasons",
+                "hookSpecificOutput.permissionDecisionReason",
+                false,
+            ),
+        ],
+    );
+    check_misspelt(
+        r#"{"continue": false}"#,
+        own,
+        OWN_FIELDS,
+        &[("hookSpecificOutput.continue", "continue", true)],
+    );
+    let person = "hookSpecificOutput.decision.";
+    let meant = "hookSpecificOutput.decision.behavior";
+    check_misspelt(
+        r#"{"behaviour": "deny"}"#,
+        person,
+        PERSON_FIELDS,
+        &[("hookSpecificOutput.decision.behaviour", meant, true)],
+    );
+}
+
+#[test]
+fn answers_may_say_more_than_is_known() {
+    check_misspelt(
+        r#"{"version": 2, "x": 1, "decison": null, "metrics": {"decison": 1}}"#,
+        "",
+        ANSWER_FIELDS,
+        &[],
+    );
+    check_misspelt(r#"{"ticket": "A-1", "reason": "r"}"#, "hookSpecificOutput.", OWN_FIELDS, &[]);
+    let known: Vec<String> = ANSWER_FIELDS.split(' ').map(|name| format!("{name:?}: 1")).collect();
+    check_misspelt(&format!("{{{}}}", known.join(",")), "", ANSWER_FIELDS, &[]);
+}

@@ -1,7 +1,5 @@
-//! The body of a request, from pieces that are shared with the transcript.
-//!
-//! The same request always gives the same bytes. What is large is not copied: the transcript's segments are
-//! sent as they are, with cache markers between their slices.
+//! The body of a request, the same bytes for the same request. What is large is not copied: the transcript's segments
+//! are sent as they are, with cache markers between their slices.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -47,7 +45,8 @@ struct Frozen {
 #[derive(Debug)]
 pub(super) struct RequestBody {
     pieces: VecDeque<Bytes>,
-    left: u64,
+    /// How many bytes are left to send.
+    pub(super) left: u64,
 }
 
 impl BodyBuilder {
@@ -124,8 +123,7 @@ fn json_text(text: &str) -> String {
 /// A place for a marker: segment and offset in its JSON.
 type CacheMarker = (usize, usize);
 
-/// Where the markers go, in order. The newest breakpoints count if there are too many; one whose message takes
-/// no marker moves to the nearest message before it that does.
+/// Where the newest markers go, in order; one whose message takes none moves to the nearest before it.
 fn marks(request: &ModelRequest, markers_left: usize) -> Vec<CacheMarker> {
     let surplus = request.breakpoints.len().saturating_sub(markers_left);
     let mut marks: Vec<CacheMarker> = request.breakpoints[surplus..]
@@ -206,11 +204,6 @@ impl BodyPieces {
 }
 
 impl RequestBody {
-    /// How many bytes are left to send.
-    pub(super) fn len(&self) -> u64 {
-        self.left
-    }
-
     /// As the HTTP client takes it: whole if it is one piece.
     pub(super) fn into_reqwest(mut self) -> reqwest::Body {
         match self.pieces.len() {

@@ -49,8 +49,7 @@ pub struct AnthropicSettings {
     pub betas: Vec<String>,
     /// When a silent stream counts as stalled.
     pub watchdog: WatchdogLimits,
-    /// How long to wait in silence for an answer that comes whole, which is silent while the model writes; `None` is
-    /// without limit.
+    /// How long to wait for a whole answer, silent while the model writes; `None` is without limit.
     pub whole_wait: Option<Duration>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -175,8 +174,7 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     Ok(headers)
 }
 
-/// The headers by which one request differs from the others: what it takes for an answer, and the betas it needs beside
-/// those that all have.
+/// The headers of one request: what it takes for an answer, and the betas it needs beside the common ones.
 pub(super) fn request_headers(
     common: &HeaderMap,
     delivery: Delivery,

@@ -140,8 +140,7 @@ fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
     causes
 }
 
-/// The TLS configuration. Reading the system's certificates takes milliseconds, so `with_roots` is false where no
-/// TLS is spoken.
+/// The TLS configuration; `with_roots` is false without TLS, since reading certificates takes milliseconds.
 fn tls_config(settings: &AnthropicSettings, with_roots: bool) -> Result<ClientConfig, String> {
     let roots = if with_roots { roots(settings.extra_ca_file.as_deref())? } else { RootCertStore::empty() };
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))

@@ -1,7 +1,5 @@
-//! Notices a stream that went silent.
-//!
-//! Two clocks, one for bytes and one for events. They run only while we wait for the socket: whether a limit has
-//! passed is asked only after the socket had nothing to give, and a reader that takes its time stops both.
+//! Notices a stream that went silent, by a clock for bytes and one for events. They run only while we wait for the
+//! socket, so a limit is checked only after it had nothing to give, and a slow reader stops both.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -15,7 +13,6 @@ use super::settings::WatchdogLimits;
 /// Whoever looks this much later than the timer rang was away meanwhile: nobody waited for the socket then.
 const ABSENCE: Duration = Duration::from_secs(1);
 
-/// The two clocks of one stream.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     limits: WatchdogLimits,
@@ -44,12 +41,10 @@ impl Watchdog {
         self.events_since = None;
     }
 
-    /// Bytes came.
     pub(super) fn on_bytes(&mut self) {
         self.bytes_since = None;
     }
 
-    /// An event came.
     pub(super) fn on_event(&mut self) {
         self.events_since = None;
     }
@@ -76,8 +71,7 @@ impl Watchdog {
             if end <= Instant::now() {
                 return Poll::Ready(stall);
             }
-            // Setting a timer costs more than letting an old one ring early, which one in a stream of
-            // thousands of pieces does.
+            // A timer that rings early once costs less than setting one anew for each of thousands of pieces.
             let timer = match &mut self.timer {
                 Some(timer) => timer,
                 none => none.insert(Box::pin(sleep_until(end))),

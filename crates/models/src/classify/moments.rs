@@ -81,8 +81,7 @@ fn unit_ms(name: &str) -> Option<f64> {
     })
 }
 
-/// A date with a time of day: `2026-11-15T18:00:00Z`, `… 18:00 UTC`, `… at 18:00 UTC`. Other zones count by their offset; a
-/// time without a zone is in UTC.
+/// A date with a time of day: `2026-11-15T18:00:00Z`, `… at 18:00 UTC`; with an offset, otherwise in UTC.
 fn date(text: &str) -> Option<u64> {
     let number = |text: &str| text.parse::<u64>().ok();
     let (year, month, day) = (number(text.get(..4)?)?, number(text.get(5..7)?)?, number(text.get(8..10)?)?);

@@ -1,8 +1,6 @@
-//! The table that tells the class of a failure from its status, type, code and words.
-//!
-//! The first row that fits counts. An empty column fits everything; words are in lower case, and all of a row must be in
-//! the message. The wording of errors changes without notice, so codes come first, and words count only where status
-//! and type leave their meaning open: a rate limit speaks of long prompts too.
+//! The table that tells the class of a failure. The first row that fits counts; an empty column fits everything, and all
+//! words of a row must be in the message, in lower case. Wording changes without notice, so codes come first, and words
+//! count only where status and type leave their meaning open: a rate limit speaks of long prompts too.
 
 use windlass_protocol::FailureClass::{
     self, Auth, BadRequest, Binding, Forbidden, Media, NotFound, Overflow, Overloaded, Quota, RateLimited,

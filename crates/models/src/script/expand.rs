@@ -1,5 +1,4 @@
-//! From a response of a script to what goes over the wire: events of the Messages API with the waits before
-//! them, and what goes wrong. The only place that knows both forms.
+//! Expands a response of a script to events of the Messages API, waits and faults: it alone knows both forms.
 
 use std::time::Duration;
 
@@ -28,8 +27,7 @@ pub struct Playback {
 pub enum PlaybackStart {
     /// With a stream of events.
     Stream,
-    /// With a whole message, as JSON; there are no events. If it is cut, only the last piece comes; if it stalls, nothing
-    /// does.
+    /// With a whole message as JSON, without events. Cut, only the last piece comes; stalled, nothing does.
     Whole(String),
     /// With an error status; there are no events.
     Status(StatusError),
@@ -64,16 +62,10 @@ pub struct TimedEvent {
 pub enum PlaybackEnd {
     /// The stream ends in order.
     End,
-    /// The connection closes, after a last incomplete piece.
-    Cut {
-        /// The piece; may be empty.
-        piece: String,
-    },
-    /// Nothing, or pings; the connection stays open.
-    Stall {
-        /// The interval of the pings.
-        ping: Option<Duration>,
-    },
+    /// The connection closes, after a last incomplete piece, which may be empty.
+    Cut(String),
+    /// Nothing, or pings at this interval; the connection stays open.
+    Stall(Option<Duration>),
 }
 
 impl TimedEvent {
@@ -272,7 +264,6 @@ impl Expansion<'_> {
         message
     }
 
-    /// Adds why the model declined.
     fn add_stop_details(&self, to: &mut Value) {
         if let Some(RefusalSpec { category, explanation }) = &self.response.notes.refusal {
             to["stop_details"] =
@@ -280,7 +271,6 @@ impl Expansion<'_> {
         }
     }
 
-    /// Adds what the provider cleared.
     fn add_context_management(&self, to: &mut Value) {
         if let Some(cleared) = self.response.notes.cleared {
             let edit = json!({
@@ -383,16 +373,15 @@ impl Expansion<'_> {
             }
             Some(ScriptFault::Cut(CutAfter::Events(count))) => {
                 events.truncate(*count);
-                (events, PlaybackEnd::Cut { piece: String::new() })
+                (events, PlaybackEnd::Cut(String::new()))
             }
             Some(ScriptFault::Cut(CutAfter::Bytes(count))) => cut_at(events, *count),
             Some(ScriptFault::Stall { after_events, ping_ms }) => {
                 events.truncate(*after_events);
-                (events, PlaybackEnd::Stall { ping: ping_ms.map(Duration::from_millis) })
+                (events, PlaybackEnd::Stall(ping_ms.map(Duration::from_millis)))
             }
             Some(ScriptFault::Malformed { after_events, data }) => {
-                let json =
-                    data.clone().unwrap_or_else(|| r#"{"type":"content_block_delta","index":"#.to_owned());
+                let json = data.clone().unwrap_or_else(|| r#"{"type":"content_block_delta","index":"#.into());
                 let event = TimedEvent { delay: Duration::ZERO, name: "content_block_delta", json };
                 events.insert((*after_events).min(events.len()), event);
                 (events, PlaybackEnd::End)
@@ -415,11 +404,9 @@ impl Expansion<'_> {
             }
             Some(ScriptFault::Cut(_)) => {
                 let piece = message[..message.floor_char_boundary(message.len() / 2)].to_owned();
-                (PlaybackStart::Whole(message), PlaybackEnd::Cut { piece })
+                (PlaybackStart::Whole(message), PlaybackEnd::Cut(piece))
             }
-            Some(ScriptFault::Stall { .. }) => {
-                (PlaybackStart::Whole(message), PlaybackEnd::Stall { ping: None })
-            }
+            Some(ScriptFault::Stall { .. }) => (PlaybackStart::Whole(message), PlaybackEnd::Stall(None)),
             Some(ScriptFault::Malformed { data, .. }) => {
                 let data = data.clone().unwrap_or_else(|| "{\"type\":}".to_owned());
                 (PlaybackStart::Whole(data), PlaybackEnd::End)
@@ -465,11 +452,11 @@ fn cut_at(mut events: Vec<TimedEvent>, bytes: usize) -> (Vec<TimedEvent>, Playba
         if wire.len() > left {
             let piece = wire[..wire.floor_char_boundary(left)].to_owned();
             events.truncate(index);
-            return (events, PlaybackEnd::Cut { piece });
+            return (events, PlaybackEnd::Cut(piece));
         }
         left -= wire.len();
     }
-    (events, PlaybackEnd::Cut { piece: String::new() })
+    (events, PlaybackEnd::Cut(String::new()))
 }
 
 /// The text in pieces of so many characters.

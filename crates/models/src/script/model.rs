@@ -18,10 +18,7 @@ use crate::anthropic::{AnthropicSettings, WatchdogLimits};
 use crate::assemble::ResponseAssembler;
 use crate::classify::{ErrorBody, answer_failure, read_headers};
 
-/// A model client that plays a [`Script`], without a network. Clones share the place in the script.
-///
-/// Its responses go through the same assembler as those of a real model, so what a run sees differs only in
-/// where the bytes came from.
+/// Plays a [`Script`] as a model client, through the assembler of a real one. Clones share the place.
 #[derive(Clone, Debug)]
 pub struct ScriptModel {
     player: ScriptPlayer,
@@ -49,7 +46,6 @@ impl ModelClient for ScriptModel {
     }
 }
 
-/// The answer to one request, on its way.
 struct ScriptedAnswer {
     player: ScriptPlayer,
     request: Arc<ModelRequest>,
@@ -64,7 +60,6 @@ enum AnswerStage {
 }
 
 impl ScriptedAnswer {
-    /// The next event, or `None` after the last.
     async fn next(&mut self) -> Option<ModelEvent> {
         if let AnswerStage::Unsent = self.stage {
             match self.open().await {
@@ -89,11 +84,11 @@ impl ScriptedAnswer {
         }
         let failure = match ending {
             PlaybackEnd::End => return assembler.on_eof(),
-            PlaybackEnd::Cut { .. } => {
+            PlaybackEnd::Cut(_) => {
                 Failure::new(FailureClass::Cut, "Scripted fault: the connection closed during the stream.")
             }
-            PlaybackEnd::Stall { ping: Some(_) } => stall(WatchdogLimits::default().events, "event").await,
-            PlaybackEnd::Stall { ping: None } => stall(WatchdogLimits::default().bytes, "byte").await,
+            PlaybackEnd::Stall(Some(_)) => stall(WatchdogLimits::default().events, "event").await,
+            PlaybackEnd::Stall(None) => stall(WatchdogLimits::default().bytes, "byte").await,
         };
         Some(self.fail(failure))
     }
@@ -130,11 +125,11 @@ impl ScriptedAnswer {
     async fn open_whole(&self, message: &str, ending: PlaybackEnd) -> Result<AnswerStage, Box<Failure>> {
         match ending {
             PlaybackEnd::End => {}
-            PlaybackEnd::Cut { .. } => {
+            PlaybackEnd::Cut(_) => {
                 let told = "Scripted fault: the connection closed during the response.";
                 return Err(Failure::new(FailureClass::Cut, told).into());
             }
-            PlaybackEnd::Stall { .. } => {
+            PlaybackEnd::Stall(_) => {
                 return Err(stall(AnthropicSettings::default().whole_wait, "byte").await.into());
             }
         }

@@ -12,8 +12,7 @@ use super::format::{AfterLast, RequestCondition, Script, ScriptResponse};
 /// How much of a message a mismatch shows.
 const EXCERPT_CHARS_MAX: usize = 400;
 
-/// Goes through the responses of a script in the order of the requests. Clones share the place, and a retry is a
-/// request like any other: it gets the next response.
+/// Goes through a script in the order of the requests, retries included. Clones share the place.
 #[derive(Clone, Debug)]
 pub struct ScriptPlayer {
     script: Arc<Script>,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt};
 use proptest::prelude::*;
 
-use super::{EVENT_BYTES_MAX, SseDecoder, SseError};
+use super::{EVENT_BYTES_MAX, EventTooLarge, SseDecoder};
 use crate::random::XorShift;
 
 type Events = Vec<(String, String)>;
@@ -115,8 +115,8 @@ fn an_endless_event_is_an_error_and_endless_comments_are_not() {
         assert_eq!(decoder.next_event(), Ok(None));
         decoder.push(&chunk);
     }
-    assert_eq!(decoder.next_event(), Err(SseError::EventTooLarge));
-    assert_eq!(decoder.next_event(), Err(SseError::EventTooLarge));
+    assert_eq!(decoder.next_event(), Err(EventTooLarge));
+    assert_eq!(decoder.next_event(), Err(EventTooLarge));
 
     let mut decoder = SseDecoder::default();
     for _ in 0..100_000 {

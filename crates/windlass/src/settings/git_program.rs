@@ -8,7 +8,7 @@ use super::SettingsFlags;
 
 /// The user's git with an environment like that of commands: without secrets, and with no `PATH` into the project.
 pub(super) fn program(files: &SettingsFiles) -> Option<GitProgram> {
-    let places = files.places();
+    let places = &files.places;
     let mut environment = child_environment(std::env::vars_os(), &[], places.root());
     let inside =
         [places.root(), &places.start].map(|path| path.canonicalize().unwrap_or_else(|_| path.into()));

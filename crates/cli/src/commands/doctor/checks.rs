@@ -43,7 +43,7 @@ pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
         nobody_agrees,
     ) {
         Ok(reading) => {
-            let mut checks = programs(reading.files.places().root(), reading.trusted);
+            let mut checks = programs(reading.files.places.root(), reading.trusted);
             checks.extend(of_settings(reading, place));
             checks
         }

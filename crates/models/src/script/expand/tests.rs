@@ -110,7 +110,7 @@ fn a_cut_after_bytes_leaves_whole_events_and_a_piece() {
             r#"{{"responses":[{{"blocks":[{{"text":"aé"}}],"fault":{{"cut":{{"after_bytes":{bytes}}}}}}}]}}"#
         );
         let cut = playback(&script, 0);
-        let PlaybackEnd::Cut { piece } = &cut.ending else { panic!("{:?}", cut.ending) };
+        let PlaybackEnd::Cut(piece) = &cut.ending else { panic!("{:?}", cut.ending) };
         let sent: String = cut.events.iter().map(TimedEvent::wire).chain([piece.clone()]).collect();
         assert_eq!(sent, all[..all.floor_char_boundary(bytes)]);
     }
