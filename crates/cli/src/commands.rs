@@ -4,8 +4,6 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod drive;
-pub(crate) mod job_runner;
-pub(crate) mod lines;
 pub(crate) mod permissions;
 pub(crate) mod print;
 pub(crate) mod prompt;

@@ -1,11 +1,11 @@
 //! The `windlass` command: flags, wiring, and the forms in which a run is shown.
 //!
-//! Standard output carries the result of a run and nothing else: the answer or what went wrong, or the protocol.
-//! Everything said to people beside it goes to standard error, and so does why no run begins. Where both are terminals, what a
-//! run tells is written to standard output alone, so that it comes in one order.
+//! Standard output carries only the result of a run: the answer, an error, or the protocol. All else goes to standard
+//! error; where both are terminals, what a run tells goes to standard output too, so that it comes in one order.
 
 mod arguments;
 mod commands;
+mod standard_io;
 mod terminal;
 mod views;
 
@@ -17,8 +17,7 @@ use arguments::Request;
 use windlass::display;
 use windlass::settings::SettingsNotices;
 
-/// What `--version` prints: our own version, then the one hosts compare with. It begins with the name, since older Agent SDKs warn about
-/// a version below 2.0.0 at the very beginning, and about nothing else.
+/// Printed by `--version`, with the name first: older Agent SDKs warn about a leading version below 2.0.0.
 pub(crate) const VERSION: &str =
     concat!("windlass ", env!("CARGO_PKG_VERSION"), " (compatible with Claude Code 2.1.325)");
 
@@ -78,8 +77,7 @@ fn complaint(text: &str) -> String {
     format!("windlass: {}", display::line(text))
 }
 
-/// A text for a terminal: what hangs below it, such as the items of a list, keeps lines of its own. Other line ends count as blanks,
-/// since nothing that is quoted may look as if we had said it.
+/// A text for a terminal. Items below it keep their lines; other line ends are blanks: no quote looks like us.
 fn for_person(text: &str, columns: usize) -> String {
     let lines = text.split("\n  ").map(display::line).collect::<Vec<_>>().join("\n  ");
     views::layout::wrap(&format!("windlass: {lines}"), columns)

@@ -20,16 +20,14 @@ use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Speak
 use crate::arguments::help;
 use crate::commands::drive::Interrupter;
 use crate::display;
+use crate::standard_io::Aside;
 use crate::terminal::keys::{KeyboardEvent, Keys};
 use crate::terminal::line_editor::EditorEvent;
 use crate::terminal::questions::QuestionReply;
 use crate::terminal::wakeups::{Wakeup, Wakeups};
-use crate::views::output::Aside;
 use crate::views::screen::Screen;
-use crate::views::watch_decorator::Watch;
 use crate::views::{layout, trust_question};
-use windlass::jobs::{HandedPrompts, Job, PendingWork};
-use windlass::leftovers::Leftovers;
+use windlass::jobs::{HandedPrompts, Job, Leftovers, PendingWork};
 use windlass::slash_commands::{HELP, PromptEntry};
 
 /// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.
@@ -447,9 +445,19 @@ pub(crate) fn say(text: &str) {
 }
 
 impl QuestionRelay {
-    fn ask(&mut self, question: &Question) {
-        self.asked.push(question.call);
-        self.tell(News::Question(Box::new(question.clone())));
+    /// Takes up what a run tells.
+    pub(crate) fn heed(&mut self, update: &Update) {
+        match update {
+            Update::Question(question) => {
+                self.asked.push(question.call);
+                self.tell(News::Question(Box::new(question.clone())));
+            }
+            Update::ToolResult { call, .. } => self.settle(*call),
+            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
+            Update::PromptsStarted(ids) => self.tell(News::Sent(ids.clone())),
+            _ => {}
+        }
+        self.handed.heed(update);
     }
 
     fn settle(&mut self, call: CallId) {
@@ -462,18 +470,5 @@ impl QuestionRelay {
     fn tell(&self, news: News) {
         // Nobody reads it once the session is left.
         let _ = self.news.try_send(news);
-    }
-}
-
-impl Watch for QuestionRelay {
-    fn heed(&mut self, update: &Update) {
-        match update {
-            Update::Question(question) => self.ask(question),
-            Update::ToolResult { call, .. } => self.settle(*call),
-            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
-            Update::PromptsStarted(ids) => self.tell(News::Sent(ids.clone())),
-            _ => {}
-        }
-        self.handed.heed(update);
     }
 }

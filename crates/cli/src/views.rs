@@ -2,14 +2,13 @@
 
 pub(crate) mod call_cards;
 pub(crate) mod layout;
-pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod rewind_report;
 pub(crate) mod screen;
 pub(crate) mod trust_question;
 pub(crate) mod visible;
-pub(crate) mod watch_decorator;
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,9 +19,9 @@ use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_text::time::now_ms;
 use windlass_wire::{TimePoint, Translator};
 
-use crate::display;
 use crate::views::progress::Progress;
 use crate::views::screen::{RetractedText, Screen};
+use crate::{complain, display};
 use windlass::display::Paragraph;
 
 /// How many denials are told one by one.
@@ -34,7 +33,7 @@ const SUBJECT_COLUMNS: usize = 60;
 /// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
 pub(crate) trait View: Send {
     /// The run begins.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
     /// Something happened.
     fn update(&mut self, update: &Update, out: &mut Vec<u8>);
     /// The last update and everything before it is written out, so that more can stand behind it.
@@ -81,7 +80,7 @@ impl View for WithProgress {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        let is_beside = !self.progress.is_with_result();
+        let is_beside = !self.progress.screen.shows_result();
         // What the answer took stands behind it.
         let is_last = matches!(update, Update::Done(_));
         if is_beside && !is_last {
@@ -98,7 +97,7 @@ impl View for WithProgress {
     }
 
     fn written(&mut self, update: &Update) {
-        if matches!(update, Update::Done(_)) && !self.progress.is_with_result() {
+        if matches!(update, Update::Done(_)) && !self.progress.screen.shows_result() {
             self.progress.update(update, &mut Vec::new());
         }
         self.inner.written(update);
@@ -115,6 +114,51 @@ impl View for WithProgress {
 
     fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
         self.inner.refuse(error, prompt, out);
+    }
+}
+
+/// Any form, and a function that acts on what it is told.
+pub(crate) struct WatchedView<W> {
+    pub(crate) watch: W,
+    pub(crate) inner: Box<dyn View>,
+}
+
+impl<W: FnMut(&Update) + Send> View for WatchedView<W> {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        self.inner.update(update, out);
+        (self.watch)(update);
+    }
+
+    fn written(&mut self, update: &Update) {
+        self.inner.written(update);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        self.inner.next_tick()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.inner.tick(out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
+}
+
+/// Tells on standard error of hooks that failed, each way of failing once, where no progress is shown.
+pub(crate) fn hook_failures() -> impl FnMut(&Update) + Send {
+    let mut told = BTreeSet::new();
+    move |update: &Update| {
+        if let Update::HookFailed(failure) = update
+            && told.insert((failure.hook.clone(), failure.kind))
+        {
+            complain(&failure.text);
+        }
     }
 }
 
@@ -142,8 +186,6 @@ impl TextView {
 }
 
 impl View for TextView {
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         let Update::Done(outcome) = update else { return };
         self.paragraph(&outcome.text, out);

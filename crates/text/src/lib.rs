@@ -3,6 +3,7 @@
 pub mod folders;
 pub mod invisible;
 pub mod nearest;
+pub mod numbers;
 pub mod paths;
 pub mod plurals;
 pub mod shorten;

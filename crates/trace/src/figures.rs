@@ -1,5 +1,7 @@
 //! Numbers for people: times, tokens, money, dates.
 
+pub(crate) use windlass_text::numbers::{counted, number};
+
 /// A count as a number that can be divided.
 #[expect(clippy::cast_precision_loss, reason = "a drawing needs three digits of it")]
 pub(crate) fn real(n: u64) -> f64 {
@@ -45,19 +47,6 @@ pub(crate) fn offset(ms: u64) -> String {
     }
 }
 
-/// A number with its thousands set apart.
-pub(crate) fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// A number of tokens for an axis: `950`, `12.5k`, `200k`, `1M`.
 pub(crate) fn rough(n: u64) -> String {
     match n {
@@ -65,11 +54,6 @@ pub(crate) fn rough(n: u64) -> String {
         1000..1_000_000 => format!("{}k", short(real(n) / 1000.0, 1)),
         _ => format!("{}M", short(real(n) / 1_000_000.0, 2)),
     }
-}
-
-/// `1 turn`, `2 turns`.
-pub(crate) fn counted(n: u64, thing: &str) -> String {
-    windlass_text::plurals::counted(number(n), thing)
 }
 
 /// Money, with as many places as small amounts need.

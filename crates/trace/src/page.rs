@@ -1,5 +1,4 @@
-//! The page: one file of HTML with its style and script in it. Everything is drawn when it is made; the script only shows
-//! details, zooms and filters.
+//! The page: one file of HTML, drawn when it is made; its script only shows details, zooms and filters.
 
 mod head;
 mod series;
@@ -54,7 +53,7 @@ pub(crate) struct ShownItems {
 }
 
 pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
-    let words = PageText::new(redact);
+    let words = PageText { redact };
     let sheet = Sheet {
         story,
         words,
@@ -89,8 +88,7 @@ pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> 
     out
 }
 
-/// The page's own rule for browsers: load nothing, and run no script but this one, named by its hash. Should a text of the session
-/// ever become markup, it still cannot act.
+/// Browsers load nothing and run only this script, by its hash: text that became markup cannot act.
 fn policy(script: &str) -> String {
     let hash = sha256_base64(script);
     format!(

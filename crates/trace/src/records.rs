@@ -19,7 +19,7 @@ use crate::text;
 pub struct Trace {
     pub(crate) story: TracedSession,
     clock: RunClock,
-    calls: CallTracker,
+    pub(crate) calls: CallTracker,
     /// The place of the latest request of each id; ids begin anew with a process.
     requests: BTreeMap<RequestId, usize>,
     /// Whether the model has not yet been asked about something new.
@@ -60,23 +60,17 @@ impl Trace {
             Record::Answered(answered) => self.on_answered(answered),
             Record::Result(result) => {
                 self.news = true;
-                if let Some(place) = self.place() {
-                    self.calls.on_result(&mut self.story, place, result);
-                }
+                self.on_result(result);
                 let failed = matches!(result.result.kind(), BlockKind::ToolResult { is_error: true, .. });
                 let text = text::of_result(&result.result);
                 self.push_message(result.id, "result", &format!("{}: {text}", result.name), failed);
             }
             Record::Retracted(ids) => {
                 self.story.messages.retract(ids);
-                self.calls.on_retracted(&mut self.story, ids);
+                self.on_retracted(ids);
             }
             Record::Requested(requested) => self.on_requested(requested),
-            Record::Intended(intended) => {
-                if let Some(place) = self.place() {
-                    self.calls.on_intended(&mut self.story, place, intended);
-                }
-            }
+            Record::Intended(intended) => self.on_intended(intended),
             Record::Decided(decision) => self.on_decided(decision),
             Record::Spent(spent) => self.on_spent(spent),
             Record::Repaired(repairs) => self.on_repaired(repairs),
@@ -115,7 +109,7 @@ impl Trace {
     }
 
     fn on_event(&mut self, event: &Event) {
-        let Some((run, at)) = self.place() else { return };
+        let Some((_, at)) = self.place() else { return };
         match event {
             Event::Steer(prompt) => {
                 self.mark(MarkKind::Steer, "message during the run", &text_of(&prompt.blocks));
@@ -130,11 +124,11 @@ impl Trace {
                 self.close_requests(&RequestOutcome::Interrupted);
             }
             Event::Model { request, event } => self.on_model_event(*request, event),
-            Event::Examined { call, admission } => self.calls.on_examined(*call, at, admission.clone()),
-            Event::Answered { call, answer } => self.calls.on_answered(*call, at, answer),
-            Event::Finished { call, outcome } => {
-                self.calls.on_finished(&mut self.story, (run, at), *call, outcome);
+            Event::Examined { call, admission } => {
+                self.calls.examined.insert(*call, (at, admission.clone()));
             }
+            Event::Answered { call, answer } => self.on_question_answered(*call, at, answer),
+            Event::Finished { call, outcome } => self.on_finished(*call, outcome),
             Event::Forked { outcome, .. } => self.on_forked(outcome),
             Event::Hooked { answer, .. } => self.on_hooked(answer),
             Event::Looked { found, .. } if !found.changed.is_empty() => {
@@ -177,8 +171,7 @@ impl Trace {
         }
     }
 
-    /// The run that is going on and the time in it. What comes between two runs belongs to the end of the one before.
-    /// A session of another engine has none, and no times.
+    /// The current run and the time in it, or the end of the last. A session of another engine has neither.
     pub(crate) fn place(&self) -> Option<(usize, u64)> {
         let last = self.story.runs.last()?;
         let at = self.clock.run_at_ms.map_or(last.length_ms, |began| self.clock.at_ms.saturating_sub(began));
@@ -199,7 +192,7 @@ impl Trace {
     fn leave_run(&mut self) {
         if self.clock.run_at_ms.is_some() {
             self.close_requests(&RequestOutcome::Left);
-            CallTracker::leave_run(&mut self.story);
+            self.leave_calls();
             if let Some(run) = self.story.runs.last_mut() {
                 run.end = RunEnd::Left;
             }
@@ -312,8 +305,8 @@ impl Trace {
 
     fn on_answered(&mut self, answered: &AnswerBlock) {
         let block = &answered.block;
-        if let (Some(tool_use), Some(place)) = (block.as_tool_use(), self.place()) {
-            self.calls.on_made(&mut self.story, place, (answered.id, tool_use));
+        if let Some(tool_use) = block.as_tool_use() {
+            self.on_made(answered.id, tool_use);
         }
         let who = match block.kind() {
             BlockKind::ToolUse(_) => "call",

@@ -1,5 +1,4 @@
-//! What a page tells: runs, and in each of them requests, calls and marks, with their times. Times are milliseconds since
-//! the run began.
+//! The story of a page: runs, with requests, calls and marks. Times are milliseconds since the run began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Words of a session on the page. They are taken out of blocks, redacted, cut, freed of characters that would reorder or
-//! hide others, and escaped, in this order: what is cut first may no longer look like a secret.
+//! Words of a session on the page: taken from blocks, redacted, cut, made visible and escaped, in this order.
+//! What is cut first may no longer look like a secret.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -66,14 +66,10 @@ fn of_thinking(block: &Block) -> Cow<'_, str> {
 
 /// Makes words of the session fit for the page.
 pub(crate) struct PageText<'a> {
-    redact: &'a dyn Fn(&str) -> Cow<'_, str>,
+    pub(crate) redact: &'a dyn Fn(&str) -> Cow<'_, str>,
 }
 
-impl<'a> PageText<'a> {
-    pub(crate) fn new(redact: &'a dyn Fn(&str) -> Cow<'_, str>) -> Self {
-        Self { redact }
-    }
-
+impl PageText<'_> {
     /// One line of at most so many characters; runs of blanks become one.
     pub(crate) fn line(&self, text: &str, chars_max: usize) -> String {
         let redacted = (self.redact)(text);
@@ -114,8 +110,7 @@ fn html(text: &str, chars_max: usize) -> String {
     html
 }
 
-/// Characters that cannot be seen and change what is seen of others: controls, marks of direction, blanks without width,
-/// and those that no page may hold. The joiners stay: scripts and pictures are spelled with them.
+/// Controls, marks of direction, blanks without width, and characters that no page may hold. The joiners stay.
 fn is_hidden(c: char) -> bool {
     hides(c, Invisible::Unshown) || u32::from(c) & 0xfffe == 0xfffe || ('\u{fdd0}'..='\u{fdef}').contains(&c)
 }
@@ -130,7 +125,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_session_is_markup() {
-        let check = |text: &str, expected: &str| assert_eq!(PageText::new(&plain).line(text, 60), expected);
+        let check =
+            |text: &str, expected: &str| assert_eq!(PageText { redact: &plain }.line(text, 60), expected);
         check(
             "</script><b a=\"x\" c='d'>&amp;",
             "&lt;/script&gt;&lt;b a=&quot;x&quot; c=&#39;d&#39;&gt;&amp;amp;",
@@ -153,7 +149,7 @@ mod tests {
         fn redact(text: &str) -> Cow<'_, str> {
             text.replace("secret-token", "[gone]").into()
         }
-        let words = PageText::new(&redact);
+        let words = PageText { redact: &redact };
         assert_eq!(words.line("my secret-token is long", 8), "my [gone\u{2026}");
         assert_eq!(words.paragraph("a\n  b secret-token", 100), "a\n  b [gone]");
         assert_eq!(words.paragraph("abc", 3), "abc");

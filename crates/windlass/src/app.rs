@@ -40,14 +40,11 @@ impl Windlass {
     }
 
     /// What the user should know about settings files.
-    #[must_use]
     pub fn notices(&self) -> &SettingsNotices {
         &self.settings.notices
     }
 
-    /// Opens a session: a new one, or one that goes on.
-    ///
-    /// Nothing is written before the first prompt, and everything that can be checked without the network is checked here.
+    /// Opens a session and checks all that needs no network. Nothing is written before the first prompt.
     pub fn session(&self, choice: impl Into<SessionChoice>) -> Result<Session, Error> {
         let Self { options, place, settings } = self;
         let found = FoundSession::find(&choice.into(), &settings.home, &place.cwd, settings.git.as_ref())?;
@@ -58,10 +55,7 @@ impl Windlass {
         config.environment.clone_from(&settings.environment);
         config.permissions.asking = options.asking;
         let (key, origin) = (found.key, ProcessOrigin::new(&config, &flags, settings.git.clone()));
-        let chosen = match &options.models {
-            Some(models) => models.clone(),
-            None => models(&config)?,
-        };
+        let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
             wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
         wired.setup.untrusted_settings.clone_from(&settings.effective.skipped);

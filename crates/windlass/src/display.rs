@@ -1,10 +1,10 @@
-//! Texts and numbers for people. What a model, a tool or a server wrote is shown without its power over
-//! the terminal: no escape sequences, no control characters, no characters that reorder or hide others.
+//! Texts and numbers for people, without escape sequences, controls, and what reorders or hides others.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use windlass_text::invisible::{Invisible, hides};
+pub use windlass_text::numbers::{counted, number};
 
 use crate::escape::{SequenceFilter, without_sequences};
 
@@ -46,8 +46,7 @@ impl Paragraph {
     }
 }
 
-/// Characters that can change what a terminal shows of others: controls, marks of direction, and blanks without
-/// width. The joiners stay: scripts and pictures are spelled with them.
+/// Controls, marks of direction, blanks without width. The joiners stay: scripts and pictures need them.
 fn is_unsafe(c: char) -> bool {
     hides(c, Invisible::Reordering)
 }
@@ -59,19 +58,6 @@ pub fn duration(ms: u64) -> String {
         1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
     }
-}
-
-/// A number with its thousands set apart.
-pub fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// How long ago something happened: `5 min ago`.
@@ -146,11 +132,6 @@ pub fn short_path(path: &Path, start: &Path) -> String {
         _ => path,
     };
     line(&short.to_string_lossy())
-}
-
-/// `1 turn`, `2 turns`.
-pub fn counted(n: u64, thing: &str) -> String {
-    windlass_text::plurals::counted(number(n), thing)
 }
 
 #[cfg(test)]

@@ -6,16 +6,16 @@ use windlass_engine::{EngineError, SchemaError};
 use windlass_models::{ClientError, ScriptError};
 use windlass_ports::LogError;
 use windlass_sandbox::SandboxUnavailable;
-use windlass_session::{FindError, LeaseError, LoadError, RewindError};
+use windlass_session::{FindError, RewindError};
 
 use crate::display;
 
 /// Who can do something about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Whoever gave the options, the prompt or the settings files.
+    /// The author of the options, the prompt or the settings files.
     User,
-    /// Whoever runs the machine: disks, directories, permissions, the kernel.
+    /// The operator of the machine: disks, directories, permissions, the kernel.
     Operator,
 }
 
@@ -92,7 +92,7 @@ pub enum SessionError {
         /// Which session.
         id: Uuid,
         /// Why.
-        problem: LogProblem,
+        problem: Box<dyn std::error::Error + Send + Sync>,
     },
     /// There is no room for the session.
     #[error(
@@ -140,29 +140,14 @@ pub enum SessionError {
     Prompts(std::io::Error),
     /// The conversation is as it was.
     #[error("the conversation was not rewound: {0}.")]
-    NotRewound(LogProblem),
+    NotRewound(Box<dyn std::error::Error + Send + Sync>),
     /// The conversation goes on from the earlier point, but a crash would forget that.
     #[error("rewound the conversation, but the log has no record of it yet: {0}.")]
     RewindNotLogged(LogError),
 }
 
-/// What is wrong with the log of a session.
-#[derive(Debug, thiserror::Error)]
-pub enum LogProblem {
-    /// It cannot be read.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// It cannot be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// The right to write it cannot be had.
-    #[error(transparent)]
-    Lease(#[from] LeaseError),
-}
-
 impl Error {
     /// Who must act.
-    #[must_use]
     pub fn actor(&self) -> Actor {
         match self {
             Self::CurrentDirectory(_) | Self::Trust(_) | Self::Sandbox(_) => Actor::Operator,
@@ -183,7 +168,6 @@ impl Error {
 
 impl SessionError {
     /// Who must act.
-    #[must_use]
     pub fn actor(&self) -> Actor {
         match self {
             Self::Find(_)

@@ -16,9 +16,7 @@ enum State {
     String,
 }
 
-/// Drops every escape sequence, in both spellings: with the escape character and with a single control character.
-///
-/// A string for the terminal that does not end is dropped up to the end of its line, so that it hides no more.
+/// Drops every escape sequence, in both spellings; a string without an end goes up to the end of its line.
 pub fn without_sequences(text: &str) -> String {
     let mut filter = SequenceFilter::default();
     text.chars().filter_map(|c| filter.pass(c)).collect()

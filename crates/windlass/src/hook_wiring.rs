@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use windlass_config::{RunConfig, SettingsLevel};
+use windlass_config::{RunConfig, SettingsLevel, SourcedValue};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
@@ -66,7 +66,7 @@ pub fn settings_hooks(
     if set.is_empty() {
         return Ok((None, problems));
     }
-    let texts = |list: &Option<Vec<windlass_config::SourcedValue<String>>>| {
+    let texts = |list: &Option<Vec<SourcedValue<String>>>| {
         list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
     };
     let environment: Vec<_> =
@@ -95,8 +95,7 @@ pub fn settings_hooks(
     Ok((Some(hooks), problems))
 }
 
-/// Tells a host what becomes of each hook, in lines. It always hears of those at the start of a session; of others only if it
-/// wants to.
+/// Tells a host what becomes of each hook at the start of a session, and of others if it `wants_all`.
 pub fn tell_host(
     hooks: &SettingsHooks,
     key: SessionKey,

@@ -1,7 +1,4 @@
-//! The conversation with a host in lines of the Agent-SDK protocol: prompts and requests come while runs go on and between them.
-//!
-//! The caller reads and writes the lines (a [`HostChannel`]) and performs the jobs; which line means which job, what is answered at
-//! once, and what waits for which run is decided here.
+//! The conversation with a host: decides which line is which job, and what waits for which run.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -50,8 +47,10 @@ pub struct HostConversation<C> {
     replays: bool,
     /// Read, and not handed to the session yet.
     queue: VecDeque<HostPrompt>,
-    handed: HandedPrompts,
-    end: Option<InputEnd>,
+    /// What was handed to the session; show it every update of the session's runs.
+    pub handed: HandedPrompts,
+    /// Why nothing more comes, if nothing does.
+    pub end: Option<InputEnd>,
 }
 
 struct HostPrompt {
@@ -74,16 +73,6 @@ impl<C: HostChannel> HostConversation<C> {
         Self { channel, key, replays, queue: VecDeque::new(), handed: HandedPrompts::default(), end: None }
     }
 
-    /// What was handed to the session. Whoever reads the updates of its runs shows them to it.
-    pub fn handed(&self) -> &HandedPrompts {
-        &self.handed
-    }
-
-    /// Why nothing more comes, if nothing does.
-    pub fn end(&self) -> Option<InputEnd> {
-        self.end
-    }
-
     /// What to do between runs, if there is something.
     pub async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
         loop {
@@ -100,11 +89,6 @@ impl<C: HostChannel> HostConversation<C> {
         }
     }
 
-    /// Takes one line while nothing runs, and so nothing can be interrupted.
-    pub async fn read(&mut self) {
-        self.take_line().await;
-    }
-
     /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
     pub async fn join(&mut self, handle: Handle) -> Infallible {
         loop {
@@ -115,24 +99,21 @@ impl<C: HostChannel> HostConversation<C> {
             if self.end.is_some() || self.queue.len() >= WAITING_MAX {
                 return std::future::pending().await;
             }
-            if self.take_line().await {
+            if self.read().await {
                 handle.interrupt();
             }
         }
     }
 
-    /// Reads a line and does what can be done at once. Says whether it asks for an interrupt.
-    async fn take_line(&mut self) -> bool {
+    /// Reads a line and does what can be done at once. Says whether it asks for an interrupt of the run.
+    pub async fn read(&mut self) -> bool {
         let line = match self.channel.next_line().await {
             HostLine::Text(line) => line,
             HostLine::End => {
                 self.end = Some(InputEnd::Closed);
                 return false;
             }
-            HostLine::Unreadable(problem) => {
-                self.give_up(&problem);
-                return false;
-            }
+            HostLine::Unreadable(problem) => return self.give_up(&problem),
         };
         match InputLine::parse(&line) {
             Ok(InputLine::Prompt(prompt)) => self.take(prompt),
@@ -153,15 +134,17 @@ impl<C: HostChannel> HostConversation<C> {
                 self.channel
                     .complain(&format!("skipped a line of the unknown type {kind} on {}.", C::SOURCE));
             }
-            Err(problem) => self.give_up(&format!("invalid line on {}: {problem}", C::SOURCE)),
+            Err(problem) => return self.give_up(&format!("invalid line on {}: {problem}", C::SOURCE)),
         }
         false
     }
 
-    fn give_up(&mut self, problem: &str) {
+    /// Reads no more. No interrupt is asked for.
+    fn give_up(&mut self, problem: &str) -> bool {
         let problem = format!("{problem}. Windlass stops reading and finishes the prompts it has.");
         self.channel.complain(&problem);
         self.end = Some(InputEnd::Invalid);
+        false
     }
 
     fn take(&mut self, input: InputPrompt) {
@@ -177,7 +160,7 @@ impl<C: HostChannel> HostConversation<C> {
         };
         let (blocks, priority) = match entry {
             PromptEntry::Now(message) => (vec![Block::text(&message)], Priority::Now),
-            _ => (input.blocks, input.priority.into()),
+            _ => (input.blocks, input.priority),
         };
         // A command always has a result. What is only kept for the next prompt interrupts nothing.
         let wants_answer = input.wants_answer || speaker == Speaker::Command;

@@ -1,9 +1,10 @@
-//! What a person or a host wants done next: a prompt or a command.
+//! What a person or a host wants done next, a prompt or a command, and what was left undone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_engine::{Handle, Prompt, Session, Speaker, Update};
 use windlass_protocol::Block;
+use windlass_wire::Lifecycle;
 
 use crate::slash_commands::{PromptEntry, SlashCommand};
 
@@ -119,5 +120,48 @@ impl HandedPrompts {
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {
         use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Prompts and commands left undone by the end of a session or a run that failed, in the user's words.
+#[derive(Default)]
+pub struct Leftovers {
+    /// Prompts of runs that did not finish.
+    pub unfinished: Vec<String>,
+    /// The ids their senders gave them.
+    unfinished_ids: Vec<Arc<str>>,
+    /// Prompts that no run has taken, with their ids.
+    pub waiting: Vec<(Arc<str>, String)>,
+    /// Commands that were not done. They are taken back: whoever wants them says so again.
+    pub undone: Vec<(Arc<str>, String)>,
+}
+
+impl Leftovers {
+    /// Takes the commands back; prompts keep waiting.
+    pub fn of(session: &mut Session) -> Self {
+        let mut left = Self::default();
+        for prompt in session.unfinished() {
+            left.unfinished.extend(Some(Block::texts(&prompt.blocks)).filter(|text| !text.is_empty()));
+            left.unfinished_ids.extend(prompt.ids);
+        }
+        let named = |prompt: &Prompt| Some((prompt.id.clone()?, Block::texts(&prompt.blocks)));
+        for prompt in session.waiting_prompts() {
+            match prompt.speaker {
+                Speaker::User => left.waiting.extend(named(prompt)),
+                Speaker::Command => left.undone.extend(named(prompt)),
+                Speaker::Task => (),
+            }
+        }
+        for (id, _) in &left.undone {
+            session.take_back(id.clone());
+        }
+        left
+    }
+
+    /// What hosts are told of it.
+    pub fn fates(&self) -> Vec<(Arc<str>, Lifecycle)> {
+        let undone = self.undone.iter().map(|(id, _)| id);
+        let cancelled = self.unfinished_ids.iter().chain(undone).map(|id| (id.clone(), Lifecycle::Cancelled));
+        cancelled.chain(self.waiting.iter().map(|(id, _)| (id.clone(), Lifecycle::Queued))).collect()
     }
 }

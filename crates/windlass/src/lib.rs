@@ -52,7 +52,7 @@
 //! # let options = options.cwd(home.path()).variable("WINDLASS_SCRIPT", script).variable("WINDLASS_HOME", home.path());
 //! let app = Windlass::open(options)?;
 //! let mut session = app.session(SessionChoice::default())?;
-//! let id = session.key().id;
+//! let id = session.key.id;
 //! session.run("Remember the number 42.").collect::<Vec<_>>().await;
 //! session.close(EndReason::Other).await;
 //!
@@ -183,23 +183,20 @@ pub mod escape;
 pub mod hook_wiring;
 pub mod host_conversation;
 pub mod jobs;
-pub mod leftovers;
 pub mod model_choice;
 mod options;
 mod permission_saver;
 pub mod rewind;
 pub mod sandbox;
-mod scripted_hooks;
 mod session;
 pub mod sessions;
 pub mod settings;
 pub mod slash_commands;
 mod supervision;
-mod tools;
 pub mod wiring;
 
 pub use app::Windlass;
-pub use error::{Actor, Error, LogProblem, SessionError};
+pub use error::{Actor, Error, SessionError};
 pub use options::{Approver, Options};
 pub use session::{Run, Session};
 pub use sessions::{SessionChoice, SessionSource};

@@ -24,13 +24,6 @@ pub struct ModelSet {
     pub(crate) small: Option<ModelCard>,
 }
 
-impl ModelSet {
-    /// One model and no other.
-    pub fn only(client: Arc<dyn ModelClient>, main: ModelCard) -> Self {
-        Self { client, main, fallbacks: Vec::new(), small: None }
-    }
-}
-
 /// The model client and what is known about its models.
 pub fn models(config: &RunConfig) -> Result<ModelSet, Error> {
     let Settings { api, models, .. } = &config.settings;

@@ -11,7 +11,7 @@ use windlass_ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_protocol::{Answer, Question};
 
 use crate::model_choice::ModelSet;
-use crate::settings::{SettingsFlags, nobody_agrees};
+use crate::settings::SettingsFlags;
 use crate::wiring::Audience;
 
 /// Decides about calls that need somebody's approval.
@@ -24,7 +24,8 @@ pub trait Approver: Send + Sync {
 type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
 
 /// Everything a caller can say before a session is opened. What is not said comes from the environment and from settings files.
-#[derive(Clone)]
+#[derive(Clone, Default)]
+#[must_use]
 pub struct Options {
     /// The flags of the command line, by their names.
     pub flags: Flags,
@@ -43,93 +44,64 @@ pub struct Options {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) tools: Vec<Arc<dyn AnyTool>>,
     pub(crate) models: Option<ModelSet>,
-    trust_question: Arc<TrustQuestion>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            flags: Flags::default(),
-            settings: Vec::new(),
-            setting_sources: Vec::new(),
-            trust_project: false,
-            audience: Audience::default(),
-            cwd: None,
-            environment: None,
-            asking: Answerer::Nobody,
-            approver: None,
-            tools: Vec::new(),
-            models: None,
-            trust_question: Arc::new(nobody_agrees),
-        }
-    }
+    trust_question: Option<Arc<TrustQuestion>>,
 }
 
 impl Options {
     /// Nothing is said.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The project's directory.
-    #[must_use]
     pub fn cwd(mut self, path: impl Into<PathBuf>) -> Self {
         self.cwd = Some(path.into());
         self
     }
 
     /// The model: an id, or the name of a family such as `opus`.
-    #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.flags.model = Some(name.into());
         self
     }
 
     /// A client of the caller's own instead of the provider's.
-    #[must_use]
     pub fn model_client(mut self, client: Arc<dyn ModelClient>, card: ModelCard) -> Self {
-        self.models = Some(ModelSet::only(client, card));
+        self.models = Some(ModelSet { client, main: card, fallbacks: Vec::new(), small: None });
         self
     }
 
     /// Stops when a session has spent this much.
-    #[must_use]
     pub fn budget_usd(mut self, usd: f64) -> Self {
         self.flags.budget_usd = Some(usd.to_string());
         self
     }
 
     /// Stops after this many turns.
-    #[must_use]
     pub fn turns_max(mut self, turns: u32) -> Self {
         self.flags.turns_max = Some(turns);
         self
     }
 
     /// Tools or rules that need no approval, such as `Read` or `Bash(npm test *)`.
-    #[must_use]
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
         self.flags.allowed_tools.push(rule.into());
         self
     }
 
     /// Tools to remove, or rules for calls to deny.
-    #[must_use]
     pub fn deny(mut self, rule: impl Into<String>) -> Self {
         self.flags.disallowed_tools.push(rule.into());
         self
     }
 
     /// What runs without asking, such as `acceptEdits`.
-    #[must_use]
     pub fn permission_mode(mut self, mode: impl Into<String>) -> Self {
         self.flags.permission_mode = Some(mode.into());
         self
     }
 
     /// Sets a variable, as if the process had been started with it: `WINDLASS_HOME`, `ANTHROPIC_API_KEY` and so on.
-    #[must_use]
     pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         let environment = self.environment.get_or_insert_with(|| std::env::vars_os().collect());
         environment.insert(name.into(), value.into());
@@ -137,40 +109,35 @@ impl Options {
     }
 
     /// Replaces the system prompt.
-    #[must_use]
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.flags.system_prompt = Some(PromptText::Text(text.into()));
         self
     }
 
     /// One more tool.
-    #[must_use]
     pub fn tool(mut self, tool: impl AnyTool) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
     /// Answers questions about calls instead of denying them.
-    #[must_use]
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self.asks_person()
     }
 
     /// Questions about calls come as updates, and wait for [`Handle::answer`](windlass_engine::Handle::answer).
-    #[must_use]
     pub fn asks_person(mut self) -> Self {
         self.asking = Answerer::Person;
         self
     }
 
     /// Asks before anything that came with the project acts. Without it nobody is asked, and such settings are ignored.
-    #[must_use]
     pub fn trust_question(
         mut self,
         ask: impl Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.trust_question = Arc::new(ask);
+        self.trust_question = Some(Arc::new(ask));
         self
     }
 
@@ -186,6 +153,6 @@ impl Options {
     }
 
     pub(crate) fn agrees(&self, files: &SettingsFiles, state: &TrustState) -> bool {
-        (self.trust_question)(files, state)
+        self.trust_question.as_ref().is_some_and(|ask| ask(files, state))
     }
 }

@@ -34,8 +34,7 @@ pub fn available(config: &RunConfig) -> Result<Sandbox, SandboxUnavailable> {
     Sandbox::prepare(&policy(config))
 }
 
-/// The sandbox for the commands of a run, if the settings ask for one. Where it cannot be had, nothing starts, unless the
-/// settings say that commands may then run without.
+/// The sandbox that the settings ask for; an error where it cannot be had, unless commands may run without.
 pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
     if !is_wanted(config) {
         return Ok(None);
@@ -133,10 +132,9 @@ const DISTURBED: [&str; 9] = [
     ".bazeliskrc",
 ];
 
-/// What of a working directory makes other programs run something. Repositories are seen to elsewhere.
+/// What of a working directory makes other programs run something, but for repositories.
 ///
-/// What is missing cannot be made either where an empty directory in its place disturbs nobody: no program that reads it, and
-/// nobody who lists the directory.
+/// What is missing cannot be made either, where an empty directory in its place disturbs nothing.
 fn protected(root: &Path) -> impl Iterator<Item = ProtectedPath> {
     let disturbs_nobody = |name: &str| name.starts_with('.') && !DISTURBED.contains(&name);
     // Yarn keeps its own data in it.

@@ -25,23 +25,27 @@ use crate::wiring::WiredEngine;
 /// Hears what the application has to say beside the updates of a run.
 type Notify = dyn Fn(&str) + Send + Sync;
 
-/// A session that is open: it takes one prompt after the other.
+/// A session that is open, with everything of the engine's [`Session`](windlass_engine::Session).
 ///
-/// Everything of the engine's [`Session`](windlass_engine::Session) is there as well. Runs that begin here also save changes of
-/// the permissions where they belong, and ask the [`Approver`] if there is one.
+/// Runs that begin here save changes of the permissions, and ask the [`Approver`] if there is one.
 pub struct Session {
     inner: Box<windlass_engine::Session>,
-    key: SessionKey,
-    engine: Engine,
-    setup: SessionSetup,
-    hooks: Option<SettingsHooks>,
-    redactor: Redactor,
     may_compact: bool,
     rewinder: Option<Rewinder>,
     closer: SessionCloser,
     saver: PermissionSaver,
     approver: Option<Arc<dyn Approver>>,
     notify: Arc<Notify>,
+    /// Its id and its seeds.
+    pub key: SessionKey,
+    /// The engine behind it.
+    pub engine: Engine,
+    /// What hosts are told about it.
+    pub setup: SessionSetup,
+    /// What runs its hooks.
+    pub hooks: Option<SettingsHooks>,
+    /// Hides secrets.
+    pub redactor: Redactor,
     /// Which session goes on.
     pub resumed: Option<SessionInfo>,
     /// What the user should know about this run alone.
@@ -96,36 +100,6 @@ impl Session {
         }
     }
 
-    /// Its id and its seeds.
-    #[must_use]
-    pub fn key(&self) -> SessionKey {
-        self.key
-    }
-
-    /// The engine behind it.
-    #[must_use]
-    pub fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// What hosts are told about it.
-    #[must_use]
-    pub fn setup(&self) -> &SessionSetup {
-        &self.setup
-    }
-
-    /// What runs its hooks.
-    #[must_use]
-    pub fn hooks(&self) -> Option<&SettingsHooks> {
-        self.hooks.as_ref()
-    }
-
-    /// Hides what nobody may read.
-    #[must_use]
-    pub fn redactor(&self) -> &Redactor {
-        &self.redactor
-    }
-
     /// The prompts it can go back to, in their order; an error if nothing of it is kept.
     pub fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
         self.rewinder.as_ref().ok_or(SessionError::NotSaved)?.prompts()
@@ -138,7 +112,6 @@ impl Session {
     }
 
     /// Whether there is something on disk to go on with.
-    #[must_use]
     pub fn is_begun(&self) -> bool {
         self.rewinder.as_ref().is_some_and(Rewinder::is_begun)
     }
@@ -192,15 +165,8 @@ impl Session {
 
     fn parts(&mut self) -> (Beside<'_>, &mut windlass_engine::Session) {
         let Self { inner, saver, approver, notify, .. } = self;
-        (
-            Beside {
-                saver,
-                approver: approver.as_ref(),
-                notify: &**notify,
-                answers: FuturesUnordered::new(),
-            },
-            inner,
-        )
+        let answers = FuturesUnordered::new();
+        (Beside { saver, approver: approver.as_ref(), notify: &**notify, answers }, inner)
     }
 
     /// Ends the session: hooks hear of it, the log is complete, the session gets its name. Gives what could not be done.
@@ -247,7 +213,6 @@ impl<'session> Run<'session> {
     }
 
     /// A handle for other tasks.
-    #[must_use]
     pub fn handle(&self) -> Handle {
         self.inner.handle()
     }

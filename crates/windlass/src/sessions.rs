@@ -3,9 +3,9 @@
 mod notices;
 mod origin;
 mod recorded_config;
-mod rewinder;
 mod saved_flags;
 
+use std::error::Error as StdError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ use windlass_engine::{Engine, Recall, RecalledSession, Session, SessionSeed, Tra
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
-    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogWriter, SessionFilter, SessionInfo,
-    SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log, load_back, rename,
+    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogWriter, PromptLine, SessionFilter,
+    SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log, load_back, prompts, rename,
 };
 
-use crate::error::{Error, LogProblem, SessionError};
+use crate::error::{Error, SessionError};
 use crate::wiring::SessionStorage;
 
 use origin::RepositoryMark;
 pub use origin::{ProcessOrigin, SUMS};
+use recorded_config::write_before_usd;
 pub use recorded_config::{RecordedConfig, read_before_usd};
-pub(crate) use rewinder::Rewinder;
 pub use saved_flags::SavedFlags;
 
 /// Which session is meant: a new one, unless something else is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct SessionChoice {
     /// Where it comes from.
     pub source: SessionSource,
@@ -51,25 +52,21 @@ pub struct SessionChoice {
 
 impl SessionChoice {
     /// The latest session of the directory; a new one if there is none.
-    #[must_use]
     pub fn latest() -> Self {
         SessionSource::Newest.into()
     }
 
     /// The session that these words mean: its id or the beginning of it, its name, or words of its first prompt.
-    #[must_use]
     pub fn resume(words: impl Into<String>) -> Self {
         SessionSource::Named(words.into()).into()
     }
 
     /// A copy goes on instead.
-    #[must_use]
     pub fn forked(self) -> Self {
         Self { fork: true, ..self }
     }
 
     /// Nothing of it is kept on disk.
-    #[must_use]
     pub fn unsaved(self) -> Self {
         Self { forget: true, ..self }
     }
@@ -123,7 +120,7 @@ impl FoundSession {
         cwd: &Path,
         git: Option<&GitProgram>,
     ) -> Result<Self, Error> {
-        let catalogue = || catalogue(home).map(|catalogue| catalogue.with_git(git.cloned()));
+        let catalogue = || layout(home).map(|layout| Catalogue::new(layout).with_git(git.cloned()));
         let found = match &choice.source {
             SessionSource::New => None,
             SessionSource::Newest => catalogue()?.newest(cwd, SessionFilter::Any),
@@ -238,19 +235,15 @@ impl FoundSession {
         checkpoints: Option<&Arc<Checkpoints>>,
     ) -> Result<(Option<LogWriter>, Option<RepositoryMark>), Error> {
         let Some(paths) = &self.paths else { return Ok((None, None)) };
-        let (header, options) =
-            (Arc::new(origin.header(self.key, engine)), origin.options(checkpoints, self.lease.as_ref()));
-        Ok(match &self.loaded {
-            None => {
-                let log = LogWriter::create(paths, header, options);
-                let identified = origin.mark_repository(&log);
-                (Some(log), identified)
-            }
-            Some(loaded) => {
-                let log = LogWriter::resume(paths, header, loaded, options);
-                (Some(log.map_err(unreadable(self.key.id))?), None)
-            }
-        })
+        let header = Arc::new(origin.header(self.key, engine));
+        let options = origin.options(checkpoints, self.lease.as_ref());
+        if let Some(loaded) = &self.loaded {
+            let log = LogWriter::resume(paths, header, loaded, options);
+            return Ok((Some(log.map_err(unreadable(self.key.id))?), None));
+        }
+        let log = LogWriter::create(paths, header, options);
+        let identified = origin.mark_repository(&log);
+        Ok((Some(log), identified))
     }
 
     /// Where the parts of the session lie that tools and hooks write to.
@@ -280,10 +273,7 @@ impl FoundSession {
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
-                match log {
-                    Some(log) => session.logged(log),
-                    None => session,
-                }
+                if let Some(log) = log { session.logged(log) } else { session }
             }
             Some(loaded) => {
                 let cwd = engine.working_directory();
@@ -349,6 +339,59 @@ impl SessionCloser {
     }
 }
 
+/// Everything to go back to an earlier point. The lease lasts as long as this, whichever log is written.
+pub(crate) struct Rewinder {
+    engine: Engine,
+    origin: ProcessOrigin,
+    paths: SessionPaths,
+    key: SessionKey,
+    lease: Option<Lease>,
+    checkpoints: Option<Arc<Checkpoints>>,
+}
+
+impl Rewinder {
+    /// The prompts of the session, in their order.
+    pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
+        if !self.is_begun() {
+            return Ok(Vec::new());
+        }
+        prompts(self.paths.file()).map_err(SessionError::Prompts)
+    }
+
+    /// Whether there is something to go on with: nothing is written before the first prompt.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.paths.file().exists()
+    }
+
+    /// What files were before calls changed them.
+    pub(crate) fn checkpoints(&self) -> Arc<Checkpoints> {
+        let kept = self.checkpoints.clone();
+        kept.unwrap_or_else(|| Arc::new(Checkpoints::new(&self.paths, self.key)))
+    }
+
+    /// Goes on from before this prompt. What followed stays in the log and is not considered any more.
+    pub(crate) async fn rewind(
+        &self,
+        session: &mut Session,
+        prompt: &PromptLine,
+    ) -> Result<(), SessionError> {
+        let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
+            .map_err(|error| SessionError::NotRewound(error.into()))?;
+        let mut header = self.origin.header(self.key, &self.engine);
+        // The cap is that of the process: going back gives nothing of it back.
+        let before_usd = session.before_usd();
+        write_before_usd(&mut header, before_usd);
+        let options = self.origin.options(self.checkpoints.as_ref(), self.lease.as_ref());
+        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
+        let log = log.map_err(|error| SessionError::NotRewound(error.into()))?;
+        let mut recalled = recalled(loaded, self.engine.working_directory());
+        recalled.state.set_before_usd(before_usd);
+        // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
+        *session = self.engine.resume(self.key.seed, recalled, Some(Box::new(log)));
+        session.restate().await.map_err(SessionError::RewindNotLogged)
+    }
+}
+
 /// The session as its log tells it.
 fn recalled(loaded: LoadedLog, cwd: &Path) -> RecalledSession {
     let mut recall = Recall::new(cwd.to_owned());
@@ -387,10 +430,6 @@ fn layout(home: &Home) -> Result<SessionLayout, Error> {
     Ok(SessionLayout::new(home.required()?))
 }
 
-fn catalogue(home: &Home) -> Result<Catalogue, Error> {
-    layout(home).map(Catalogue::new)
-}
-
-fn unreadable<E: Into<LogProblem>>(id: Uuid) -> impl FnOnce(E) -> Error {
+fn unreadable<E: Into<Box<dyn StdError + Send + Sync>>>(id: Uuid) -> impl FnOnce(E) -> Error {
     move |problem| SessionError::Unreadable { id, problem: problem.into() }.into()
 }

@@ -1,7 +1,5 @@
 //! Settings files and trust: what holds before anything of a project acts.
 
-pub mod git_program;
-
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,6 +8,7 @@ use windlass_config::{
     EffectiveSettings, Home, ProcessContext, ReportStore, SettingSources, Settings, SettingsFiles,
     SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
 };
+use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
 
 use crate::display;
@@ -34,6 +33,11 @@ pub struct SettingsFlags<'a> {
 }
 
 impl SettingsFlags<'_> {
+    /// No flags, where nobody can be asked.
+    pub fn headless() -> Self {
+        Self { headless: true, ..Self::default() }
+    }
+
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         self.environment.cloned().unwrap_or_else(|| std::env::vars_os().collect())
     }
@@ -151,8 +155,7 @@ pub fn nobody_agrees(_: &SettingsFiles, _: &TrustState) -> bool {
     false
 }
 
-/// Reads what holds here. The order is fixed: what the user and the administrator say, then trust, then what the project says. `ask`
-/// is called with the files and what was agreed to before, if somebody has to agree first.
+/// Reads user and administrator, then decides trust (`ask` gets files and last agreement), then the project.
 pub fn load(
     said: SettingsFlags<'_>,
     place: &ProcessContext,
@@ -201,14 +204,10 @@ impl SettingsReading {
         let root = files.places.root().display().to_string();
         let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
             notice,
-            settings: std::iter::once(&root)
-                .chain(&effective.skipped)
-                .cloned()
-                .collect::<Vec<_>>()
-                .join("\n"),
+            settings: format!("{root}\n{}", effective.skipped.join("\n")),
         });
         let store = home.directory().map(ReportStore::new);
-        let git = if trusted { git_program::program(&files) } else { None };
+        let git = if trusted { git_program(&files) } else { None };
         let places = files.places.clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
         Ok(LoadedSettings { settings, environment, effective, home, places, git, notices })
@@ -244,6 +243,24 @@ fn decide_trust(
         }
     };
     Ok((agreed, state))
+}
+
+/// The user's git, in an environment without secrets and with no `PATH` into the project.
+fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
+    let places = files.places;
+    let mut environment = child_environment(std::env::vars_os(), &[], places.root());
+    let inside =
+        [places.root(), &places.start].map(|path| path.canonicalize().unwrap_or_else(|_| path.into()));
+    distrust(&mut environment, &inside);
+    GitProgram::find(environment)
+}
+
+/// The same where nobody is asked for trust: none unless it was given, or nothing of the project needs it.
+pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
+    let said = SettingsFlags::headless();
+    let (files, home) = files(said, place).ok()?;
+    let (is_trusted, _) = decide_trust(&files, &home, said, nobody_agrees).ok()?;
+    if is_trusted { git_program(&files) } else { None }
 }
 
 /// What is said about parts of a project that wait for trust.

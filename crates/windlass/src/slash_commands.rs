@@ -84,8 +84,7 @@ pub enum PromptEntry {
 }
 
 impl PromptEntry {
-    /// A text whose first word is a slash and a name is a command, known or not. With a second slash or a dot the word is a path,
-    /// and the text is for the model.
+    /// A text that begins with a slash and a name is a command, known or not; with a second slash or a dot, a path.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -116,15 +115,10 @@ impl PromptEntry {
 fn unknown(name: &str) -> String {
     let listed = NAMES.into_iter().chain(["help", "exit"]);
     let known: Vec<&str> = listed.clone().chain(["checkpoint", "undo", "quit"]).collect();
-    let hint = closest(name, &known).map_or_else(
-        || {
-            format!(
-                "The commands are {}.",
-                listed.map(|name| format!("/{name}")).collect::<Vec<_>>().join(", ")
-            )
-        },
-        |meant| format!("Did you mean /{meant}?"),
-    );
+    let hint = match closest(name, &known) {
+        Some(meant) => format!("Did you mean /{meant}?"),
+        None => format!("The commands are /{}.", listed.collect::<Vec<_>>().join(", /")),
+    };
     let name = display::line(name);
     format!("Unknown command /{name}. {hint} To send it to the model, put a word before it.")
 }
@@ -172,9 +166,8 @@ pub fn context_report(report: &ContextReport) -> String {
         let _ = writeln!(text, "  {name:16} {:>11} ({} %)", display::number(tokens), share(tokens));
     }
     match report.compact_at {
-        Some(tokens) => {
-            let _ =
-                writeln!(text, "The conversation is compacted from {} tokens on.", display::number(tokens));
+        Some(at) => {
+            text += &format!("The conversation is compacted from {} tokens on.\n", display::number(at))
         }
         None => text.push_str("Automatic compaction is off.\n"),
     }

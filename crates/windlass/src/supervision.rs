@@ -1,6 +1,4 @@
-//! Whether this program can be started again as the supervisor of its commands.
-//!
-//! A program that was not made for it would begin its own work once more, and start the command again, without end.
+//! Whether this program can supervise its commands: one not made for it would start itself again without end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,8 +11,7 @@ static IS_READY: AtomicBool = AtomicBool::new(false);
 
 /// Lets this program supervise its own commands: call it first thing in `main`, before a file is opened or a thread started.
 ///
-/// With it, every command ends with the program, however that ends, and commands can run in a sandbox. Without it, commands run as
-/// plain children, and settings that require a sandbox are an error. If the process was started as a supervisor, this never returns.
+/// Without it, commands may outlive it, and a required sandbox is an error. Never returns in a supervisor.
 pub fn supervise_commands() {
     windlass_sandbox::run_if_supervisor();
     IS_READY.store(true, Ordering::Relaxed);

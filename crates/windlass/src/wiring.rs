@@ -1,24 +1,27 @@
 //! From the configuration to an engine: the one place that knows every part.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use uuid::Uuid;
 use windlass_config::{RunConfig, Settings};
 use windlass_engine::{CompactionPolicy, Engine, RunSource, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
-use windlass_ports::AnyTool;
-use windlass_protocol::{ModelCard, SessionKey};
-use windlass_sandbox::VariableChanges;
+use windlass_ports::{AnyTool, BoxFuture, CancellationToken, HookRunner};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene, ModelCard, SessionKey};
+use windlass_sandbox::{Sandbox, VariableChanges};
 use windlass_secrets::Redactor;
 use windlass_text::nearest::closest;
-use windlass_tools::{Lookout, Tasks};
+use windlass_tools::{BashSettings, GlobSettings, Lookout, ReadLimits, Tasks, ToolSettings, built_in};
 use windlass_wire::SessionSetup;
 
 use crate::error::Error;
 use crate::hook_wiring::{HookSurroundings, settings_hooks};
 use crate::model_choice::{ModelSet, assumption};
-use crate::scripted_hooks::ScriptedHooks;
-use crate::tools::tools;
+use crate::supervision::launcher;
 use crate::{sandbox, slash_commands};
 
 /// An engine, and what is to be said about it.
@@ -76,12 +79,8 @@ pub struct Audience {
 
 impl Default for Audience {
     fn default() -> Self {
-        Self {
-            source: RunSource::Print,
-            partial_messages: false,
-            reads_lines: false,
-            prompt_suggestions: None,
-        }
+        let source = RunSource::Print;
+        Self { source, partial_messages: false, reads_lines: false, prompt_suggestions: None }
     }
 }
 
@@ -191,6 +190,7 @@ fn shown(path: &Path) -> String {
 
 fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSetup {
     let api = &config.settings.api;
+    let capability = (audience.source == RunSource::Sdk).then(|| "interrupt_receipt_v1".to_owned());
     SessionSetup {
         additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),
         model: card.id.to_string(),
@@ -198,11 +198,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
         api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
         betas: api.betas.clone(),
         slash_commands: slash_commands::NAMES.map(str::to_owned).to_vec(),
-        capabilities: if audience.source == RunSource::Sdk {
-            vec!["interrupt_receipt_v1".into()]
-        } else {
-            Vec::new()
-        },
+        capabilities: capability.into_iter().collect(),
         partial_messages: audience.partial_messages,
         ..SessionSetup::default()
     }
@@ -225,5 +221,73 @@ fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {
     match closest(&given, known) {
         Some(name) => format!("{source}: unknown tool {given}. Did you mean {name}?"),
         None => format!("{source}: unknown tool {given}. The tools are {}.", known.join(", ")),
+    }
+}
+
+/// The variables that commands start from.
+fn environment(config: &RunConfig) -> Vec<(OsString, OsString)> {
+    if config.environment.is_empty() {
+        return std::env::vars_os().collect();
+    }
+    config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The tools, in the order the model sees them.
+fn tools(
+    config: &RunConfig,
+    session: Uuid,
+    tasks: &Arc<Tasks>,
+    (sandbox, later): (Option<Sandbox>, VariableChanges),
+) -> Vec<Arc<dyn AnyTool>> {
+    let Settings { shell, files, .. } = &config.settings;
+    let bash = BashSettings {
+        timeout_default: Duration::from_millis(shell.timeout_ms),
+        timeout_max: Duration::from_millis(shell.timeout_ms_max),
+        inline_chars_max: shell.output_chars_max,
+        env_pass: shell.pass.clone(),
+        environment: sandbox::without_hidden(environment(config), config),
+        may_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave),
+        sandbox,
+        later,
+        env: vec![
+            ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
+            ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
+            ("CLAUDE_PID".into(), std::process::id().to_string().into()),
+        ],
+        env_file: shell.environment_file.as_ref().map(|path| config.cwd.join(path)),
+        background_disabled: !shell.background,
+        maintain_project_cwd: shell.keep_directory,
+        ..BashSettings::new(launcher())
+    };
+    let glob = GlobSettings {
+        honour_ignore_files: files.glob_ignore,
+        hidden: files.glob_hidden,
+        timeout: Duration::from_secs(files.glob_timeout_s),
+    };
+    let read = ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() };
+    built_in(&ToolSettings { bash, glob, read, tasks: tasks.clone() })
+}
+
+/// Answers that stand in for hooks, given in turn: those that are left of each event.
+struct ScriptedHooks {
+    answers: Mutex<BTreeMap<HookEvent, VecDeque<HookAnswer>>>,
+}
+
+impl ScriptedHooks {
+    fn new(answers: BTreeMap<HookEvent, Vec<HookAnswer>>) -> Self {
+        let answers = answers.into_iter().map(|(event, list)| (event, list.into())).collect();
+        Self { answers: Mutex::new(answers) }
+    }
+}
+
+impl HookRunner for ScriptedHooks {
+    fn events(&self) -> BTreeSet<HookEvent> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = answers.get_mut(&call.event()).and_then(VecDeque::pop_front);
+        Box::pin(std::future::ready(next.unwrap_or_default()))
     }
 }

@@ -37,7 +37,7 @@ impl Translator {
                 }
             }
             Update::ToolUseSummary { summary, tool_use_ids } => {
-                let ids: Vec<&str> = tool_use_ids.iter().map(|id| &**id).collect();
+                let ids = tool_use_ids;
                 let body =
                     json!({ "type": "tool_use_summary", "summary": summary, "preceding_tool_use_ids": ids });
                 self.write_line(&body, out);
@@ -67,11 +67,8 @@ impl Translator {
             Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
             Update::StopHooks(summary) => self.on_stop_hooks(summary, out),
             Update::TurnsUsedUp { turns, limit } => {
-                self.write_system(
-                    "max_turns_reached",
-                    &json!({ "turn_count": turns, "max_turns": limit }),
-                    out,
-                );
+                let body = json!({ "turn_count": turns, "max_turns": limit });
+                self.write_system("max_turns_reached", &body, out);
             }
             // The rest shows in other lines: transitions in what follows them.
             _ => {}
@@ -158,10 +155,8 @@ fn describe(decision: &Decision) -> Option<String> {
             format!("Replaced {} by a summary (about {tokens} tokens).", counted(spans.len(), "span"))
         }
         Decision::MediaStripped { messages } => {
-            format!(
-                "Removed the content that the provider rejected from {}.",
-                counted(messages.len(), "message")
-            )
+            let messages = counted(messages.len(), "message");
+            format!("Removed the content that the provider rejected from {messages}.")
         }
         Decision::Stored(_)
         | Decision::Snipped { .. }

@@ -1,6 +1,4 @@
-//! Keeping each line under the size at which a host gives up.
-//!
-//! A line that is too long is written again with less detail, step by step, and stays one valid JSON object.
+//! Keeps each line under the size at which a host gives up: with less detail, it stays one JSON object.
 
 use std::sync::Arc;
 
@@ -29,8 +27,7 @@ const ALL: usize = usize::MAX;
 /// The most items of a list on a line that is too long because of their number.
 const ITEMS_MAX: usize = 500;
 
-/// How to make a line shorter, from what costs a host least to what always fits: the detail, the most bytes of a
-/// string, the most items of a list.
+/// Steps that shorten a line, the cheapest first: detail, most bytes of a string, most items of a list.
 const LADDER: [(Detail, usize, usize); 8] = [
     (Detail::Whole, ALL, ALL),
     (Detail::WithoutStructured, ALL, ALL),
@@ -100,8 +97,7 @@ pub(crate) fn append_plain(out: &mut Vec<u8>, line: &impl Serialize) {
     append(out, |_, out| write_json(line, out));
 }
 
-/// Writes a value of ours as JSON. Such values hold strings, numbers and JSON that was checked when it
-/// came in, none of which can fail; if one did, no line is better than half of one.
+/// Writes a value of ours as JSON. None of its parts can fail; if one did, no line is better than half of one.
 pub(crate) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
@@ -151,9 +147,7 @@ fn without_media(block: &Block, bytes_max: usize) -> Block {
                 .ok()
                 .and_then(|view| view.content)
                 .and_then(|content| serde_json::from_str::<Vec<&RawValue>>(content.get()).ok());
-            let Some(content) = content else {
-                return block.clone();
-            };
+            let Some(content) = content else { return block.clone() };
             let blocks: Vec<Block> = content
                 .iter()
                 .filter_map(|raw| Block::from_json(raw.get()).ok())
@@ -190,8 +184,7 @@ fn shorten_strings(json: &[u8], bytes_max: usize) -> Vec<u8> {
     short
 }
 
-/// The length of a JSON string's inside up to its closing quote, and the last place at or before `bytes_max`
-/// where it can be cut without splitting an escape, a surrogate pair or a character.
+/// The length of a JSON string's inside, and the last place up to `bytes_max` where a cut splits nothing.
 fn measure_string(inside: &[u8], bytes_max: usize) -> (usize, usize) {
     let mut at = 0;
     let mut cut = 0;
@@ -210,8 +203,7 @@ fn measure_string(inside: &[u8], bytes_max: usize) -> (usize, usize) {
     (at.min(inside.len()), cut)
 }
 
-/// Cuts every list of a JSON text that has more than `items_max` items, with a note of how many are missing if
-/// the list can hold one: a list of texts, or of content blocks.
+/// Cuts every list with more than `items_max` items, with a note of how many are missing if it can hold one.
 fn shorten_lists(json: &[u8], items_max: usize) -> Vec<u8> {
     let mut short = Vec::with_capacity(json.len().min(LINE_BYTES_MAX));
     // The lists and objects around the place; for a list, where its first item begins and how many there were.

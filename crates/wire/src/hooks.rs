@@ -19,7 +19,6 @@ pub struct HookLines {
 
 impl HookLines {
     /// Lines of this session.
-    #[must_use]
     pub fn new(session: impl Into<SessionKey>) -> Self {
         Self { key: session.into(), written: 0 }
     }

@@ -55,41 +55,17 @@ pub struct InputPrompt {
     /// Whether it wants an answer; otherwise it is only kept for the next prompt.
     pub wants_answer: bool,
     /// When it goes in, if it has to wait.
-    pub priority: InputPriority,
+    pub priority: Priority,
     /// Whether its text is meant as it is: no command, whatever it begins with.
     pub verbatim: bool,
 }
 
 impl InputPrompt {
     /// The text, if it is nothing but text.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self.blocks.as_slice() {
             [only] => only.as_text(),
             _ => None,
-        }
-    }
-}
-
-/// When a prompt goes in that comes during a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum InputPriority {
-    /// At once: it interrupts the run and replaces what that was doing.
-    Now,
-    /// With the next results.
-    #[default]
-    Next,
-    /// Once the run has ended.
-    Later,
-}
-
-impl From<InputPriority> for Priority {
-    fn from(priority: InputPriority) -> Self {
-        match priority {
-            InputPriority::Now => Self::Now,
-            InputPriority::Next => Self::Next,
-            InputPriority::Later => Self::Later,
         }
     }
 }
@@ -111,7 +87,7 @@ struct UserJson {
     uuid: Option<Arc<str>>,
     #[serde(rename = "shouldQuery")]
     should_query: Option<bool>,
-    priority: Option<InputPriority>,
+    priority: Option<Priority>,
     client_composed: Option<bool>,
 }
 
@@ -179,7 +155,7 @@ impl From<serde_json::Error> for InputProblem {
 /// What an interrupt brings is said at once.
 fn brought(line: &str) -> Result<Option<InputPrompt>, InputProblem> {
     let InterruptRequest { message, uuid } = serde_json::from_str::<InterruptJson>(line)?.request;
-    let priority = Some(InputPriority::Now);
+    let priority = Some(Priority::Now);
     let json = |message| UserJson { message, uuid, priority, should_query: None, client_composed: None };
     message.map(|message| prompt(json(message))).transpose()
 }
@@ -215,12 +191,8 @@ fn block(raw: &RawValue) -> Result<Block, InputProblem> {
 
 /// Appends the answer to an interrupt: the ids of the prompts that still wait.
 pub fn control_success(request_id: &str, still_queued: &[Arc<str>], out: &mut Vec<u8>) {
-    let still_queued: Vec<&str> = still_queued.iter().map(|id| &**id).collect();
-    let response = json!({
-        "subtype": "success",
-        "request_id": request_id,
-        "response": { "still_queued": still_queued },
-    });
+    let response = json!({ "still_queued": still_queued });
+    let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
     fit::append_plain(out, &json!({ "type": "control_response", "response": response }));
 }
 

@@ -1,9 +1,7 @@
-//! The Agent-SDK protocol: the messages a host reads on standard output, and those it writes to standard
-//! input.
+//! The Agent-SDK protocol: messages that a host reads on standard output and writes to standard input.
 //!
-//! A [`Translator`] turns the updates of a run into lines of JSON. Three things always hold: a run begins
-//! with `system/init` and ends with exactly one `result`; every line is one complete JSON object of less
-//! than a mebibyte; every key that the readers insist on is there.
+//! A [`Translator`] turns updates into lines. A run begins with `system/init` and ends with exactly one
+//! `result`; every line is one JSON object of less than a mebibyte, with every key that readers insist on.
 
 mod context;
 mod failure;
@@ -20,8 +18,7 @@ use windlass_text::time;
 
 pub use hooks::HookLines;
 pub use input::{
-    InputLine, InputPriority, InputProblem, InputPrompt, LINE_BYTES_MAX, control_error, control_success,
-    replay,
+    InputLine, InputProblem, InputPrompt, LINE_BYTES_MAX, control_error, control_success, replay,
 };
 pub use lines::Lifecycle;
 pub use result::startup_failure;

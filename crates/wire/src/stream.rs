@@ -1,6 +1,4 @@
-//! `stream_event`: the model's own stream events, written again from the updates.
-//!
-//! A line per delta is the hot path of a run: each is written straight into the caller's buffer.
+//! `stream_event`: the model's stream events, written straight into the caller's buffer (the hot path).
 
 use std::sync::Arc;
 
@@ -88,8 +86,7 @@ impl Events<'_> {
         if block.get().len() > PIECE_BYTES_MAX {
             // The complete block follows as a message of its own, where it is shortened with a note.
             let stand_in = RawValue::from_string(r#"{"type":"text","text":""}"#.into()).unwrap_or_default();
-            let content_block = &*stand_in;
-            return self.write(&StreamEventJson::ContentBlockStart { index, content_block }, None);
+            return self.block_started(index, &stand_in);
         }
         self.write(&StreamEventJson::ContentBlockStart { index, content_block: block }, None);
     }
@@ -101,7 +98,7 @@ impl Events<'_> {
             Delta::Text(text) => self.pieces(index, text, |text| DeltaJson::Text { text }),
             Delta::Thinking(text) => self.pieces(index, text, |thinking| DeltaJson::Thinking { thinking }),
             Delta::Signature(text) => {
-                self.pieces(index, text, |signature| DeltaJson::Signature { signature });
+                self.pieces(index, text, |signature| DeltaJson::Signature { signature })
             }
             Delta::InputJson(text) => {
                 self.pieces(index, text, |partial_json| DeltaJson::InputJson { partial_json });

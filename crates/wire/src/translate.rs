@@ -99,11 +99,11 @@ impl LineIds {
     }
 }
 
-/// Translates the updates of a session's runs, one run after the other.
+/// Translates the updates of a session's runs into lines, appended to the caller's buffer.
 ///
-/// For each run: [`Translator::begin`], then [`Translator::update`] for each update; [`Update::Done`] writes
-/// the `result`. Lines are appended to the caller's buffer, which can be kept and reused.
+/// For each run: [`Translator::begin`], then [`Translator::update`] for each update up to [`Update::Done`].
 #[derive(Debug)]
+#[must_use]
 pub struct Translator {
     setup: SessionSetup,
     pub(crate) ids: LineIds,
@@ -167,7 +167,6 @@ struct UserContent<'a> {
 
 impl Translator {
     /// A translator for this session.
-    #[must_use]
     pub fn new(session: impl Into<SessionKey>, setup: SessionSetup) -> Self {
         Self {
             message_id: "".into(),
@@ -193,13 +192,11 @@ impl Translator {
     }
 
     /// The session took this before: results tell what it took in all.
-    #[must_use]
     pub fn resumed(self, spent: &BTreeMap<Arc<str>, ModelSpend>) -> Self {
         Self { spent: spent.clone(), ..self }
     }
 
     /// A former process left these prompts, which is told with the first run.
-    #[must_use]
     pub fn left(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
         Self { left: prompts, ..self }
     }
@@ -212,8 +209,7 @@ impl Translator {
         self.running.clear();
         self.unanswered.clear();
         self.compacting = false;
-        let line = self.init_line();
-        fit::append_plain(out, &line);
+        fit::append_plain(out, &self.init_line());
         for (prompt, state) in std::mem::take(&mut self.left) {
             self.write_lifecycle(&prompt, state, out);
         }
@@ -271,8 +267,7 @@ impl Translator {
             }
             Update::Retracted { messages, calls } => {
                 self.running.retain(|running| !calls.contains(&running.call));
-                let ids = messages.iter().map(|id| self.ids.of(*id));
-                self.retracted.extend(ids);
+                self.retracted.extend(messages.iter().map(|id| self.ids.of(*id)));
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
             // What is done gives no more signs of life, also while its result waits for its turn.
@@ -321,7 +316,6 @@ impl Translator {
     }
 
     /// When [`Translator::heartbeat`] next has something to say.
-    #[must_use]
     pub fn next_heartbeat_ms(&self) -> Option<u64> {
         self.running.iter().map(|running| running.next_beat_ms).min()
     }
@@ -467,8 +461,8 @@ impl Translator {
             }
             _ => {}
         }
-        let well = outcome.terminal.is_success();
-        let state = if well { Lifecycle::Completed } else { Lifecycle::Cancelled };
+        let is_success = outcome.terminal.is_success();
+        let state = if is_success { Lifecycle::Completed } else { Lifecycle::Cancelled };
         for id in &outcome.prompts {
             self.write_lifecycle(id, state, out);
         }
@@ -498,8 +492,7 @@ impl Translator {
                     (spend.window_tokens, spend.output_tokens_max);
             }
         }
-        let context = self.result_context();
-        result::append(outcome, &context, out);
+        result::append(outcome, &self.result_context(), out);
         self.results += 1;
     }
 
@@ -596,9 +589,7 @@ fn describe_one(repair: &Repair) -> String {
         Repair::AddedResult { tool_use_id } => format!("added a missing result for {tool_use_id}"),
         Repair::DroppedResult { tool_use_id } => format!("dropped an unexpected result for {tool_use_id}"),
         Repair::MovedResult { tool_use_id } => format!("moved the result for {tool_use_id}"),
-        Repair::RenamedToolUse { tool_use_id } => {
-            format!("gave tool use {tool_use_id} a valid id")
-        }
+        Repair::RenamedToolUse { tool_use_id } => format!("gave tool use {tool_use_id} a valid id"),
         Repair::DroppedToolUse { tool_use_id } => format!("dropped the duplicate tool use {tool_use_id}"),
         Repair::DroppedText => "dropped an empty text".into(),
         Repair::WrappedInput { tool_use_id } => format!("wrapped the input of {tool_use_id}"),

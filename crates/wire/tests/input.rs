@@ -1,8 +1,8 @@
 //! What hosts may write to standard input, and how it is answered.
 
 use serde_json::{Value, json};
-use windlass_protocol::{Block, SessionSeed};
-use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
+use windlass_protocol::{Block, Priority, SessionSeed};
+use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
 
 /// What a line means, in short.
 fn read(line: &str) -> String {
@@ -43,7 +43,7 @@ fn prompts() {
         json!({"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": null, "priority": null, "shouldQuery": null}),
         &format!("{text} - true Next false"),
     );
-    assert_eq!(InputPriority::default(), InputPriority::Next);
+    assert_eq!(Priority::default(), Priority::Next);
 }
 
 #[test]

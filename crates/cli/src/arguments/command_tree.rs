@@ -1,6 +1,4 @@
-//! Every command and flag in one tree, and what is made of it: `windlass completions` and `windlass man`.
-//!
-//! The tree is built from the definitions that `--help` shows, and only when somebody asks for it.
+//! Every command and flag in one tree, built on demand, for `windlass completions` and `windlass man`.
 
 use std::ffi::OsString;
 use std::io;
@@ -36,8 +34,7 @@ pub(crate) fn whole() -> Command {
     with_values(whole.subcommand(demo).subcommand(help).subcommands(others.get_subcommands().cloned()))
 }
 
-/// The same command, with the words that the help of a flag lists as the values to complete. (Lines are parsed without
-/// them: the errors of the settings say more.)
+/// Adds the words in the help of a flag as values to complete; for parsing, errors of settings say more.
 fn with_values(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

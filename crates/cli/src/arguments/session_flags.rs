@@ -57,15 +57,11 @@ impl SessionFlags {
     /// The session they name. Each error is for the user.
     pub(crate) fn choice(&self) -> anyhow::Result<SessionChoice> {
         let source = match (self.named.as_deref().map(str::trim), self.newest) {
-            (Some(_), true) => {
-                bail!("--resume and --continue name two sessions. Give only one of them.");
-            }
-            (Some(""), false) => {
-                bail!(
-                    "--resume needs a session: its id, its name, or words of its first prompt. \
-                     `windlass sessions list` lists them; --continue takes the latest."
-                );
-            }
+            (Some(_), true) => bail!("--resume and --continue name two sessions. Give only one of them."),
+            (Some(""), false) => bail!(
+                "--resume needs a session: its id, its name, or words of its first prompt. \
+                 `windlass sessions list` lists them; --continue takes the latest."
+            ),
             (Some(words), false) => SessionSource::Named(words.to_owned()),
             (None, true) => SessionSource::Newest,
             (None, false) => SessionSource::New,

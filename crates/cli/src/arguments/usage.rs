@@ -33,8 +33,7 @@ pub(crate) fn not_a_command(word: &str, rest: &[OsString]) -> Option<String> {
     closest(word, &COMMANDS).map(|command| misspelt(word, command, rest))
 }
 
-/// What to say about a slip in a command. What stands behind it is kept, with the slip in a command within the command mended too,
-/// unless a flag is none of the command's.
+/// Corrects a slip in a command and in one within it; words behind stay if their flags are the command's.
 pub(crate) fn misspelt(word: &str, command: &str, rest: &[OsString]) -> String {
     let given: Vec<String> = rest.iter().map(|word| display::line(&word.to_string_lossy())).collect();
     let mut meant = vec!["windlass", command];
@@ -69,21 +68,20 @@ fn has_flag(command: &clap::Command, flag: &str) -> bool {
     ["-h", "--help"].contains(&name) || command.get_arguments().any(is_it)
 }
 
-/// What to say about a line behind one of our commands. The page it names is the one that helps: that of the command within the
-/// command, if the line got so far.
+/// Explains an error behind one of our commands; names the help page of the innermost command it reached.
 pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
     let inner = rest.first().and_then(|word| command.find_subcommand(word));
-    let (definition, command) = (command, full_name(command));
-    let page = inner.map_or_else(|| command.to_owned(), |inner| format!("{command} {}", inner.get_name()));
+    let name = full_name(command);
+    let page = inner.map_or_else(|| name.to_owned(), |inner| format!("{name} {}", inner.get_name()));
     let named = |kind| error.get(kind).map(|value| display::line(&words(value))).unwrap_or_default();
     let what = match error.kind() {
         ErrorKind::UnknownArgument => format!("Unexpected argument {}.", named(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => {
-            return unknown_subcommand(definition, &named(ContextKind::InvalidSubcommand));
+            return unknown_subcommand(command, &named(ContextKind::InvalidSubcommand));
         }
         ErrorKind::MissingRequiredArgument => format!("Missing argument {}.", named(ContextKind::InvalidArg)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            return missing_subcommand(definition);
+            return missing_subcommand(command);
         }
         _ => explain(error),
     };
@@ -166,9 +164,7 @@ fn unknown(argument: &str) -> String {
         command.get_arguments().filter_map(|known| Some(format!("--{}", known.get_long()?))).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match closest(flag, &known) {
-        Some(meant) if flag.starts_with("--") => {
-            format!("Unknown flag {flag}. Did you mean {meant}?")
-        }
+        Some(meant) if flag.starts_with("--") => format!("Unknown flag {flag}. Did you mean {meant}?"),
         _ => format!(
             "Unknown flag {flag}. `windlass --help` lists the flags. Put a prompt that begins with a dash after --."
         ),

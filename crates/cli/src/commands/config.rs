@@ -1,15 +1,23 @@
 //! `windlass config`: what holds and where it comes from, and the schema for editors.
 
-mod show;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use windlass_config::{setting_names, settings_page, settings_schema};
+use serde_json::{Value, json};
+use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
+use windlass_config::{
+    Flags, PermissionSettings, ProcessContext, RunConfig, SettingsPlaces, ShownValue, SourcedValue,
+    setting_names, settings_page, settings_schema, show,
+};
+use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
+use windlass_secrets::Redactor;
 use windlass_text::nearest::closest;
 
-use crate::arguments::SettingsArguments;
-use crate::arguments::help;
-use crate::show_text;
+use crate::arguments::{SettingsArguments, help};
+use crate::views::layout;
+use crate::{complain, complain_of_settings, display, show_text};
 
 /// Show the settings in force with file and line; list all settings
 #[derive(Debug, Subcommand)]
@@ -40,7 +48,7 @@ pub(crate) struct ShowArguments {
 pub(crate) fn run(command: &ConfigCommand) -> anyhow::Result<i32> {
     match command {
         ConfigCommand::Show(wanted) => {
-            let (text, code) = show::show_values(wanted)?;
+            let (text, code) = show_values(wanted)?;
             Ok(code.max(show_text(&text)))
         }
         ConfigCommand::Schema => Ok(show_text(&settings_schema())),
@@ -57,4 +65,182 @@ fn list(key: Option<&str>) -> anyhow::Result<String> {
     let meant = closest(key, &names).map(|meant| format!("Did you mean {meant}?"));
     let next = meant.unwrap_or_else(|| "`windlass config list` lists all there are.".to_owned());
     Err(anyhow!("there is no setting {key}. {next}"))
+}
+
+/// A line with its origin behind it is not longer than this.
+const COLUMNS_MAX: usize = 80;
+
+/// The names of values that are not understood, and why.
+type Problems = BTreeMap<String, String>;
+
+/// What holds, and the exit code: 1 if a run could not start with it.
+fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
+    let said = wanted.settings.flags();
+    let place = settings::place()?;
+    let held = settings::load(said, &place, nobody_agrees)?;
+    complain_of_settings(&held.notices);
+    let problems = problems(&held.effective.settings.permissions, &held.places);
+    tell_waiting(said, &place, &held.effective.settings.permissions)?;
+    let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));
+    let values: Vec<ShownValue> = values.map(without_secrets).collect();
+    let start = held.places.start.clone();
+    let text = if wanted.json {
+        let list: Vec<Value> = values.iter().map(|value| as_json(value, &problems)).collect();
+        format!("{}\n", display::escaped(&Value::Array(list).to_string()))
+    } else if values.is_empty() {
+        nothing(wanted.key.as_deref(), &held)
+    } else {
+        values.iter().flat_map(hooks_apart).map(|value| as_lines(&value, &problems, &start)).collect()
+    };
+    Ok((text, could_start(held, &place)))
+}
+
+/// Secrets have shapes, whatever the name says.
+fn without_secrets(value: ShownValue) -> ShownValue {
+    let value_json = Redactor::default().redact_json(&value.value_json).into_owned();
+    ShownValue { value_json, ..value }
+}
+
+fn is_wanted(value: &ShownValue, key: Option<&str>) -> bool {
+    let Some(key) = key else { return true };
+    value.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What a run would say about the settings as a whole.
+fn could_start(held: LoadedSettings, place: &ProcessContext) -> i32 {
+    match RunConfig::with_files(held.settings, &Flags::default(), place, held.effective.settings) {
+        Ok(config) => {
+            // Rules that are not understood are marked where they stand.
+            config.warnings.iter().for_each(complain);
+            0
+        }
+        Err(error) => {
+            complain(&format!("runs cannot start: {error}"));
+            1
+        }
+    }
+}
+
+fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Problems {
+    let lists = [
+        (Behaviour::Deny, "deny", &permissions.deny),
+        (Behaviour::Ask, "ask", &permissions.ask),
+        (Behaviour::Allow, "allow", &permissions.allow),
+    ];
+    let mut problems = Problems::new();
+    for (behaviour, name, rules) in lists {
+        for (position, rule) in rules.iter().enumerate() {
+            if let Some(problem) = problem(behaviour, rule, places.home.as_deref()) {
+                problems.insert(format!("permissions.{name}[{position}]"), problem);
+            }
+        }
+    }
+    problems
+}
+
+/// Why a rule is invalid, if so.
+fn problem(behaviour: Behaviour, rule: &SourcedValue<String>, home: Option<&Path>) -> Option<String> {
+    let settings = rule.origin.anchor.to_path_buf();
+    let anchors = Anchors {
+        start: settings.clone(),
+        roots: vec![settings.clone()],
+        settings,
+        home: home.map(Path::to_owned),
+    };
+    let added = Rules::default().add(behaviour, &rule.value, RuleSource::named("settings"), &anchors);
+    added.err().map(|error| error.problem)
+}
+
+/// Rules of a project that wait for trust are looked at too: whoever agrees later wants to know now.
+fn tell_waiting(
+    said: SettingsFlags<'_>,
+    place: &ProcessContext,
+    holding: &PermissionSettings,
+) -> anyhow::Result<()> {
+    let (files, _) = settings::files(said, place)?;
+    let trusted = files.effective(true).settings.permissions;
+    let place_of =
+        |rule: &SourcedValue<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
+    let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
+    for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
+        if let Some(problem) = problem(Behaviour::Allow, rule, place.home.as_deref()) {
+            let file =
+                rule.origin.file.as_deref().map(|file| display::short_path(file, &files.places.start));
+            let file = file.unwrap_or_else(|| "--settings".to_owned());
+            complain(&format!(
+                "{file}:{}: invalid allow rule `{}` (waiting for trust): {problem}. \
+                 Correct or remove it.",
+                rule.origin.line, rule.value
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What to say where nothing is set.
+fn nothing(key: Option<&str>, held: &LoadedSettings) -> String {
+    let Some(key) = key else { return "No settings are set here.\n".to_owned() };
+    let set: Vec<String> = show(&held.effective).into_iter().map(|value| value.key).collect();
+    let known: Vec<&str> = setting_names().collect();
+    let mut names: Vec<&str> = set.iter().flat_map(|key| beginnings(key)).chain(known).collect();
+    names.sort_unstable();
+    names.dedup();
+    let shown = display::line(key);
+    if names.contains(&key) {
+        return format!("{shown} is not set here. `windlass config list {shown}` explains it.\n");
+    }
+    let meant = closest(key, &names).map(|meant| format!(" Did you mean {meant}?"));
+    let next = meant.unwrap_or_else(|| " `windlass config show` lists all values.".to_owned());
+    format!("No value is set whose name begins with {shown}.{next}\n")
+}
+
+/// `a.b[0]` begins with `a` and with `a.b`.
+fn beginnings(key: &str) -> impl Iterator<Item = &str> {
+    let name = key.split('[').next().unwrap_or(key);
+    name.match_indices('.').map(|(end, _)| &name[..end]).chain(std::iter::once(name))
+}
+
+fn as_json(value: &ShownValue, problems: &Problems) -> Value {
+    let plain: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
+    let mut shown = json!({
+        "key": value.key,
+        "value": plain,
+        "level": value.level.name(),
+        "file": value.file.as_ref().map(|file| file.to_string_lossy()),
+        "line": value.line,
+    });
+    if let Some(problem) = problems.get(&value.key) {
+        shown["problem"] = problem.as_str().into();
+    }
+    shown
+}
+
+/// A group of hooks as one value for each hook, and one for what they are for.
+fn hooks_apart(value: &ShownValue) -> Vec<ShownValue> {
+    let group: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
+    let (true, Some(hooks)) = (value.key.starts_with("hooks."), group["hooks"].as_array()) else {
+        return vec![value.clone()];
+    };
+    let part = |name: String, part: &Value| ShownValue {
+        key: format!("{}.{name}", value.key),
+        value_json: part.to_string(),
+        ..value.clone()
+    };
+    let matcher = group.get("matcher").map(|matcher| part("matcher".to_owned(), matcher));
+    let hooks = hooks.iter().enumerate().map(|(position, hook)| part(format!("hooks[{position}]"), hook));
+    matcher.into_iter().chain(hooks).collect()
+}
+
+fn as_lines(value: &ShownValue, problems: &Problems, start: &Path) -> String {
+    let place = match &value.file {
+        Some(file) => format!("{}:{}", display::short_path(file, start), value.line),
+        None => "--settings".to_owned(),
+    };
+    let problem = problems.get(&value.key).map(|problem| format!(" is invalid: {problem}"));
+    let text = format!("{} = {}{}", value.key, value.value_json, problem.unwrap_or_default());
+    let (text, origin) = (display::line(&text), format!("({}, {place})", value.level.name()));
+    if layout::width(&text) + 2 + layout::width(&origin) <= COLUMNS_MAX {
+        return format!("{text}  {origin}\n");
+    }
+    format!("{text}\n    {origin}\n")
 }

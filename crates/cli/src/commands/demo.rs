@@ -1,6 +1,4 @@
-//! `windlass demo`: a small project with a failing test, fixed before the user's eyes.
-//!
-//! Files, tools, commands and the test are real; only the model is a script that is part of the binary.
+//! `windlass demo`: fixes a small project. Everything is real but the model, a script in the binary.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,11 +14,11 @@ use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::ModelCard;
 
 use crate::arguments::help;
-use crate::commands::drive::{JobEnd, RunWatch, Signals, block_on, drive, wait_for_commands};
+use crate::commands::drive::{JobEnd, JobRunner, Signals, block_on, wait_for_commands};
 use crate::display;
+use crate::standard_io::Output;
 use crate::views::call_cards::CallCards;
 use crate::views::layout;
-use crate::views::output::Output;
 use crate::views::{self, Clock, View};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
@@ -38,13 +36,11 @@ fn show() -> anyhow::Result<i32> {
     let folder = unpack()?;
     let mut session = session(&folder)?;
     say(&introduction(&folder))?;
-    let mut view = DemoView { calls: CallCards::new(Clock::start()) };
+    let view = Box::new(DemoView { calls: CallCards::new(Clock::start()) });
     let run = async move {
-        let mut signals = Signals::listen()?;
-        let mut output = Output::new();
-        let watch = RunWatch { view: &mut view, output: &mut output, signals: &mut signals };
-        let end = drive(session.run(PROMPT), watch, std::future::pending()).await;
-        Ok((end, signals))
+        let mut runner = JobRunner { view, output: Output::new(), signals: Signals::listen()? };
+        let end = runner.drive(session.run(PROMPT), std::future::pending()).await;
+        Ok((end, runner.signals))
     };
     let (end, signals) = block_on(run)?;
     let outcome = match end {
@@ -137,8 +133,6 @@ struct DemoView {
 }
 
 impl View for DemoView {
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         if let Some(card) = self.calls.update(update, layout::columns(std::io::stdout())) {
             out.extend_from_slice(card.as_bytes());

@@ -1,10 +1,11 @@
-//! Carries a run through to its end: updates to the view, signals to the run.
+//! Carries jobs and runs through to their end: updates to the view, signals to the run.
 
 use std::convert::Infallible;
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Read as _};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,12 +14,16 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use windlass::Run;
-use windlass_engine::{Outcome, Session, Update};
+use windlass::jobs::Job;
+use windlass::slash_commands::{self, CommandOutcome, HELP, SlashCommand};
+use windlass::{Run, Session};
+use windlass_engine::{Outcome, Update};
 use windlass_sandbox::wait_for_trees;
 
-use crate::views::View;
-use crate::views::output::{BATCH_BYTES, Output};
+use crate::arguments::help;
+use crate::display;
+use crate::standard_io::{BATCH_BYTES, Output};
+use crate::views::{View, rewind_report};
 
 /// How long the politeness of SIGTERM lasts.
 const TERMINATE_TIME: Duration = Duration::from_secs(2);
@@ -48,8 +53,7 @@ pub(crate) enum JobEnd {
     Signal(i32),
 }
 
-/// Runs a future to its end on this thread: the work is waiting, and what computes long runs elsewhere.
-/// Whatever goes on in the background ends here, without being waited for.
+/// Runs a future to its end on this thread; work in the background ends with it.
 ///
 /// It runs as a task among the others, because a task can let the connection's task go first without asking the system.
 pub(crate) fn block_on<T: Send + 'static>(
@@ -61,41 +65,103 @@ pub(crate) fn block_on<T: Send + 'static>(
     result.map_err(io::Error::other)?
 }
 
-/// Who watches a run, and where it is shown.
-pub(crate) struct RunWatch<'a> {
-    pub(crate) view: &'a mut dyn View,
-    pub(crate) output: &'a mut Output,
-    pub(crate) signals: &'a mut Signals,
+/// Everything a job needs besides the session.
+pub(crate) struct JobRunner {
+    pub(crate) view: Box<dyn View>,
+    pub(crate) output: Output,
+    pub(crate) signals: Signals,
 }
 
-/// Runs to the end, and meanwhile does what goes on beside it. A second Ctrl-C ends the process at once.
-pub(crate) async fn drive(
-    mut run: Run<'_>,
-    watch: RunWatch<'_>,
-    beside: impl Future<Output = Infallible>,
-) -> JobEnd {
-    let handle = run.handle();
-    let RunWatch { view, output, signals } = watch;
-    let mut showing = pin!(show(&mut run, view, output));
-    let mut beside = pin!(beside);
-    let mut interrupted = false;
-    loop {
-        let received = tokio::select! {
-            biased;
-            received = signals.next() => received,
-            end = &mut showing => return shown(end),
-            never = &mut beside => match never {},
-        };
-        match received {
-            ProcessSignal::Interrupt if interrupted => return JobEnd::Signal(QUIT),
-            ProcessSignal::Interrupt => interrupted = true,
-            ProcessSignal::Terminate(code) => {
-                handle.leave();
-                let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
-                return JobEnd::Signal(code);
-            }
+impl JobRunner {
+    /// Does a job, and meanwhile what goes on beside it.
+    pub(crate) async fn perform(
+        &mut self,
+        job: Job,
+        session: &mut Session,
+        beside: impl Future<Output = Infallible>,
+    ) -> JobEnd {
+        match job {
+            Job::Run(prompt) => self.drive(session.run(prompt), beside).await,
+            Job::GoOn => self.drive(session.go_on(), beside).await,
+            Job::Refuse(why, id) => self.refuse(&why, id).await,
+            // A future of its own size: commands are rare, and every other job would carry it along.
+            Job::Command(command, id) => Box::pin(self.obey(command, id, session, beside)).await,
         }
-        handle.interrupt();
+    }
+
+    /// Does what a command asks for, and shows what came of it.
+    async fn obey(
+        &mut self,
+        command: SlashCommand,
+        id: Option<Arc<str>>,
+        session: &mut Session,
+        beside: impl Future<Output = Infallible>,
+    ) -> JobEnd {
+        let (cwd, session_id) = (session.engine.working_directory().to_owned(), session.key.id);
+        let text = match session.perform(command, id.clone()).await {
+            Ok(CommandOutcome::Compaction(run)) => return self.drive(run, beside).await,
+            Ok(CommandOutcome::Context(report)) => slash_commands::context_report(&report),
+            Ok(CommandOutcome::Cost { models, time }) => slash_commands::cost_report(&models, time),
+            Ok(CommandOutcome::Help) => help::page(HELP),
+            Ok(CommandOutcome::Prompts(prompts)) => rewind_report::listed(&prompts),
+            Ok(CommandOutcome::Rewind(outcome)) => rewind_report::outcome(&outcome, &cwd, session_id),
+            Err(error) => return self.refuse(&display::sentence(&error.to_string()), id).await,
+        };
+        self.answer(slash_commands::outcome(text, id)).await
+    }
+
+    /// Shows the answer to a command that no model was asked for.
+    async fn answer(&mut self, outcome: Outcome) -> JobEnd {
+        let outcome = Box::new(outcome);
+        self.view.begin(&mut self.output.buffer);
+        self.output.take_aside();
+        if !outcome.prompts.is_empty() {
+            let started = Update::PromptsStarted(outcome.prompts.clone());
+            self.view.update(&started, &mut self.output.buffer);
+        }
+        let done = Update::Done(outcome.clone());
+        self.view.update(&done, &mut self.output.buffer);
+        let flushed = self.output.flush().await;
+        self.view.written(&done);
+        shown(flushed.map(|()| outcome))
+    }
+
+    async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> JobEnd {
+        self.view.begin(&mut self.output.buffer);
+        self.output.take_aside();
+        self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
+        self.output.flush().await.map_or_else(|error| shown(Err(error)), |()| JobEnd::Refused)
+    }
+
+    /// Runs to the end, and meanwhile does what goes on beside it. A second Ctrl-C ends the process at once.
+    pub(crate) async fn drive(
+        &mut self,
+        mut run: Run<'_>,
+        beside: impl Future<Output = Infallible>,
+    ) -> JobEnd {
+        let handle = run.handle();
+        let Self { view, output, signals } = self;
+        let mut showing = pin!(show(&mut run, &mut **view, output));
+        let mut beside = pin!(beside);
+        let mut interrupted = false;
+        loop {
+            let received = tokio::select! {
+                biased;
+                received = signals.next() => received,
+                end = &mut showing => return shown(end),
+                never = &mut beside => match never {},
+            };
+            match received {
+                ProcessSignal::Interrupt if interrupted => return JobEnd::Signal(QUIT),
+                ProcessSignal::Interrupt => interrupted = true,
+                ProcessSignal::Terminate(code) => {
+                    handle.leave();
+                    let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
+                    return JobEnd::Signal(code);
+                }
+            }
+            handle.interrupt();
+        }
     }
 }
 
@@ -123,10 +189,9 @@ pub(crate) fn shown(end: io::Result<Box<Outcome>>) -> JobEnd {
     }
 }
 
-/// Gives the commands that were told to end the time they are promised, so that nothing outlives the process. For the
-/// time after the run; gives the exit code.
+/// Waits for commands that were told to end, so that nothing outlives the process; gives the exit code.
 ///
-/// Whoever presses Ctrl-C then, or has pressed it a second time, does not wait: the supervisors end the commands.
+/// Ctrl-C then, or a second one before, does not wait: the supervisors end the commands.
 pub(crate) fn wait_for_commands(code: i32, mut signals: Signals) -> i32 {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let has_children = waitid(WaitId::All, options).err() != Some(Errno::CHILD);
@@ -183,8 +248,7 @@ async fn show(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io
     }
 }
 
-/// The next update, if it is there without waiting for the outside world. What the connection has read already
-/// comes through a task of its own, which is let go first once.
+/// The next update, if it is there without waiting for the outside; the connection's task goes first once.
 async fn ready(run: &mut Run<'_>) -> Option<Option<Update>> {
     if let Some(update) = run.next().now_or_never() {
         return Some(update);
@@ -203,7 +267,7 @@ async fn ready(run: &mut Run<'_>) -> Option<Option<Update>> {
 
 /// Waits for the next update; the view and others may have something to say meanwhile.
 async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Option<Update>> {
-    let aside = output.aside();
+    let aside = output.aside.clone();
     loop {
         let pause = view.next_tick();
         tokio::select! {
@@ -245,8 +309,7 @@ impl ProcessSignal {
     }
 }
 
-/// The signals that end a run. They are listened to until they are dropped: kept from the run to the end of the process,
-/// they miss none in between.
+/// The signals that end a run. Kept from the run to the end of the process, they miss none in between.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,

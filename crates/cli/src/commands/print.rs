@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use uuid::Uuid;
 use windlass::host_conversation::{HostConversation, InputEnd};
-use windlass::jobs::Job;
-use windlass::leftovers::Leftovers;
+use windlass::jobs::{Job, Leftovers};
 use windlass::{Session, Windlass, hook_wiring};
 use windlass_config::ConfigError;
 use windlass_engine::{Outcome, SessionSeed};
@@ -15,17 +14,16 @@ use windlass_protocol::EndReason;
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::drive::{JobEnd, Signals, block_on, show_background, shown, wait_for_commands};
-use crate::commands::job_runner::JobRunner;
-use crate::commands::lines::{HostAtStdio, Lines};
+use crate::commands::drive::{
+    JobEnd, JobRunner, Signals, block_on, show_background, shown, wait_for_commands,
+};
 use crate::commands::{prompt, sessions};
+use crate::standard_io::{HostAtStdio, Output};
 use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
-use crate::views::output::Output;
 use crate::views::progress::Progress;
 use crate::views::screen::Screen;
-use crate::views::watch_decorator::{HookFailures, WatchedView};
-use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
+use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WatchedView, WithProgress};
 use crate::{complain, display};
 
 /// How long somebody may take to read what is left when a session is over.
@@ -126,8 +124,8 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
         app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
     let notices = app.notices();
-    let (mut warnings, standing) =
-        (std::mem::take(&mut session.warnings), std::mem::take(&mut session.standing_warnings));
+    let mut warnings = std::mem::take(&mut session.warnings);
+    let standing = std::mem::take(&mut session.standing_warnings);
     if arguments.output_format == Format::StreamJson {
         warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
         warnings.extend(notices.all());
@@ -207,25 +205,27 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let mut output = Output::new();
     output.at_once = is_person;
     if is_person {
-        let (screen, aside) = (people.clone(), output.aside());
+        let (screen, aside) = (people.clone(), output.aside.clone());
         session.on_notice(move |text| {
             aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
         });
     } else {
         session.on_notice(complain);
     }
-    if let Some(hooks) = session.hooks().filter(|_| format == Format::StreamJson) {
-        let aside = output.aside();
-        hook_wiring::tell_host(hooks, session.key(), session.redactor().clone(), hook_events, move |line| {
+    if let Some(hooks) = session.hooks.as_ref().filter(|_| format == Format::StreamJson) {
+        let aside = output.aside.clone();
+        hook_wiring::tell_host(hooks, session.key, session.redactor.clone(), hook_events, move |line| {
             aside.leave(|out| line(out));
         });
     }
     let mut runner = JobRunner { view, output, signals };
     let end = match input {
         Input::Lines { replays } => {
-            let host = HostAtStdio { lines: Lines::new(), aside: runner.output.aside() };
-            let conversation = HostConversation::new(host, session.key(), replays);
-            runner.view = Box::new(WatchedView { watch: conversation.handed().clone(), inner: runner.view });
+            let host = HostAtStdio::new(runner.output.aside.clone());
+            let conversation = HostConversation::new(host, session.key, replays);
+            let handed = conversation.handed.clone();
+            let watch = move |update: &_| handed.heed(update);
+            runner.view = Box::new(WatchedView { watch, inner: runner.view });
             serve(&mut runner, &mut session, conversation).await
         }
         Input::Person(first) => {
@@ -237,13 +237,16 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         }
     };
     finish(session, EndReason::Other).await;
-    tell_rest(&mut runner.output, &end).await;
+    if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
+        // News of hooks at the end; somebody who does not read is not waited for.
+        let _ = tokio::time::timeout(REST_TIME, runner.output.flush_aside()).await;
+    }
     Ok((end, runner.signals))
 }
 
 /// What puts a run into lines of the protocol.
 fn translator(session: &Session, left: &Leftovers) -> Translator {
-    let translator = Translator::new(session.key(), session.setup().clone());
+    let translator = Translator::new(session.key, session.setup.clone());
     translator.resumed(session.spent()).left(left.fates())
 }
 
@@ -255,10 +258,10 @@ async fn talk_to_person(
     first: Option<String>,
 ) -> std::io::Result<(JobEnd, Signals)> {
     let JobRunner { view, output, signals } = runner;
-    let place = (screen, output.aside());
-    let wakeups = Wakeups(session.engine().clone());
-    let (mut person, watch) = Person::meet(wakeups, signals.interrupter(), place)?;
-    let view = Box::new(WatchedView { watch, inner: view });
+    let place = (screen, output.aside.clone());
+    let wakeups = Wakeups(session.engine.clone());
+    let (mut person, mut relay) = Person::meet(wakeups, signals.interrupter(), place)?;
+    let view = Box::new(WatchedView { watch: move |update: &_| relay.heed(update), inner: view });
     let mut runner = JobRunner { view, output, signals };
     let resumed = session.resumed.as_ref().map(sessions::resumed);
     person.greet(resumed.as_deref());
@@ -266,7 +269,7 @@ async fn talk_to_person(
     let end = talk(&mut runner, &mut session, &mut person, first).await;
     // From here on the terminal is as it was, so that Ctrl-C is a signal again.
     drop(person);
-    let resume = session.is_begun().then(|| session.key().id);
+    let resume = session.is_begun().then(|| session.key.id);
     finish(session, EndReason::PromptInputExit).await;
     if let Some(id) = resume {
         terminal::say(&format!("To continue: windlass --resume {id}\n"));
@@ -284,7 +287,7 @@ fn with_progress(inner: Box<dyn View>, format: Format, verbose: bool, people: &S
     match progress {
         Some(progress) => Box::new(WithProgress { progress, inner }),
         None if format != Format::StreamJson => {
-            Box::new(WatchedView { watch: HookFailures::default(), inner })
+            Box::new(WatchedView { watch: views::hook_failures(), inner })
         }
         None => inner,
     }
@@ -294,13 +297,6 @@ fn with_progress(inner: Box<dyn View>, format: Format, verbose: bool, people: &S
 async fn finish(session: Session, reason: EndReason) {
     for notice in session.close(reason).await {
         complain(&notice);
-    }
-}
-
-/// Writes what was left after the last run, such as news of hooks at its end. Whoever does not read is not waited for.
-async fn tell_rest(output: &mut Output, end: &JobEnd) {
-    if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
-        let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
 }
 
@@ -353,7 +349,7 @@ async fn serve(
     mut conversation: HostConversation<HostAtStdio>,
 ) -> JobEnd {
     let mut last = None;
-    let aside = runner.output.aside();
+    let aside = runner.output.aside.clone();
     loop {
         if let Some(job) = conversation.next_job(session).await {
             let handle = session.handle();
@@ -367,7 +363,7 @@ async fn serve(
         if let Err(error) = runner.output.flush().await {
             return shown(Err(error));
         }
-        match conversation.end() {
+        match conversation.end {
             None => {}
             Some(InputEnd::Invalid) => return JobEnd::Refused,
             Some(InputEnd::Closed) => return last.unwrap_or(JobEnd::Nothing),
@@ -376,7 +372,7 @@ async fn serve(
         tokio::select! {
             biased;
             received = signals.next() => return JobEnd::Signal(received.exit_code()),
-            () = conversation.read() => {}
+            _ = conversation.read() => {}
             () = aside.left() => {}
             never = show_background(session, &mut **view, output) => match never {},
         }

@@ -11,8 +11,7 @@ use crate::complain;
 /// The most that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 10_000_000;
 
-/// How long a prompt on the command line waits for text on standard input: programs often leave a pipe
-/// open that nobody writes to.
+/// How long a prompt on the command line waits for standard input: pipes are often open and never written.
 const INPUT_WAIT: Duration = Duration::from_secs(3);
 
 const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass -p \"your prompt\"`) \

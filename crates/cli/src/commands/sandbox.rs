@@ -47,11 +47,10 @@ pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
 
 fn config() -> anyhow::Result<RunConfig> {
     let place = settings::place()?;
-    let held =
-        settings::load(SettingsFlags { headless: true, ..SettingsFlags::default() }, &place, nobody_agrees)?;
+    let held = settings::load(SettingsFlags::headless(), &place, nobody_agrees)?;
     held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
-    let config = RunConfig::with_files(held.settings, &Flags::default(), &place, held.effective.settings);
-    let mut config = config?;
+    let mut config =
+        RunConfig::with_files(held.settings, &Flags::default(), &place, held.effective.settings)?;
     config.environment = held.environment;
     Ok(config)
 }

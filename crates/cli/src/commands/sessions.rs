@@ -1,13 +1,18 @@
 //! `windlass sessions`: what there is, and what can be done with it besides going on.
 
-use std::io::Write as _;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use serde_json::Value;
 use windlass::settings;
 use windlass_config::{Home, ProcessContext, Settings};
-use windlass_session::{Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout};
+use windlass_session::{
+    Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout, remove as move_to_trash,
+    restore as put_back,
+};
 use windlass_text::time::now_ms;
 
 use crate::display;
@@ -15,11 +20,11 @@ use crate::views::layout;
 
 mod export;
 mod list;
-mod remove;
 mod search;
 mod show;
 
 pub(crate) use export::{redactor, to_file};
+use list::home_as_tilde;
 pub(crate) use list::summary;
 
 /// List, show, search, export and remove sessions
@@ -128,11 +133,9 @@ impl Ground {
             home: std::env::home_dir(),
             managed: settings::MANAGED.into(),
         };
-        let home = Home::new(&settings.home, &place);
-        let home = home.required()?;
         Ok(Self {
-            layout: SessionLayout::new(home),
-            git: settings::git_program::if_trusted(&place),
+            layout: SessionLayout::new(Home::new(&settings.home, &place).required()?),
+            git: settings::git_if_trusted(&place),
             settings,
             cwd,
         })
@@ -167,8 +170,8 @@ pub(crate) fn run(wanted: &SessionsArguments) -> anyhow::Result<i32> {
         Some(SessionsCommand::Show { session, json }) => show::run(&ground, session, *json),
         Some(SessionsCommand::Search(wanted)) => search::run(&ground, wanted),
         Some(SessionsCommand::Export(wanted)) => export::run(&ground, wanted),
-        Some(SessionsCommand::Rm { sessions }) => remove::remove(&ground, sessions),
-        Some(SessionsCommand::Restore { sessions }) => remove::restore(&ground, sessions),
+        Some(SessionsCommand::Rm { sessions }) => remove(&ground, sessions),
+        Some(SessionsCommand::Restore { sessions }) => restore(&ground, sessions),
     }?;
     Ok(0)
 }
@@ -188,6 +191,25 @@ fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
+/// As many rows are shown if no number is given.
+const ROWS_MAX: usize = 50;
+
+fn limit(limit: Option<usize>, json: bool) -> usize {
+    limit.unwrap_or(if json { usize::MAX } else { ROWS_MAX })
+}
+
+/// The room for a line on standard output.
+fn columns() -> usize {
+    let stdout = std::io::stdout();
+    if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX }
+}
+
+/// A list as JSON, with a line for each item.
+fn json_list(items: impl Iterator<Item = Value>) -> String {
+    let rows: Vec<String> = items.map(|item| display::json(&item)).collect();
+    if rows.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
+}
+
 /// The beginning of an id: enough to be told apart by people, and to be given back to us.
 pub(crate) fn short(session: &SessionInfo) -> String {
     const CHARS: usize = 8;
@@ -202,4 +224,44 @@ pub(crate) fn resumed(session: &SessionInfo) -> String {
     let summary = layout::cut(&summary(session), SUMMARY_COLUMNS);
     let ago = display::ago(session.modified_ms, now_ms());
     format!("Resumed \"{summary}\" (last change {ago}).")
+}
+
+/// Moves sessions to the trash. All of them are looked up first: a wrong id moves none.
+fn remove(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
+    let find = |query: &String| ground.catalogue().find_id(&ground.cwd, query);
+    let sessions: Vec<SessionInfo> = queries.iter().map(find).collect::<Result<_, _>>()?;
+    let mut failures = Vec::new();
+    let mut text = String::new();
+    for session in &sessions {
+        match move_to_trash(&ground.layout, session) {
+            Ok(_) => {
+                let _ = writeln!(text, "Moved to the trash: {} ({})", session.id, summary(session));
+            }
+            Err(error) => failures.push(format!("{}: {error}", session.id)),
+        }
+    }
+    if !text.is_empty() {
+        text.push_str("Undo with `windlass sessions restore ID`.\n");
+    }
+    finish(&text, &failures)
+}
+
+/// Brings sessions back.
+fn restore(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
+    let mut failures = Vec::new();
+    let mut text = String::new();
+    for query in queries {
+        match put_back(&ground.layout, query) {
+            Ok(path) => {
+                let _ = writeln!(text, "Restored {}", home_as_tilde(&path));
+            }
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    finish(&text, &failures)
+}
+
+fn finish(text: &str, failures: &[String]) -> anyhow::Result<()> {
+    print(text)?;
+    if failures.is_empty() { Ok(()) } else { Err(anyhow!(failures.join(" "))) }
 }

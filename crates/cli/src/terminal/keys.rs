@@ -10,7 +10,7 @@ use rustix::termios::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::commands::lines::StandardInput;
+use crate::standard_io::StandardInput;
 use crate::terminal::line_editor::{CTRL_C, EditorEvent, LineEditor};
 use crate::views::layout;
 
@@ -47,7 +47,7 @@ impl Keys {
     /// Must be called inside a tokio runtime with I/O. The terminal is as before when it is dropped.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
-            source: StandardInput::stdin(),
+            source: StandardInput::new(),
             bytes: VecDeque::new(),
             editor: LineEditor::default(),
             suspend: signal(SignalKind::from_raw(Sent::TSTP.as_raw()))?,
@@ -100,10 +100,9 @@ impl Keys {
     }
 }
 
-/// The terminal hands over each key at once, shows none by itself, marks pasted text, and Ctrl-C is a key like others. One that
-/// cannot redraw lines is left alone, so that lines are edited by the terminal itself.
+/// The terminal hands over each key at once, shows none, marks pasted text, and Ctrl-C is a key like others.
 ///
-/// Output, and the keys that stop output or suspend the process, work as before.
+/// One that cannot redraw lines is left alone and edits them itself. Keys that stop or suspend work as before.
 struct KeyMode {
     /// As it was, and as it is now; nothing where the terminal does not say or is left alone.
     modes: Option<(Termios, Termios)>,
@@ -161,8 +160,7 @@ impl KeyMode {
     }
 }
 
-/// The session of a process: 0 where its leader is out of sight, as in a container, and nothing where the system does
-/// not say. (`getsid` of rustix takes it for never 0.)
+/// The session of a process; 0 where its leader is out of sight (a container), which rustix' `getsid` denies.
 fn session_of(process: Pid) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program, in parentheses, can hold anything.

@@ -1,5 +1,4 @@
-//! The line a person types, from the bytes that a terminal sends: enough to write and correct a line. A pasted text is part of the
-//! line, whatever lines it has itself (bracketed paste).
+//! The line a person types, from the bytes of a terminal; a pasted text is part of it (bracketed paste).
 
 use windlass::escape::SequenceFilter;
 
@@ -54,8 +53,7 @@ impl LineEditor {
         std::mem::take(&mut self.draft)
     }
 
-    /// Nothing is behind the last byte for now, so that an escape character there is a key of its own, which means nothing. Within a
-    /// pasted text the rest may be on its way.
+    /// Drops an escape character behind which nothing came, unless the rest of a pasted text may still come.
     pub(crate) fn drop_lone_escape(&mut self) {
         if self.keys.has_only_begun() && !self.is_pasting {
             (self.keys, self.latest) = (SequenceFilter::default(), 0);

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use windlass_engine::Engine;
-use windlass_engine::ports::CancellationToken;
 
 use crate::complain;
 
@@ -16,9 +16,9 @@ const PROMPT: Duration = Duration::from_mins(1);
 /// Who lets hooks hear. There is no sound of our own.
 pub(crate) struct Wakeups(pub(crate) Engine);
 
-/// Something waits. Once this is gone, it does no more; hooks that hear of it already are let be.
+/// Something waits until this is dropped. Hooks that hear of it by then run to their end.
 pub(crate) struct Wakeup {
-    over: CancellationToken,
+    _over: oneshot::Sender<()>,
 }
 
 impl Wakeups {
@@ -41,21 +41,14 @@ impl Wakeups {
 
 impl Wakeup {
     fn new(after: Duration, tell: impl Future<Output = ()> + Send + 'static) -> Self {
-        let over = CancellationToken::new();
-        let gone = over.clone();
+        let (over, gone) = oneshot::channel();
         tokio::spawn(async move {
             tokio::select! {
-                () = gone.cancelled() => {}
+                _ = gone => {}
                 () = tokio::time::sleep(after) => tell.await,
             }
         });
-        Self { over }
-    }
-}
-
-impl Drop for Wakeup {
-    fn drop(&mut self) {
-        self.over.cancel();
+        Self { _over: over }
     }
 }
 

@@ -77,8 +77,7 @@ pub(crate) fn share(first: &str, second: &str, columns: usize) -> (String, Strin
     (cut(first, columns.saturating_sub(width(&second))), second)
 }
 
-/// Breaks lines that are too long at their blanks. What follows hangs below the text of the line: behind the
-/// indentation, or behind the second column of a table, unless that leaves too little room.
+/// Breaks long lines at blanks; the rest hangs behind the indentation or the second column of a table.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     text.split('\n').map(|line| wrap_line(line, columns)).collect::<Vec<_>>().join("\n")
 }

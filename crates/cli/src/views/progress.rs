@@ -1,7 +1,4 @@
-//! What is happening, for people.
-//!
-//! A card for each call when it is answered, and a summary at the end. On a terminal there is also a last line
-//! that changes: what is being waited for, and for how long.
+//! Progress for people: a card for each answered call, a summary, and at a terminal what is awaited.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -22,7 +19,7 @@ const FREE_COLUMNS: usize = 3;
 /// Shows progress on a screen.
 pub(crate) struct Progress {
     clock: Clock,
-    screen: Screen,
+    pub(crate) screen: Screen,
     /// Whether there is a last line that changes.
     live: bool,
     waiting_for: String,
@@ -125,11 +122,6 @@ impl Progress {
         self.is_hidden = true;
     }
 
-    /// Whether what is shown stands with the result of the run, so that both come in one order.
-    pub(crate) fn is_with_result(&self) -> bool {
-        self.screen.shows_result()
-    }
-
     fn wait_for(&mut self, what: String) {
         self.waiting_for = what;
         self.since_ms = self.clock.ms();
@@ -199,8 +191,7 @@ fn remark(update: &Update) -> Option<String> {
 /// From here on people wonder what takes so long.
 const SLOW_HOOK_MS: u64 = 1_000;
 
-/// Which stop hooks ran, how long each took, and what those said that have neither objected nor failed: the others are told apart.
-/// Nothing if all were quick and had nothing to say.
+/// The stop hooks that ran, unless all were quick and silent. Objections and failures are told elsewhere.
 fn stop_hooks(summary: &StopHookSummary) -> Option<String> {
     summary.hooks.iter().find(|run| run.duration_ms >= SLOW_HOOK_MS || !run.said.is_empty())?;
     let ran = summary.hooks.iter().map(|run| {

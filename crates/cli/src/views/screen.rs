@@ -1,8 +1,7 @@
-//! What changes at the bottom of a terminal, and what stays above it.
+//! What stays on a terminal, with the model's text at its end, and below it at most one line that changes.
 //!
-//! Text of the model grows at the end of what stays. Below stands at most one line that changes: what a person types, or else
-//! what is being waited for. Nothing of it is ever mixed with what stays. A terminal that cannot clear lines gets no escape
-//! sequences: it shows by itself what is typed, and nothing changes.
+//! That line holds what a person types, or else what is awaited; it never mixes with the rest. A terminal that cannot
+//! clear lines gets no escape sequences: it shows by itself what is typed, and nothing changes.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +22,7 @@ const PROMPT: &str = "> ";
 #[derive(Clone)]
 pub(crate) struct Screen(Arc<Mutex<Bottom>>);
 
+#[derive(Default)]
 struct Bottom {
     target: Target,
     /// Lines can be cleared and written again.
@@ -63,8 +63,9 @@ pub(crate) enum RetractedText {
 }
 
 /// What a person is asked for. Where it is something, the line that is typed shows although it is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AskedFor {
+    #[default]
     Nothing,
     Prompt,
     /// Nothing may come between the question and its answer.
@@ -72,9 +73,10 @@ enum AskedFor {
 }
 
 /// Where it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Target {
     /// To standard output, with the result of the run.
+    #[default]
     Output,
     /// To standard error: standard output is read elsewhere.
     Error,
@@ -92,21 +94,10 @@ impl Screen {
     }
 
     fn with(target: Target, can_redraw: bool) -> Self {
-        Self(Arc::new(Mutex::new(Bottom {
-            target,
-            can_redraw,
-            is_drawn: false,
-            line: String::new(),
-            is_below_line: false,
-            answer: None,
-            held: String::new(),
-            waiting: String::new(),
-            draft: String::new(),
-            asked: AskedFor::Nothing,
-        })))
+        Self(Arc::new(Mutex::new(Bottom { target, can_redraw, ..Bottom::default() })))
     }
 
-    /// Whether the result of the run is shown here too.
+    /// Whether the result of the run is shown here too, so that both come in one order.
     pub(crate) fn shows_result(&self) -> bool {
         self.lock().target == Target::Output
     }
@@ -161,8 +152,7 @@ impl Screen {
         });
     }
 
-    /// Takes text of the model back from the screen. False if that is not possible: it has scrolled away, something else stands
-    /// below it, or the terminal cannot do it.
+    /// Takes text of the model off the screen; false if it scrolled away, is not the last, or cannot be cleared.
     pub(crate) fn take_back(&self, what: RetractedText, out: &mut Vec<u8>) -> bool {
         let mut bottom = self.lock();
         let Some(mut answer) = bottom.answer.take() else { return false };
@@ -391,8 +381,7 @@ impl Bottom {
         }
     }
 
-    /// Goes to the beginning of an empty line. The unfinished line is taken away, to be written again. It stays, and goes on in a new
-    /// line, where nobody can tell how much of the screen it takes.
+    /// Goes to an empty line. The unfinished line is taken away, to be written again; if its size is unknown, it stays.
     fn clear(&mut self, out: &mut Vec<u8>) {
         self.erase(out);
         let is_below = std::mem::take(&mut self.is_below_line);

@@ -94,7 +94,9 @@ impl ActingSettings {
     /// A part as it was and as it is. Of what a variable was, only a hash is kept.
     fn change(&self, before: &PartContent, now: &PartContent, files: &ChangedFiles) -> String {
         let told = match (before, now, self.values.get(now)) {
-            (_, PartContent::Variable(_), Some(value)) => format!("{now} (now {})", text(value)),
+            (_, PartContent::Variable(_), Some(value)) => {
+                format!("{now} (now {})", visible(&value.value_json))
+            }
             (PartContent::Hook { handlers: was, .. }, PartContent::Hook { event, handlers }, _)
                 if was != handlers =>
             {
@@ -114,7 +116,7 @@ impl ActingSettings {
     /// A part with its value and where it stands.
     fn part(&self, part: &PartContent) -> String {
         let value = match (part, self.values.get(part)) {
-            (PartContent::Variable(_), Some(value)) => format!(" = {}", text(value)),
+            (PartContent::Variable(_), Some(value)) => format!(" = {}", visible(&value.value_json)),
             _ => String::new(),
         };
         without_secrets(&format!("{part}{value}{}", self.place(part)))
@@ -161,11 +163,6 @@ fn file_change(change: &HookFileChange) -> String {
         HookFileChange::Added(name) => format!("{name} is new"),
         HookFileChange::Removed(name) => format!("{name} is gone"),
     }
-}
-
-/// A value as it is shown; every character of it can be seen.
-fn text(value: &ShownValue) -> String {
-    visible(&value.value_json)
 }
 
 fn without_secrets(text: &str) -> String {

@@ -175,8 +175,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// The lane of each span, so that no two bars cover each other; given in the order in which they begin. A span takes the first lane that is free; beyond
-/// `lanes_max` lanes the last one is shared.
+/// The first free lane of each span, in order of their beginnings; beyond `lanes_max` the last is shared.
 fn pack(spans: impl Iterator<Item = (u64, u64)>, lanes_max: usize) -> Vec<usize> {
     let mut free_from: Vec<u64> = Vec::new();
     let lane_of = |(from, to): (u64, u64)| {

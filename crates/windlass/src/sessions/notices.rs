@@ -45,36 +45,30 @@ pub(super) fn damage(loaded: &LoadedLog, path: &Path) -> Vec<String> {
 
 /// There is nothing that `--continue` could mean.
 pub(super) const NOTHING_TO_CONTINUE: &str = "No session of this directory to continue; starting a new one. \
-                                              `windlass sessions list --all` lists those of other \
-                                              directories.";
+     `windlass sessions list --all` lists those of other directories.";
 
 /// What was going on when the session was cut off. What was left out, or goes on elsewhere, was not.
 pub(super) fn cut_off(recalled: &RecalledSession, is_whole: bool) -> Vec<String> {
-    let named = |fate: Fate| -> Vec<String> {
-        let calls = recalled.open.iter().filter(|(_, seen)| *seen == fate);
-        calls.map(|(tool_use, _)| call(tool_use)).collect()
-    };
+    let told = [
+        (
+            Fate::Unknown,
+            "The session was cut off while these calls ran; whether they took effect is unknown",
+            " The model knows this; windlass asks before it runs one of them again.",
+        ),
+        (Fate::NeverStarted, "These calls had not started when the session was cut off", ""),
+        (
+            Fate::ReadOnly,
+            "These calls were only reading when the session was cut off and are safe to repeat",
+            "",
+        ),
+    ];
     let mut notices = Vec::new();
-    let unknown = named(Fate::Unknown);
-    if !unknown.is_empty() {
-        notices.push(format!(
-            "The session was cut off while these calls ran; whether they took effect is unknown: {}. The \
-             model knows this; windlass asks before it runs one of them again.",
-            unknown.join("; ")
-        ));
-    }
-    let never = named(Fate::NeverStarted);
-    if !never.is_empty() {
-        notices
-            .push(format!("These calls had not started when the session was cut off: {}.", never.join("; ")));
-    }
-    let reads = named(Fate::ReadOnly);
-    if !reads.is_empty() {
-        notices.push(format!(
-            "These calls were only reading when the session was cut off and are safe to \
-                              repeat: {}.",
-            reads.join("; ")
-        ));
+    for (fate, about, advice) in told {
+        let calls = recalled.open.iter().filter(|(_, seen)| *seen == fate);
+        let calls: Vec<String> = calls.map(|(tool_use, _)| call(tool_use)).collect();
+        if !calls.is_empty() {
+            notices.push(format!("{about}: {}.{advice}", calls.join("; ")));
+        }
     }
     if notices.is_empty() && recalled.cut_off && is_whole {
         notices.push("The last run of this session was cut off. Continuing from its last message.".into());

@@ -17,11 +17,8 @@ use windlass_session::{
 };
 use windlass_text::time::now_ms;
 
+use super::recorded_config::insert;
 use super::{RecordedConfig, SavedFlags};
-
-/// What started a session, where nothing else is said: a person at a terminal, or a command line.
-const PERSON: &str = "cli";
-const PRINT: &str = "sdk-cli";
 
 /// So long a run that is over waits for git.
 const GIT_WAIT: Duration = Duration::from_millis(100);
@@ -43,13 +40,13 @@ impl ProcessOrigin {
     /// Where a run with this configuration comes from.
     pub fn new(config: &RunConfig, flags: &Flags, git: Option<GitProgram>) -> Self {
         let home = &config.settings.home;
-        let by = if config.permissions.asking == Answerer::Person { PERSON } else { PRINT };
+        let started_by = if config.permissions.asking == Answerer::Person { "cli" } else { "sdk-cli" };
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
             recorded: RecordedConfig::of(config),
             variables: config.files.plain_variables(&config.environment),
-            entrypoint: home.entrypoint.clone().unwrap_or_else(|| by.into()),
+            entrypoint: home.entrypoint.clone().unwrap_or_else(|| started_by.into()),
             sync: home.sync,
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),
@@ -61,15 +58,13 @@ impl ProcessOrigin {
         let mut settings =
             SavedFlags::new(&self.flags, &engine.config().model.id, engine.system_prompt()).write();
         self.recorded.clone().with_engine(engine).write(&mut settings);
-        settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
+        let sums = engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}")));
+        insert(&mut settings, SUMS, &sums.collect::<BTreeMap<_, _>>());
         Header {
             engine: env!("CARGO_PKG_VERSION").into(),
             entrypoint: self.entrypoint.as_str().into(),
             git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
-            arguments: std::env::args_os()
-                .skip(1)
-                .map(|given| given.to_string_lossy().into_owned())
-                .collect(),
+            arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
             variables: self.variables.clone(),
             settings,
             ..Header::new(key.seed, &self.cwd, now_ms())
@@ -90,8 +85,7 @@ impl ProcessOrigin {
         LogOptions { sync: self.sync, pre_images, lease: lease.cloned() }
     }
 
-    /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is
-    /// found out beside the run.
+    /// Notes the repository of the session, to find it when the project moves. Git is asked beside the run.
     pub(crate) fn mark_repository(&self, log: &LogWriter) -> Option<RepositoryMark> {
         let repository = self.repository.clone()?;
         let (marker, (tell, found)) = (log.marker(), sync_channel(1));
@@ -128,18 +122,10 @@ impl RepositoryMark {
 
 fn mark(marker: &Marker, identity: &impl serde::Serialize) {
     if let Ok(raw) = to_raw_value(identity) {
-        marker.mark(
-            SessionMark::Repository(Arc::new(RawValueEq(raw))),
-            LogTime { at_ms: 0, wall_ms: now_ms() },
-        );
+        let time = LogTime { at_ms: 0, wall_ms: now_ms() };
+        marker.mark(SessionMark::Repository(Arc::new(RawValueEq(raw))), time);
     }
 }
 
 /// Under this name a log keeps the sums of the configuration, to say later what is not as it was.
 pub const SUMS: &str = "sums";
-
-fn sums(engine: &Engine) -> Option<Arc<RawValueEq>> {
-    let sums: BTreeMap<&str, String> =
-        engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}"))).collect();
-    Some(Arc::new(RawValueEq(to_raw_value(&sums).ok()?)))
-}

@@ -24,8 +24,8 @@ pub struct RecordedConfig {
     /// The events that hooks were there for.
     hooks: Vec<String>,
     sandbox: Option<RecordedSandbox>,
-    /// Whether a person answered questions, which the command line alone does not say: it depends on where the answer went.
-    asks_person: Option<bool>,
+    /// Whether a person answered questions, if the log says it; the command line alone does not.
+    pub asks_person: Option<bool>,
     /// Whether the mode `bypassPermissions` was refused, so that no denial advised it.
     bypass_refused: bool,
 }
@@ -76,11 +76,6 @@ impl RecordedConfig {
         self.settings.clone().restore()
     }
 
-    /// Whether a person answered questions; none if the log does not say it.
-    pub fn asks_person(&self) -> Option<bool> {
-        self.asks_person
-    }
-
     /// Makes hooks, sandbox and refused modes hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
     pub fn apply(self, config: &mut RunConfig) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
@@ -105,7 +100,8 @@ pub fn read_before_usd(header: &Header) -> Option<f64> {
     serde_json::from_str(header.settings.get(BEFORE_USD)?.0.get()).ok()
 }
 
-fn insert(settings: &mut BTreeMap<String, Arc<RawValueEq>>, name: &str, value: &impl Serialize) {
+/// Adds a value to the settings that a log keeps.
+pub(super) fn insert(settings: &mut BTreeMap<String, Arc<RawValueEq>>, name: &str, value: &impl Serialize) {
     if let Ok(raw) = to_raw_value(value) {
         settings.insert(name.to_owned(), Arc::new(RawValueEq(raw)));
     }

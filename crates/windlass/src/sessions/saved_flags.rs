@@ -1,23 +1,24 @@
-//! What a session was told about itself by flags, and what of it comes back when it is resumed.
+//! The flags of a session that come back when it is resumed. A flag that is given now wins.
 //!
-//! A flag that is given now wins. Rights never grow by themselves: modes that ask nobody do not come back, and what was
-//! disallowed stays so. A cap in USD belongs to the process that was given it.
+//! Rights never grow by themselves: modes that ask nobody do not come back, and what was disallowed stays so.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
 use windlass_config::{Flags, PromptText};
 use windlass_protocol::RawValueEq;
+
+use super::recorded_config::insert;
 
 /// The settings of a session, as its log keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SavedFlags {
+    /// The model that followed from the flags.
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
+    pub model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +41,7 @@ pub struct SavedFlags {
     added_directories: Vec<PathBuf>,
     /// The system prompt as it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_prompt: Option<String>,
+    pub system_prompt: Option<String>,
 }
 
 /// Modes in which nobody is asked, or nothing is done: each run has to ask for them anew.
@@ -66,18 +67,6 @@ impl SavedFlags {
         }
     }
 
-    /// The model that followed from the flags.
-    #[must_use]
-    pub fn model(&self) -> Option<&str> {
-        self.model.as_deref()
-    }
-
-    /// The system prompt as it was sent.
-    #[must_use]
-    pub fn system_prompt(&self) -> Option<&str> {
-        self.system_prompt.as_deref()
-    }
-
     /// What a log kept. What cannot be read as a setting is none.
     pub fn read(settings: &BTreeMap<String, Arc<RawValueEq>>) -> Self {
         let fields = settings
@@ -88,13 +77,11 @@ impl SavedFlags {
 
     /// The form in which a log keeps it.
     pub fn write(&self) -> BTreeMap<String, Arc<RawValueEq>> {
-        let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) else {
-            return BTreeMap::new();
-        };
-        let raw = fields
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, Arc::new(RawValueEq(to_raw_value(&value).ok()?)))));
-        raw.collect()
+        let mut settings = BTreeMap::new();
+        if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) {
+            fields.iter().for_each(|(name, value)| insert(&mut settings, name, value));
+        }
+        settings
     }
 
     /// Adds to the flags what they do not say.

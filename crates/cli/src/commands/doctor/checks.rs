@@ -37,11 +37,7 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
-    let mut checks = match settings::read(
-        SettingsFlags { headless: true, ..SettingsFlags::default() },
-        place,
-        nobody_agrees,
-    ) {
+    let mut checks = match settings::read(SettingsFlags::headless(), place, nobody_agrees) {
         Ok(reading) => {
             let mut checks = programs(reading.files.places.root(), reading.trusted);
             checks.extend(of_settings(reading, place));
@@ -158,7 +154,7 @@ fn of_run(held: LoadedSettings, place: &ProcessContext) -> Vec<Check> {
                 Err(problem) => checks.push(check(SETTINGS, Status::Problem, problem.to_string())),
             }
         }
-        Err(error) => checks.push(failure(SETTINGS, &error.to_string())),
+        Err(error) => checks.push(failure(SETTINGS, &error)),
     }
     checks
 }
@@ -196,8 +192,7 @@ fn of_model(config: &RunConfig) -> Vec<Check> {
     let mut checks = Vec::new();
     match model_choice::silent_models(config) {
         Ok(models) => {
-            let text = format!("The model is {}.", models.main.id);
-            checks.push(check(MODEL, Status::Ok, text));
+            checks.push(check(MODEL, Status::Ok, format!("The model is {}.", models.main.id)));
             let assumption = model_choice::assumption(&models.main);
             checks.extend(assumption.map(|text| check(MODEL, Status::Note, text)));
         }

@@ -98,10 +98,8 @@ fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
     for name in unknown(line).into_keys() {
         let meant = closest(&name, &FIELDS).map(|meant| format!(" Did you mean `{meant}`?"));
         if told.insert(name.clone()) {
-            complain(&format!(
-                "line {number}: unknown field `{name}`; ignored.{}",
-                meant.unwrap_or_default()
-            ));
+            let meant = meant.unwrap_or_default();
+            complain(&format!("line {number}: unknown field `{name}`; ignored.{meant}"));
         }
     }
 }
@@ -124,8 +122,7 @@ fn decide_line(number: usize, line: &str) -> Result<BatchDecision, (Value, Strin
     }
 }
 
-/// What is wrong with a field whose name and value both look like one that restricts: left out, the call would get more leave than
-/// was meant. Other fields are notes of whoever asks.
+/// Explains a field that seems to restrict: left out, it would allow more than was meant. Others are notes.
 fn misspelt(name: &str, value: &RawValue) -> Option<String> {
     let holds_rules = value.get().starts_with(['{', '[']);
     if holds_rules && closest(name, &LISTS).is_some() {
@@ -205,8 +202,7 @@ pub(super) fn roots(cwd: &Path, added: &[PathBuf]) -> Vec<PathBuf> {
     roots
 }
 
-/// Who may do what in a case. A rule that cannot be read denies the call, unless it would only have allowed something: what is wrong
-/// with those that are left out is given back.
+/// The permissions of a case, and unreadable allow rules that are left out; others are an error.
 fn permissions(
     given: &Given,
     roots: &[PathBuf],

@@ -1,6 +1,6 @@
 //! One call, decided with the settings that hold here.
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use serde_json::{Value, json};
 use windlass_config::{Flags, RunConfig};
 use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, ToolProfile, Verdict};
@@ -36,12 +36,8 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let roots = super::batch::roots(&place.cwd, &config.added_directories);
     let hidden = hidden_paths(&config.permissions.rules);
     let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
-    let facts = match describe(tool, &input, &cx) {
-        Ok(facts) => facts,
-        Err(problem) => {
-            bail!("{tool} rejects this input: {}.", problem.trim_end_matches('.'));
-        }
-    };
+    let rejected = |problem: String| anyhow!("{tool} rejects this input: {}.", problem.trim_end_matches('.'));
+    let facts = describe(tool, &input, &cx).map_err(rejected)?;
     let sandbox = sandbox::sandboxing(&config);
     let mut permissions = config.permissions;
     permissions.sandbox = sandbox;

@@ -88,12 +88,10 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<
     let end = std::fs::metadata(&session.path).map_err(unread)?.len();
     for scene in story(&session.path).map_err(unread)? {
         let scene = scene.map_err(unread)?;
-        if let Some(offset) =
-            begins(&scene).filter(|_| until.is_some_and(|until| player.played.events() >= until))
-        {
+        let offset = begins(&scene);
+        if let Some(offset) = offset.filter(|_| until.is_some_and(|until| player.played.events() >= until)) {
             return Ok(player.finish(None, offset));
         }
-        let offset = begins(&scene);
         if let Err(difference) = player.take(scene)? {
             return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
         }
@@ -194,9 +192,7 @@ impl Player<'_> {
 fn recall(records: Vec<Record>, engine: &Engine) -> RecalledSession {
     let project = engine.working_directory();
     let mut recall = Recall::new(project.to_owned());
-    for record in records {
-        recall.take(record);
-    }
+    records.into_iter().for_each(|record| recall.take(record));
     let mut recalled = recall.finish();
     // As whoever resumes a session does; but whether the directory was there then is not known any more.
     if !recalled.state.cwd().starts_with(project) {

@@ -1,5 +1,6 @@
 //! The engine of a process that wrote a log, from what it said about itself.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -16,15 +17,14 @@ use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
 use windlass::settings::{self, MANAGED, nobody_agrees};
 use windlass::wiring::{Audience, SessionStorage, wire_models};
 
-/// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it
-/// said.
+/// The engine that this process had, asking nobody, with what had come back to it from the session before.
 pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let given = given(header)?;
     let mut flags = given.flags();
     let saved = SavedFlags::read(&header.settings);
-    flags.model = saved.model().map(str::to_owned).or(flags.model);
-    if let Some(text) = saved.system_prompt() {
-        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.to_owned())), None);
+    flags.model = saved.model.clone().or(flags.model);
+    if let Some(text) = &saved.system_prompt {
+        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.clone())), None);
     }
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
     saved.fill(&mut flags);
@@ -44,7 +44,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
     let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
-    let asks_person = recorded.as_ref().and_then(RecordedConfig::asks_person);
+    let asks_person = recorded.as_ref().and_then(|recorded| recorded.asks_person);
     let person = asks_person.unwrap_or_else(|| given.is_interactive());
     if person {
         config.permissions.asking = Answerer::Person;
@@ -69,10 +69,9 @@ fn given(header: &Header) -> anyhow::Result<Box<Arguments>> {
             super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
         }
         Ok(_) => Err(anyhow!("the log does not hold the command line of the process that wrote it")),
-        Err(error) => Err(anyhow!(
-            "the log holds a command line that this version does not understand: \
-                                   {error}"
-        )),
+        Err(error) => {
+            Err(anyhow!("the log holds a command line that this version does not understand: {error}"))
+        }
     }
 }
 
@@ -84,9 +83,8 @@ pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
         differences.push(format!("version {} wrote the log; this is {version}", header.engine));
     }
     let sums = header.settings.get(SUMS).map(Arc::as_ref);
-    let Some(sums) = sums.and_then(|sums| serde_json::from_str::<Sums>(sums.0.get()).ok()) else {
-        return differences;
-    };
+    let sums: BTreeMap<String, String> =
+        sums.and_then(|sums| serde_json::from_str(sums.0.get()).ok()).unwrap_or_default();
     for (part, sum) in engine.sums() {
         if sums.get(part).is_some_and(|then| *then != format!("{sum:016x}")) {
             differences.push(format!("different {part}"));
@@ -94,5 +92,3 @@ pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
     }
     differences
 }
-
-type Sums = std::collections::BTreeMap<String, String>;

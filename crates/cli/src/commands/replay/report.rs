@@ -18,9 +18,7 @@ pub(super) fn equal(played: &SessionReplay) -> String {
     let events = display::counted(played.events(), "event");
     let unread = match played.unread {
         0 => String::new(),
-        count => {
-            format!(" Skipped {} of the log.", display::counted(count, "unreadable part"))
-        }
+        count => format!(" Skipped {} of the log.", display::counted(count, "unreadable part")),
     };
     match played.end {
         ReplayEnd::CutOff => {

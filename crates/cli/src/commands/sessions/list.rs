@@ -1,18 +1,14 @@
 //! `windlass sessions list`.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 use std::path::Path;
 
 use windlass_session::SessionInfo;
 use windlass_text::time::now_ms;
 
-use super::{Ground, ListWanted, print, short};
+use super::{Ground, ListWanted, columns, json_list, limit, print, short};
 use crate::display;
 use crate::views::layout;
-
-/// As many are shown if nobody says how many.
-const SHOWN: usize = 50;
 
 /// A summary with less room than this says nothing.
 const SUMMARY_MIN: usize = 20;
@@ -22,18 +18,16 @@ const GAP: usize = 2;
 
 pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> anyhow::Result<()> {
     let mut sessions = ground.sessions(wanted.all);
-    let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
+    let limit = limit(wanted.limit, wanted.json);
     let left_out = sessions.len().saturating_sub(limit);
     sessions.truncate(limit);
     if wanted.json {
-        return print(&json(&sessions));
+        return print(&json_list(sessions.iter().map(SessionInfo::to_json)));
     }
     if sessions.is_empty() && left_out == 0 {
         return print(&nothing(wanted.all));
     }
-    let stdout = std::io::stdout();
-    let columns = if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX };
-    let mut text = table(&sessions, &ground.cwd, now_ms(), columns);
+    let mut text = table(&sessions, &ground.cwd, now_ms(), columns());
     if left_out > 0 {
         let more = display::counted(left_out as u64, "older session");
         let _ = write!(text, "\n{more} not shown; add --limit N.\n");
@@ -41,21 +35,14 @@ pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> anyhow::Result<()> {
     print(&text)
 }
 
-fn json(sessions: &[SessionInfo]) -> String {
-    let rows: Vec<String> = sessions.iter().map(|session| display::json(&session.to_json())).collect();
-    if rows.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
-}
-
 fn nothing(all: bool) -> String {
     let begin = "Start one with `windlass -p \"your prompt\"`";
     if all {
-        format!("No sessions yet. {begin}.\n")
-    } else {
-        format!(
-            "No sessions of this project yet. {begin}, or list all projects with `windlass sessions list \
-             --all`.\n"
-        )
+        return format!("No sessions yet. {begin}.\n");
     }
+    format!(
+        "No sessions of this project yet. {begin}, or list all projects with `windlass sessions list --all`.\n"
+    )
 }
 
 /// What a list shows of a session that says nothing about itself.
@@ -67,21 +54,17 @@ pub(crate) fn summary(session: &SessionInfo) -> String {
 /// A column: its name, its width, and a cell for each session.
 type Column = (&'static str, usize, Vec<String>);
 
-/// Rows below each other. The last column gets the room that is left; columns that say nothing are left out, and so are others
-/// where it would get too little.
+/// Rows below each other. The last column gets the rest; empty columns, and then others, make room for it.
 fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
     let branch = |session: &SessionInfo| display::line(session.glance.branch.as_deref().unwrap_or_default());
     let place = |session: &SessionInfo| match &session.glance.cwd {
         Some(place) if place != cwd => display::line(&home_as_tilde(place)),
         _ => String::new(),
     };
+    let change = |session: &SessionInfo| display::ago(session.modified_ms, now_ms);
     let fixed: [Column; 4] = [
         ("ID", 8, sessions.iter().map(short).collect()),
-        (
-            "LAST CHANGE",
-            12,
-            sessions.iter().map(|session| display::ago(session.modified_ms, now_ms)).collect(),
-        ),
+        ("LAST CHANGE", 12, sessions.iter().map(change).collect()),
         ("BRANCH", 16, sessions.iter().map(branch).collect()),
         ("DIRECTORY", 30, sessions.iter().map(place).collect()),
     ];

@@ -1,7 +1,6 @@
 //! `windlass sessions search`.
 
 use std::fmt::Write as _;
-use std::io::IsTerminal as _;
 use std::ops::ControlFlow;
 
 use anyhow::ensure;
@@ -10,18 +9,15 @@ use windlass_session::{SearchHit, SessionInfo, Who, search};
 use windlass_text::time::now_ms;
 
 use super::list::summary;
-use super::{Ground, SearchWanted, print, short};
+use super::{Ground, SearchWanted, columns, json_list, limit, print, short};
 use crate::views::layout;
 use crate::{complain, display};
-
-/// As many places are shown if nobody says how many.
-const SHOWN: usize = 50;
 
 pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> {
     let words = wanted.words.join(" ");
     ensure!(!words.trim().is_empty(), "missing search words. Usage: `windlass sessions search WORDS`.");
     let sessions = ground.sessions(wanted.all);
-    let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
+    let limit = limit(wanted.limit, wanted.json);
     let mut hits: Vec<SearchHit<'_>> = Vec::new();
     let mut more = false;
     let unreadable = search(&sessions, &words, &mut |hit| {
@@ -36,14 +32,12 @@ pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> 
         complain(&format!("cannot read {}; it was not searched.", path.display()));
     }
     if wanted.json {
-        return print(&as_json(&hits));
+        return print(&json_list(hits.iter().map(as_json)));
     }
     if hits.is_empty() && !more {
         return print(&nothing(&words, wanted.all, sessions.len()));
     }
-    let stdout = std::io::stdout();
-    let columns = if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX };
-    let mut text = as_text(&hits, now_ms(), columns);
+    let mut text = as_text(&hits, now_ms(), columns());
     if more {
         text.push_str("\nMore matches are not shown; add --limit N.\n");
     }
@@ -88,20 +82,15 @@ fn speaker(who: &Who) -> String {
     }
 }
 
-fn as_json(hits: &[SearchHit<'_>]) -> String {
-    let row = |hit: &SearchHit<'_>| {
-        let value: Value = json!({
-            "sessionId": hit.session.id.to_string(),
-            "uuid": hit.uuid,
-            "at": hit.at_ms,
-            "who": speaker(&hit.who).to_lowercase(),
-            "before": hit.before,
-            "words": hit.words,
-            "behind": hit.behind,
-            "path": hit.session.path.to_string_lossy(),
-        });
-        display::json(&value)
-    };
-    let rows: Vec<String> = hits.iter().map(row).collect();
-    if rows.is_empty() { "[]\n".into() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
+fn as_json(hit: &SearchHit<'_>) -> Value {
+    json!({
+        "sessionId": hit.session.id.to_string(),
+        "uuid": hit.uuid,
+        "at": hit.at_ms,
+        "who": speaker(&hit.who).to_lowercase(),
+        "before": hit.before,
+        "words": hit.words,
+        "behind": hit.behind,
+        "path": hit.session.path.to_string_lossy(),
+    })
 }
