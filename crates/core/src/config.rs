@@ -79,7 +79,6 @@ pub struct Config {
 
 impl Config {
     /// What a tool declares about itself; of one that is not on offer, what is known by its name.
-    #[must_use]
     pub fn profile(&self, tool: &str) -> ToolProfile {
         let is_meant = |spec: &&ToolSpec| &*spec.name == tool || spec.profile.aliases.contains(&tool);
         self.tools.iter().find(is_meant).map_or_else(|| ToolProfile::named(tool), |spec| spec.profile)

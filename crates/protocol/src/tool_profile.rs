@@ -107,14 +107,12 @@ impl ToolProfile {
 
     /// The profile of a tool that is known by name, or the default. A session's own tools bring theirs; this one is for
     /// settings and rules, which are read before any tool is there, and for conversations with tools that are gone.
-    #[must_use]
     pub fn named(name: &str) -> Self {
         let row = PROFILES.iter().chain(&FORMER).find(|(known, _)| *known == name);
         row.map_or(Self::DEFAULT, |(_, profile)| *profile)
     }
 
     /// The present name of a tool that is known by name.
-    #[must_use]
     pub fn present_name(name: &str) -> &str {
         let row = PROFILES.iter().find(|(_, profile)| profile.aliases.contains(&name));
         row.map_or(name, |(present, _)| present)

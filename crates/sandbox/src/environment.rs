@@ -160,13 +160,11 @@ type VariableChange = (OsString, Option<OsString>);
 
 impl VariableChanges {
     /// No changes yet, and never one of these names.
-    #[must_use]
     pub fn new(hidden: impl IntoIterator<Item = OsString>) -> Self {
         Self { hidden: hidden.into_iter().collect(), ..Self::default() }
     }
 
     /// Whether commands must not see a name.
-    #[must_use]
     pub fn hides(&self, name: &OsStr) -> bool {
         self.hidden.iter().any(|hidden| hidden == name)
     }
@@ -177,13 +175,11 @@ impl VariableChanges {
     }
 
     /// Whether nothing changes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
     /// The environment with the changes made.
-    #[must_use]
     pub fn over(&self, environment: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
         let changes = self.lock();
         let is_changed = |name: &OsString| changes.iter().any(|(changed, _)| changed == name);

@@ -30,7 +30,6 @@ pub struct GitGuard {
 }
 
 /// Finds the repositories of a directory: its own, the one it is linked to or a submodule of, those inside.
-#[must_use]
 pub fn guard_repositories(root: &Path) -> GitGuard {
     let mut search = Search { entries_left: ENTRIES_MAX, ..Search::default() };
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());

@@ -82,14 +82,12 @@ impl Launcher {
     ///
     /// From the first command on, this process adopts and ends what a killed supervisor leaves. Children that others
     /// start here, later than it and as leaders of a session, cannot be told from that.
-    #[must_use]
     pub fn supervised(program: PathBuf) -> Self {
         Self { supervisor: Some(program) }
     }
 
     /// Commands run without a supervisor, in a session of their own. The shell dies with the thread that started
     /// it; what it left behind, or what moved to another session, is not found when this process is killed.
-    #[must_use]
     pub fn direct() -> Self {
         Self { supervisor: None }
     }

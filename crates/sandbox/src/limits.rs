@@ -34,13 +34,11 @@ const PROCESSES: &[&str] = &["fork: retry", "Resource temporarily unavailable", 
 
 impl Sandbox {
     /// What commands cannot do in this sandbox, in sentences.
-    #[must_use]
     pub fn limits(&self) -> String {
         self.limits_of(&[Barrier::Writing, Barrier::Protected, Barrier::Hidden, Barrier::Network])
     }
 
     /// How the sandbox may explain a failed command with this output, and what it allows; else `None`.
-    #[must_use]
     pub fn explain(&self, output: &str) -> Option<String> {
         let start = output.len().saturating_sub(BYTES_MAX);
         let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();

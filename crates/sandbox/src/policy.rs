@@ -37,7 +37,6 @@ pub struct SandboxPolicy {
 
 impl SandboxPolicy {
     /// Only `writable` and temporary files can be written, no network, and credentials in `home` are hidden.
-    #[must_use]
     pub fn new(writable: Vec<PathBuf>, home: &Path) -> Self {
         Self {
             writable,
@@ -150,7 +149,6 @@ const CREDENTIALS: &[&[&str]] = &[
 const SYSTEM: [&str; 3] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers.d"];
 
 /// Places below a home directory that hold credentials: keys, tokens, keyrings, browser profiles, ours.
-#[must_use]
 pub fn credential_stores(home: &Path) -> Vec<PathBuf> {
     CREDENTIALS.iter().copied().flatten().map(|name| home.join(name)).collect()
 }

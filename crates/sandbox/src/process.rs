@@ -117,7 +117,6 @@ impl ProcessTree {
     }
 
     /// Whether no process of the tree is left.
-    #[must_use]
     pub fn is_gone(&self) -> bool {
         self.gone.is_cancelled()
     }

@@ -149,19 +149,16 @@ impl Sandbox {
     }
 
     /// What the sandbox is made of, and where it has gaps.
-    #[must_use]
     pub fn active_barriers(&self) -> &[ActiveBarrier] {
         &self.0.barriers
     }
 
     /// Whether some barrier does not hold all it should.
-    #[must_use]
     pub fn is_reduced(&self) -> bool {
         self.0.barriers.iter().any(|barrier| barrier.gap.is_some())
     }
 
     /// The name of the way commands are confined.
-    #[must_use]
     pub fn backend(&self) -> &'static str {
         match self.0.plan.backend {
             Backend::Bubblewrap(_) => "bubblewrap",
@@ -170,13 +167,11 @@ impl Sandbox {
     }
 
     /// The directory for temporary files, as commands inside know it.
-    #[must_use]
     pub fn temp(&self) -> &Path {
         &self.0.plan.files.temp
     }
 
     /// The whole in one line, with the gaps if there are any.
-    #[must_use]
     pub fn summary(&self) -> String {
         let gap =
             |active: &ActiveBarrier| Some(format!("{}: {}", active.barrier.name(), active.gap.as_ref()?));
@@ -187,7 +182,6 @@ impl Sandbox {
     }
 
     /// All of this for people: one line for the whole, then one for each barrier.
-    #[must_use]
     pub fn report(&self) -> String {
         let state = if self.is_reduced() { "reduced" } else { "complete" };
         let mut text = format!("sandbox: {} ({state})\n", self.backend());

@@ -95,13 +95,11 @@ impl Word {
     }
 
     /// The text as the program gets it. A home directory is written `~`.
-    #[must_use]
     pub fn text(&self) -> CommandWord {
         CommandWord::from_marked(&self.text, UNKNOWN)
     }
 
     /// Whether a part of it is only known at run time.
-    #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.text.contains(UNKNOWN)
     }
@@ -243,7 +241,6 @@ pub struct LooseCommand {
 /// assert!(analyse("echo `date`").plain.is_err());
 /// assert_eq!(analyse("sudo sh -c 'rm -rf x'").found.last().unwrap().words, ["rm", "-rf", "x"]);
 /// ```
-#[must_use]
 pub fn analyse(line: &str) -> Analysis {
     let hidden = visible::hides_something(line);
     let mut found = all_commands::walk(line);

@@ -247,7 +247,7 @@ fn decide_trust(
 
 /// The user's git, in an environment without secrets and with no `PATH` into the project.
 fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
-    let places = files.places;
+    let places = &files.places;
     let mut environment = child_environment(std::env::vars_os(), &[], places.root());
     let inside =
         [places.root(), &places.start].map(|path| path.canonicalize().unwrap_or_else(|_| path.into()));

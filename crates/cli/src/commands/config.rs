@@ -164,8 +164,7 @@ fn tell_waiting(
     let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
     for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
         if let Some(problem) = problem(Behaviour::Allow, rule, place.home.as_deref()) {
-            let file =
-                rule.origin.file.as_deref().map(|file| display::short_path(file, &files.places.start));
+            let file = rule.origin.file.as_deref().map(|file| display::short_path(file, &files.places.start));
             let file = file.unwrap_or_else(|| "--settings".to_owned());
             complain(&format!(
                 "{file}:{}: invalid allow rule `{}` (waiting for trust): {problem}. \

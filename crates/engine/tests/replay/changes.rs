@@ -80,7 +80,7 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
             (Record::Ended { terminal: Terminal::ApiError, rest: rest.clone() }, "terminal")
         }
         Record::Snapshot(snapshot) => {
-            let rest = SessionMemory { reached: !facts.rest.reached, ..facts.rest.clone() };
+            let rest = SessionMemory { reached: !snapshot.rest.reached, ..snapshot.rest.clone() };
             (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })), "rest.reached")
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,
