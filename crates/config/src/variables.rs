@@ -403,13 +403,14 @@ pub static VARIABLES: &[Variable] = &[
         |settings, text| settings.files.glob_timeout_s = number(text, 1, 1 << 30)?),
 ];
 
+/// The value of a word, whatever its case.
+fn one_of<T: Copy>(text: &str, words: [(&str, T); 3]) -> Option<T> {
+    let is_said = |(word, _): &&(&str, T)| text.trim().eq_ignore_ascii_case(word);
+    words.iter().find(is_said).map(|(_, value)| *value)
+}
+
 fn early_start(text: &str) -> Option<EarlyStart> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "all" => Some(EarlyStart::All),
-        "read-only" => Some(EarlyStart::ReadOnly),
-        "off" => Some(EarlyStart::Off),
-        _ => None,
-    }
+    one_of(text, [("all", EarlyStart::All), ("read-only", EarlyStart::ReadOnly), ("off", EarlyStart::Off)])
 }
 
 /// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
@@ -421,13 +422,8 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-fn sync(value: &str) -> Option<SyncPolicy> {
-    match value.trim().to_ascii_lowercase().as_str() {
-        "always" => Some(SyncPolicy::Always),
-        "turn" => Some(SyncPolicy::Turn),
-        "never" => Some(SyncPolicy::Never),
-        _ => None,
-    }
+fn sync(text: &str) -> Option<SyncPolicy> {
+    one_of(text, [("always", SyncPolicy::Always), ("turn", SyncPolicy::Turn), ("never", SyncPolicy::Never)])
 }
 
 pub(crate) fn number<N: std::str::FromStr + PartialOrd + Copy>(value: &str, least: N, most: N) -> Option<N> {

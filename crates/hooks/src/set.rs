@@ -14,7 +14,7 @@ use crate::read;
 /// The handlers of a session.
 #[derive(Clone, Debug, Default)]
 pub struct HookSet {
-    handlers: Vec<Arc<Handler>>,
+    pub(crate) handlers: Vec<Arc<Handler>>,
 }
 
 /// Says what is wrong with a permission rule, if anything is.
@@ -82,11 +82,6 @@ impl HookSet {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.handlers.is_empty()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.handlers.len()
     }
 
     /// The events there are handlers for.

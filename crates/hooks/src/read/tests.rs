@@ -12,7 +12,7 @@ fn read_from(hooks: &Value, source: &HookSource) -> (HookSet, Vec<String>) {
 fn check(hooks: &Value, handlers: usize, expected: &[&str]) {
     let (set, problems) = read_from(hooks, &HookSource::settings("s:1"));
     assert_eq!(problems, expected, "{hooks}");
-    assert_eq!(set.len(), handlers, "{hooks}");
+    assert_eq!(set.handlers.len(), handlers, "{hooks}");
 }
 
 /// A handler of an event that takes every kind.
@@ -248,7 +248,7 @@ fn a_matcher_that_names_no_tool_is_told() {
         let expected: Vec<String> =
             expected.iter().map(|text| format!("s:1 {event}[0]: there is no tool {text}")).collect();
         assert_eq!(problems, expected, "{matcher}");
-        assert_eq!(set.len(), 1, "{matcher}");
+        assert_eq!(set.handlers.len(), 1, "{matcher}");
     };
     let bash = "bash, so the hooks of this group do not run for it; did you mean Bash?";
     for event in ["PreToolUse", "PermissionRequest", "PostToolUse"] {
