@@ -259,8 +259,7 @@ pub struct ContextPolicy {
     pub window_tokens: Option<u64>,
     /// Compact at this share of the effective window; can only lower the threshold.
     pub compact_percent: Option<u64>,
-    /// The effective window is the window less the model's output cap, but less at most this; by default 20,000, and no
-    /// more than an eighth of the window.
+    /// The most that is kept free of the window for an answer: by default 20,000, and no more than an eighth of the window.
     pub output_reserve_tokens: Option<u64>,
     /// The threshold of compaction is so much below the effective window; by default 13,000, at most a twelfth of the window.
     pub compact_margin_tokens: Option<u64>,

@@ -114,8 +114,7 @@ impl Cx<'_> {
         self.state.ids.message()
     }
 
-    /// A message typed while something else goes on waits for the next results, or replaces what goes on if it cannot wait.
-    /// After the end it waits for the next run.
+    /// A message that is typed meanwhile waits for the next results or the next run, or replaces what goes on.
     pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         let replaces = prompt.priority == Priority::Now && prompt.speaker != Speaker::Task;
         self.persist(Record::Queued(prompt.clone()));
@@ -139,8 +138,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A fork came to its end: what it took is booked, and whoever waits for it goes on. One that nobody waits for was
-    /// cancelled or has answered before.
+    /// Books what an ended fork took; whoever waits for it goes on. A cancelled one has no one waiting.
     fn on_forked(&mut self, phase: Phase, fork: ForkId, outcome: Box<Outcome>) -> Phase {
         self.state.fork_spends.remove(&fork);
         if self.on_background(fork, &outcome) {

@@ -172,8 +172,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Replaces the whole configuration but the model. System prompt, tools and working
-    /// directories follow from the builder.
+    /// Replaces the configuration, but for model, system prompt, tools and directories, which the builder sets.
     pub fn config(mut self, config: Config) -> Self {
         self.config = Config { model: self.config.model, ..config };
         self

@@ -103,8 +103,7 @@ impl Session {
         Background::new(self)
     }
 
-    /// Says why the session begins, for hooks that hear of it with the first run. Unless somebody says so, a session without a
-    /// past is new and any other is resumed.
+    /// Says why the session begins, for the hooks of its first run; by default new without a past, else resumed.
     pub fn begins_as(&mut self, source: StartSource) {
         self.start = Some(source);
     }

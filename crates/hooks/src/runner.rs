@@ -63,8 +63,7 @@ pub struct HookHost {
     pub launcher: Launcher,
     /// What programs run in.
     pub confinement: Confinement,
-    /// The variables of later commands: hooks where a session starts or the directory changes may set them, as
-    /// shell commands in the file that `CLAUDE_ENV_FILE` names.
+    /// The variables that hooks set for later commands, as shell commands in the file that `CLAUDE_ENV_FILE` names.
     pub variable_changes: Option<VariableChanges>,
 }
 

@@ -54,8 +54,7 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// What it declares about itself: former names, what its calls are about, whether its results may be cleared.
     const PROFILE: ToolProfile = ToolProfile::DEFAULT;
-    /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` for a tool
-    /// that limits its results itself.
+    /// In characters: a longer result goes to a file and is previewed; `None` if the tool limits its results itself.
     const RESULT_CHARS_MAX: Option<usize> = Some(50_000);
     /// What [`generated_spec`] makes of the input, as JSON. It can be left out; then that is done at each start.
     const SPEC: Option<&'static str> = None;
@@ -129,8 +128,7 @@ pub struct ToolContext {
     pub tool_use_id: Arc<str>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The working directories of the session, absolute; the first is the project's. All are resolved, and one that was
-    /// named through a link is listed by that name too.
+    /// The working directories of the session, as in [`ExamineContext::roots`].
     pub roots: Arc<[PathBuf]>,
     /// The facts that permission was decided on: those of this very input. What a tool does must be what they say, and what
     /// it opens must be their paths.
@@ -210,8 +208,7 @@ impl ProgressReceiver {
     }
 }
 
-/// A tool without the type of its input: what the engine holds. Implemented for every [`Tool`]; implement it
-/// directly only for tools whose schema is known at run time.
+/// A tool without its input type, for the engine; implement it directly only where the schema is known at run time.
 pub trait AnyTool: Send + Sync + 'static {
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;

@@ -14,8 +14,7 @@ use crate::PathFact;
 pub enum CommandWord {
     /// Its whole text.
     Known(String),
-    /// The texts in front of, between and behind the parts that are only known when the line runs. Such a part may be empty, and
-    /// may be several words.
+    /// The known texts around parts that are only known when the line runs; each part may be empty or several words.
     Partial(Vec<String>),
 }
 

@@ -1,5 +1,4 @@
-//! JSON as text: objects whose values stay as they were written, and repair that has to happen before a parser sees
-//! the text.
+//! JSON as text: objects whose values stay as they were written, and repair ahead of the parser.
 
 use std::borrow::Cow;
 use std::fmt;

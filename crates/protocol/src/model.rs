@@ -123,8 +123,7 @@ pub struct ToolSpec {
     pub description: Arc<str>,
     /// JSON Schema of the input, an object.
     pub input_schema: Arc<RawValue>,
-    /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` if the tool
-    /// limits its results itself. Not for the model.
+    /// A longer result goes to a file, in characters; `None` if the tool limits its results itself. Not for the model.
     pub result_chars_max: Option<usize>,
     /// What it declares about itself. Not for the model.
     pub profile: ToolProfile,

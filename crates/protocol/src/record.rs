@@ -73,8 +73,7 @@ pub enum Durability {
 pub enum SyncPolicy {
     /// Each append waits for the disk.
     Always,
-    /// What something is built on waits for the disk: calls with side effects, their outcomes, the end of a turn. The rest
-    /// follows within 100 ms.
+    /// Waits for calls with side effects, their outcomes and the end of a turn; the rest follows within 100 ms.
     #[default]
     Turn,
     /// The system writes when it likes.

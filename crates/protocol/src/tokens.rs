@@ -43,8 +43,7 @@ fn result_tokens(result: &Block) -> u32 {
     inside.iter().map(estimate_tokens).fold(0, u32::saturating_add)
 }
 
-/// About how many tokens a text is: letters and blanks make long tokens, digits and signs short ones, and everything outside
-/// ASCII about one for each character.
+/// Estimates the tokens of a text: letters and blanks make long ones, digits and signs short ones, the rest one each.
 pub fn estimate_text_tokens(text: &str) -> u32 {
     let (mut wordy, mut dense, mut wide) = (0_u64, 0_u64, 0_u64);
     for byte in text.bytes() {

@@ -328,8 +328,7 @@ pub struct Outcome {
     pub text: String,
     /// The model's last stop reason.
     pub stop_reason: Option<Arc<str>>,
-    /// How often the model was asked with something new: the prompt, and each time results. What is asked again to cure
-    /// or complete an answer does not count.
+    /// How often the model was asked with something new: the prompt, and each time results. Cures do not count.
     pub iterations: u32,
     /// Usage of this run.
     pub usage: Usage,

@@ -1,5 +1,4 @@
-//! What a process arranges for itself and its children: the few calls that Rust cannot check, each with the reason why it
-//! is right.
+//! The few system calls that Rust cannot check, each with the reason why it is right.
 #![expect(unsafe_code, reason = "what happens between fork and exec has no safe interface")]
 
 use std::io;

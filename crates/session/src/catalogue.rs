@@ -119,8 +119,7 @@ impl Catalogue {
         sessions
     }
 
-    /// The session that was last written to: of the directory; else of another work tree; else of the same repository
-    /// elsewhere.
+    /// The session written last: of the directory, else of another work tree, else of the repository elsewhere.
     pub fn newest(&self, cwd: &Path, wanted: SessionFilter) -> Option<SessionInfo> {
         let fits = |session: &SessionInfo| {
             // A program, or somebody who wanted one answer printed, came through an SDK.

@@ -1,5 +1,4 @@
-//! The few things the writer does with the file of a log, behind a trait: in tests, a disk stands there that runs full, fails
-//! and loses power.
+//! What the writer does with the file of a log, as a trait: a disk in tests runs full, fails and loses power.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};

@@ -1,5 +1,4 @@
-//! A session as people read it: every message in the order it was written, whatever became of it since. One line is in memory at
-//! a time.
+//! A session as people read it: every message as it was written, with one line in memory at a time.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

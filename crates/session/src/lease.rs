@@ -59,8 +59,7 @@ pub struct SessionBusy {
 }
 
 impl SessionBusy {
-    /// Whether the process that took the lock may be gone, so that only what it has just started holds it. In a container the
-    /// system does not name such a process.
+    /// Whether the process with the lock may be gone and only its child hold it; containers do not name such a process.
     fn may_be_gone(&self) -> bool {
         self.pid == 0 || process::start_of(self.pid).is_none()
     }
@@ -119,8 +118,7 @@ impl Lease {
         Self::new(log, LeaseHold::Nothing)
     }
 
-    /// The same with an id that others may know: none of them can begin it any more. A file beside the log says so until it is
-    /// there and can be locked.
+    /// The same with an id that others may know: a file beside the log reserves it until the log can be locked.
     pub fn reserve(log: &Path) -> Result<Self, LeaseError> {
         let reserved = lock_file::take(&lock_file(log));
         let reserved = reserved.map_err(|error| LeaseError::Failed(log.to_owned(), error))??;

@@ -95,8 +95,7 @@ fn place_for(layout: &SessionLayout, id: Uuid) -> (u64, PathBuf) {
     }
 }
 
-/// Puts a removed session back, by its id or the beginning of it. Of several removals of the same session the last counts.
-/// Returns its log.
+/// Puts back the last removal of a session, by its id or the beginning of it. Returns its log.
 pub fn restore(layout: &SessionLayout, query: &str) -> Result<PathBuf, TrashError> {
     let query = query.trim().to_ascii_lowercase();
     let mut found = trashed(layout);

@@ -1,5 +1,4 @@
-//! From JSON to settings: every value is held against the table of keys, and against where its file lies. What does not
-//! fit is told and left out, one by one.
+//! From JSON to settings: each value is held against the table of keys and its file's place; what does not fit is told.
 
 use std::collections::BTreeMap;
 

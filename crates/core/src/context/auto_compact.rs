@@ -156,8 +156,7 @@ fn due(cx: &Cx<'_>, preparing: &Preparation) -> Option<(CompactTrigger, String)>
     }
 }
 
-/// Whether the context is at the threshold. Where system prompt and tools alone are, no compaction helps against them: then
-/// it is the conversation that counts.
+/// Whether the context, or the conversation where the rest alone is that large, is at the threshold.
 fn is_full(cx: &Cx<'_>) -> bool {
     let threshold = Thresholds::of(cx.config, cx.model()).compact;
     let conversation = || estimated(cx.state.carry.messages.iter().map(|message| &**message));

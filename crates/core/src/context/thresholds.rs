@@ -44,8 +44,7 @@ impl Thresholds {
     }
 }
 
-/// Nothing was compacted in this iteration: where compaction is not automatic, only the user can ask for it, in a run that
-/// ends with it.
+/// Without automatic compaction a full context ends the run: only the user can ask for a compaction then.
 pub(crate) fn blocking_limit(cx: &mut Cx<'_>, _: &mut Preparation, _: Option<LayerReply>) -> LayerStep {
     let is_automatic = cx.config.context.compaction == CompactionPolicy::Automatic;
     if is_automatic || cx.config.source.is_summariser() {

@@ -55,8 +55,7 @@ pub struct RecalledSession {
 /// The response that is being recalled, and its calls.
 #[derive(Clone, Debug, Default)]
 struct OpenRound {
-    /// Whether the log says what was done for it, and not only what was said: then a call that it does not tell of was not
-    /// started. Other programs tell of none.
+    /// Whether the log says what was done, so that a call it does not tell of was not started. Foreign logs do not.
     requested: bool,
     answered: Vec<AnswerBlock>,
     /// Its calls, once what it said is part of the conversation.
@@ -266,8 +265,7 @@ impl Recall {
         }
     }
 
-    /// What was open becomes part of the conversation. A call that has begun to act and was never heard of again is in doubt,
-    /// whatever its answer says.
+    /// Adds open calls to the conversation. One that began to act and was never heard of again is in doubt.
     fn close(&mut self) {
         self.close_answer();
         self.heard.clear();

@@ -326,8 +326,7 @@ impl Cx<'_> {
     }
 }
 
-/// Whether what came of the response stays in the conversation: not if the request is sent again or was refused,
-/// unless something of it has acted.
+/// Whether the response stays: not if its request is sent again or was refused, unless something of it has acted.
 fn stands(streaming: &OpenResponse, situation: &Situation, next: LadderDecision) -> bool {
     if streaming.calls.has_acted() {
         return true;

@@ -54,8 +54,7 @@ enum Change {
 /// A column for each guard, in the order of the fields, and a row for each transition, in the order of the enum: a new one of
 /// either does not compile before every decision is made.
 const ROWS: [([Change; 14], Transition); Transition::ALL.len()] = [
-    // Tool results exist. What was tried for the last request may be tried again for the next; what counts through the
-    // whole run is kept.
+    // Cures tried for the last request may be tried again for the next; counts of the whole run are kept.
     ([C, C, C, K, K, K, K, K, C, C, K, C, C, C], T::NextTurn),
     // Staged collapses were committed at once; everything else is kept.
     ([K, K, K, K, K, K, K, K, K, K, K, K, K, R], T::CollapseDrainRetry),
@@ -79,8 +78,7 @@ const ROWS: [([Change; 14], Transition); Transition::ALL.len()] = [
     ([K, K, K, K, K, K, K, K, R, K, K, K, K, C], T::PauseTurnResume),
     // The model said nothing after results and is nudged, once.
     ([K, K, K, K, K, K, K, K, C, R, K, K, K, C], T::EmptyAnswerNudge),
-    // Another model takes over; thinking that it refuses may be taken out for it too. Compaction stays used up: it is
-    // tried once until the next results.
+    // Thinking may be taken out for the other model too; a compaction is tried once until the next results.
     ([K, K, K, K, K, K, K, K, C, K, R, K, C, C], T::ModelFallback),
 ];
 

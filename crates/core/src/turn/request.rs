@@ -109,8 +109,7 @@ fn first_cap(config: &Config, model: &ModelCard) -> u32 {
     config.output.explicit.unwrap_or(config.output.first).min(model.output_tokens_max)
 }
 
-/// The provider clears old results itself where it can; what it clears is the same from the first request on, so that
-/// saying so never changes the prefix.
+/// What the provider clears itself, the same from the first request on, so that it never changes the prefix.
 fn edits(config: &Config, model: &ModelCard) -> Option<ContextEdits> {
     let wanted = config.context.micro_compact && model.edits_context;
     wanted.then(|| ContextEdits {

@@ -29,8 +29,7 @@ pub(crate) struct PendingSummary {
 }
 
 impl Cx<'_> {
-    /// Starts the summary of these calls, unless an earlier one is still being written. For a run that goes on: one that has
-    /// ended could not show it any more.
+    /// Starts the summary of these calls for a run that goes on, unless an earlier one is still being written.
     pub(crate) fn start_summary(&mut self, calls: &CallQueue) {
         let config = self.config;
         let wanted =

@@ -10,8 +10,7 @@ use windlass_protocol::{ModelCard, ToolSpec};
 use crate::builder::Engine;
 
 impl Engine {
-    /// A sum of each part of the configuration that decides what a session does, by its name. Engines of one version that
-    /// differ in none of them play each other's logs.
+    /// Sums of the configuration's parts that decide what a session does: engines with equal ones play each other's logs.
     pub fn sums(&self) -> BTreeMap<&'static str, u64> {
         let config = &*self.shared.config;
         let rest = Config {

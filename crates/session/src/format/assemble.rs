@@ -1,5 +1,4 @@
-//! From lines in their order to records: parts of one record are joined, and what was heard gets back what other lines hold
-//! of it.
+//! From lines in their order to records: parts are joined, and events get back what other lines hold of them.
 
 use std::sync::Arc;
 

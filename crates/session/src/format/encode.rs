@@ -15,8 +15,7 @@ use super::header::Header;
 use super::own_lines::{FinishedCall, OwnLineFrame, RunEnding, SessionMark};
 use super::stored_elsewhere;
 
-/// Lists look for the first prompt only near the beginning of a file. One that may be out of their sight is told at once, and
-/// not only at the end of its run.
+/// Lists look for the first prompt only so far; one beyond it is also written at once, not only at the run's end.
 const IN_SIGHT_BYTES: usize = 32 * 1024;
 
 /// Where a log ends: what the next line has to follow.
@@ -38,8 +37,7 @@ impl Tail {
     }
 }
 
-/// Turns the records of one session into lines. Cheap to clone: whoever appends keeps the former one until the lines are
-/// written.
+/// Turns the records of a session into lines. Cheap to clone, so that a failed append leaves the former one.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     common: Arc<Common>,

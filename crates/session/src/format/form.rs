@@ -430,8 +430,7 @@ macro_rules! field_name {
     };
 }
 
-/// A struct as an object: `object!(Type { field, field: Form, field = "name" })`; behind `without` stand the fields that are not
-/// recorded.
+/// A struct as an object: `object!(Type { field, field: Form, field = "name" })`; `without` names fields left out.
 macro_rules! object {
     ($type:ident { $($field:ident $(= $name:literal)? $(: $form:ty)?),* $(,)? } $(without { $($left:ident),* })?) => {
         impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {

@@ -12,8 +12,7 @@ use super::form::object;
 /// Among the settings: whether somebody keeps what calls change.
 const FILE_CHECKPOINTS: &str = "file_checkpoints";
 
-/// What a process says about itself when it opens a session: the line `opened`. It does not name the session, so that a copy
-/// can take it as it is.
+/// The line `opened`: a process about itself. It does not name the session, so that a copy can take it as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// What the ids of new messages follow from.

@@ -1,5 +1,4 @@
-//! Files that another program wrote, or wrote anew: which of their entries are the conversation, and what these say in our
-//! words.
+//! Files of other programs: which of their entries are the conversation, and what these say in our words.
 
 mod convert;
 mod select;

@@ -20,8 +20,7 @@ pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     load_file(file, end, upto.entry()).map_err(read)
 }
 
-/// Reads a log for a session that goes on from there. What stands behind stays in the file, so that none of its numbers is
-/// given again.
+/// Reads a log for a session that goes on from there; what follows stays in the file, so no number is given twice.
 pub fn load_back(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
     let mut loaded = load(path, upto)?;
     if loaded.is_cut {

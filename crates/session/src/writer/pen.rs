@@ -1,5 +1,4 @@
-//! What writes: the lines of one append are made and put into the file, whole, or none of it counts. Whatever else is in the
-//! file stays on lines of its own.
+//! Writes the lines of one append whole, or none of them counts; other content keeps lines of its own.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,5 +1,4 @@
-//! What the user reads when the log cannot be written: what happened, to which file, and what helps. Whoever shows it begins and
-//! ends the sentence.
+//! The user's text when the log cannot be written: what happened, to which file, what helps. No full sentence.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
