@@ -92,7 +92,7 @@ fn messages(paths: &SessionPaths) -> Vec<u64> {
     for record in load(paths.file(), Upto::End).unwrap().records {
         match record {
             Record::Snapshot(snapshot) => {
-                found = snapshot.messages.iter().map(|message| message.id.0).collect()
+                found = snapshot.messages.iter().map(|message| message.id.0).collect();
             }
             Record::Said(said) => found.push(said.message.id.0),
             _ => {}

@@ -166,8 +166,9 @@ pub fn context_report(report: &ContextReport) -> String {
         let _ = writeln!(text, "  {name:16} {:>11} ({} %)", display::number(tokens), share(tokens));
     }
     match report.compact_at {
-        Some(at) => {
-            text += &format!("The conversation is compacted from {} tokens on.\n", display::number(at))
+        Some(tokens) => {
+            let _ =
+                writeln!(text, "The conversation is compacted from {} tokens on.", display::number(tokens));
         }
         None => text.push_str("Automatic compaction is off.\n"),
     }

@@ -98,7 +98,7 @@ impl Events<'_> {
             Delta::Text(text) => self.pieces(index, text, |text| DeltaJson::Text { text }),
             Delta::Thinking(text) => self.pieces(index, text, |thinking| DeltaJson::Thinking { thinking }),
             Delta::Signature(text) => {
-                self.pieces(index, text, |signature| DeltaJson::Signature { signature })
+                self.pieces(index, text, |signature| DeltaJson::Signature { signature });
             }
             Delta::InputJson(text) => {
                 self.pieces(index, text, |partial_json| DeltaJson::InputJson { partial_json });

@@ -269,7 +269,7 @@ async fn talk_to_person(
     let end = talk(&mut runner, &mut session, &mut person, first).await;
     // From here on the terminal is as it was, so that Ctrl-C is a signal again.
     drop(person);
-    let resume = session.is_begun().then(|| session.key.id);
+    let resume = session.is_begun().then_some(session.key.id);
     finish(session, EndReason::PromptInputExit).await;
     if let Some(id) = resume {
         terminal::say(&format!("To continue: windlass --resume {id}\n"));

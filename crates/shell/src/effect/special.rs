@@ -363,8 +363,8 @@ fn xxd(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
 /// Questions to the daemon that was configured, without a switch to another one.
 fn is_docker_list(arguments: &[&str]) -> bool {
     let options = match arguments {
-        ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..] => options,
-        ["ps" | "images" | "info", options @ ..] => options,
+        ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..]
+        | ["ps" | "images" | "info", options @ ..] => options,
         ["logs", options @ ..] => return is_docker_log(options),
         _ => return false,
     };

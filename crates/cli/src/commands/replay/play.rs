@@ -192,7 +192,9 @@ impl Player<'_> {
 fn recall(records: Vec<Record>, engine: &Engine) -> RecalledSession {
     let project = engine.working_directory();
     let mut recall = Recall::new(project.to_owned());
-    records.into_iter().for_each(|record| recall.take(record));
+    for record in records {
+        recall.take(record);
+    }
     let mut recalled = recall.finish();
     // As whoever resumes a session does; but whether the directory was there then is not known any more.
     if !recalled.state.cwd().starts_with(project) {
