@@ -312,17 +312,6 @@ impl Arguments {
         }
     }
 
-    /// What is said about settings.
-    pub(crate) fn settings_flags(&self) -> SettingsFlags<'_> {
-        SettingsFlags {
-            settings: &self.settings,
-            sources: &self.setting_sources,
-            trust: self.trust_project,
-            headless: !self.is_interactive(),
-            ..SettingsFlags::default()
-        }
-    }
-
     /// What the application is asked for.
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use windlass_core::{ThinkingMode, ThinkingWish};
 use windlass_protocol::{Effort, ThinkingDisplay};
 
@@ -9,7 +10,8 @@ use crate::variables::number;
 use crate::{ConfigError, Settings};
 
 /// The flags that shape a run, as they were given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Flags {
     /// `--model`.
     pub model: Option<String>,
@@ -50,7 +52,8 @@ pub struct Flags {
 }
 
 /// A text that is given or stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum PromptText {
     /// The text.
     Text(String),

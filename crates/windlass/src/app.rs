@@ -54,7 +54,8 @@ impl Windlass {
         let mut config = RunConfig::with_files(settings.settings.clone(), &flags, place, files)?;
         config.environment.clone_from(&settings.environment);
         config.permissions.asking = options.asking;
-        let (key, origin) = (found.key, ProcessOrigin::new(&config, &flags, settings.git.clone()));
+        let (key, origin) =
+            (found.key, ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone()));
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
             wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;

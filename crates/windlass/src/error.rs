@@ -1,5 +1,7 @@
 //! Why something cannot be done, and who must act on it.
 
+use std::path::PathBuf;
+
 use uuid::Uuid;
 use windlass_config::{ConfigError, SettingsProblem, SharedFileError};
 use windlass_engine::{EngineError, SchemaError};
@@ -94,6 +96,20 @@ pub enum SessionError {
         /// Why.
         problem: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The log cannot be read from beginning to end.
+    #[error("cannot read the session log {}: {error}.", path.display())]
+    Log {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// There is nothing to replay.
+    #[error("this log cannot be replayed: another program wrote it, without the events that a replay needs.")]
+    NoEvents,
+    /// What the log says about a process makes no engine.
+    #[error("cannot build the engine as it was when the session was recorded: {0}")]
+    NotRebuilt(Box<dyn std::error::Error + Send + Sync>),
     /// There is no room for the session.
     #[error(
         "cannot create the directory for sessions: {0}. Free some space or correct its permissions, or run without \
@@ -167,6 +183,13 @@ impl Error {
 }
 
 impl SessionError {
+    /// Of a session with this id: why its log cannot be read or continued.
+    pub(crate) fn unreadable<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+        id: Uuid,
+    ) -> impl FnOnce(E) -> Self {
+        move |problem| Self::Unreadable { id, problem: problem.into() }
+    }
+
     /// Who must act.
     pub fn actor(&self) -> Actor {
         match self {
@@ -180,8 +203,11 @@ impl SessionError {
             | Self::TooManyWords
             | Self::UnknownPrompt(_)
             | Self::InUse(_)
+            | Self::NoEvents
+            | Self::NotRebuilt(_)
             | Self::Files(RewindError::Unknown(_) | RewindError::NothingToUndo) => Actor::User,
             Self::Unreadable { .. }
+            | Self::Log { .. }
             | Self::Files(RewindError::Io { .. })
             | Self::Directory(_)
             | Self::Prompts(_)

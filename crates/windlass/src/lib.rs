@@ -186,6 +186,7 @@ pub mod jobs;
 pub mod model_choice;
 mod options;
 mod permission_saver;
+pub mod replay;
 pub mod rewind;
 pub mod sandbox;
 mod session;

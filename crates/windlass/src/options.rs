@@ -39,12 +39,12 @@ pub struct Options {
     pub audience: Audience,
     /// The project's directory; the current one if there is none.
     pub cwd: Option<PathBuf>,
-    environment: Option<BTreeMap<OsString, OsString>>,
+    pub(crate) environment: Option<BTreeMap<OsString, OsString>>,
     pub(crate) asking: Answerer,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) tools: Vec<Arc<dyn AnyTool>>,
     pub(crate) models: Option<ModelSet>,
-    trust_question: Option<Arc<TrustQuestion>>,
+    pub(crate) trust_question: Option<Arc<TrustQuestion>>,
 }
 
 impl Options {

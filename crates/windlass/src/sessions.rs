@@ -23,10 +23,10 @@ use crate::error::{Error, SessionError};
 use crate::wiring::SessionStorage;
 
 use origin::RepositoryMark;
-pub use origin::{ProcessOrigin, SUMS};
+pub(crate) use origin::{ProcessOrigin, SUMS};
 use recorded_config::write_before_usd;
-pub use recorded_config::{RecordedConfig, read_before_usd};
-pub use saved_flags::SavedFlags;
+pub(crate) use recorded_config::{RecordedConfig, read_before_usd};
+pub(crate) use saved_flags::SavedFlags;
 
 /// Which session is meant: a new one, unless something else is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -431,5 +431,5 @@ fn layout(home: &Home) -> Result<SessionLayout, Error> {
 }
 
 fn unreadable<E: Into<Box<dyn StdError + Send + Sync>>>(id: Uuid) -> impl FnOnce(E) -> Error {
-    move |problem| SessionError::Unreadable { id, problem: problem.into() }.into()
+    move |problem| SessionError::unreadable(id)(problem).into()
 }

@@ -1,23 +1,22 @@
 //! `windlass replay`: a session played again from its log, without a model and without tools.
 
-mod play;
-mod rebuild;
 mod report;
 
+use std::error::Error as StdError;
+use std::ffi::OsString;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Parser as _};
 use uuid::Uuid;
-use windlass_engine::Recall;
-use windlass_engine::protocol::Role;
-use windlass_session::{SessionInfo, Upto, load};
+use windlass::Options;
+use windlass::replay::{EarlierSession, SessionReplay, play};
+use windlass_session::SessionInfo;
 
-use crate::arguments::Arguments;
+use crate::arguments::{self, Arguments, Request};
 use crate::commands::print as prompts;
 use crate::commands::sessions::{Ground, print};
 use crate::{complain, display};
-use play::SessionReplay;
 
 /// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
 /// every decision with the log. Replay stops at the first difference.
@@ -49,7 +48,7 @@ pub(crate) struct ReplayArguments {
 pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
     let session = Ground::new()?.find(&wanted.session)?;
     let started = Instant::now();
-    let played = play::play(&session, wanted.until)?;
+    let played = play(&session, wanted.until, &earlier_options)?;
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if let (Some(until), Some(replay)) = (wanted.until, &played.replay)
         && replay.events() < until
@@ -79,13 +78,7 @@ fn go_on(
     session: &SessionInfo,
     played: &SessionReplay,
 ) -> anyhow::Result<i32> {
-    let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(|error| anyhow!("{error}."))?;
-    let directory =
-        loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.glance.cwd.clone());
-    let mut recall = Recall::new(directory.clone().unwrap_or_default());
-    loaded.records.into_iter().for_each(|record| recall.take(record));
-    let state = recall.finish().state;
-    let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
+    let EarlierSession { directory, awaits_answer } = EarlierSession::at(session, played.offset)?;
     ensure!(
         wanted.prompt.is_some() || awaits_answer,
         "the model has already answered there. Add a prompt with --prompt, or stop before the answer with --until."
@@ -115,4 +108,25 @@ fn live(wanted: &ReplayArguments, model: &str, session: &str, copy: Uuid) -> any
         line.extend(["--", prompt]);
     }
     Arguments::try_parse_from(line).map_err(|error| anyhow!(crate::arguments::usage::explain(&error)))
+}
+
+/// What a command line in the log of an earlier version asked for.
+fn earlier_options(words: &[String]) -> Result<Options, Box<dyn StdError + Send + Sync>> {
+    let line: Vec<OsString> =
+        std::iter::once("windlass".into()).chain(words.iter().map(OsString::from)).collect();
+    let arguments = match arguments::parse(&line) {
+        Ok(Request::Print(arguments)) => *arguments,
+        Ok(Request::Replay(wanted)) => {
+            live(&wanted, wanted.with_model.as_deref().unwrap_or_default(), "", Uuid::nil())?
+        }
+        Ok(_) => return Err("the log does not hold the command line of the process that wrote it".into()),
+        Err(error) => {
+            return Err(format!(
+                "the log holds a command line that this version does not understand: {error}"
+            )
+            .into());
+        }
+    };
+    let options = arguments.options();
+    Ok(if arguments.is_interactive() { options.asks_person() } else { options })
 }

@@ -19,12 +19,13 @@ use windlass_text::time::now_ms;
 
 use super::recorded_config::insert;
 use super::{RecordedConfig, SavedFlags};
+use crate::wiring::Audience;
 
 /// So long a run that is over waits for git.
 const GIT_WAIT: Duration = Duration::from_millis(100);
 
 /// Where a run comes from.
-pub struct ProcessOrigin {
+pub(crate) struct ProcessOrigin {
     cwd: PathBuf,
     flags: Flags,
     recorded: RecordedConfig,
@@ -38,13 +39,18 @@ pub struct ProcessOrigin {
 
 impl ProcessOrigin {
     /// Where a run with this configuration comes from.
-    pub fn new(config: &RunConfig, flags: &Flags, git: Option<GitProgram>) -> Self {
+    pub(crate) fn new(
+        config: &RunConfig,
+        flags: &Flags,
+        audience: &Audience,
+        git: Option<GitProgram>,
+    ) -> Self {
         let home = &config.settings.home;
         let started_by = if config.permissions.asking == Answerer::Person { "cli" } else { "sdk-cli" };
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
-            recorded: RecordedConfig::of(config),
+            recorded: RecordedConfig::of(config, flags, audience),
             variables: config.files.plain_variables(&config.environment),
             entrypoint: home.entrypoint.clone().unwrap_or_else(|| started_by.into()),
             sync: home.sync,
@@ -64,7 +70,6 @@ impl ProcessOrigin {
             engine: env!("CARGO_PKG_VERSION").into(),
             entrypoint: self.entrypoint.as_str().into(),
             git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
-            arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
             variables: self.variables.clone(),
             settings,
             ..Header::new(key.seed, &self.cwd, now_ms())
@@ -128,4 +133,4 @@ fn mark(marker: &Marker, identity: &impl serde::Serialize) {
 }
 
 /// Under this name a log keeps the sums of the configuration, to say later what is not as it was.
-pub const SUMS: &str = "sums";
+pub(crate) const SUMS: &str = "sums";

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
-use windlass_config::{FileSettings, RecordedSettings, RunConfig};
-use windlass_engine::{Answerer, CommandPattern, Engine, SandboxPermissions};
+use windlass_config::{FileSettings, Flags, RecordedSettings, RunConfig};
+use windlass_engine::{Answerer, CommandPattern, Engine, RunSource, SandboxPermissions};
 use windlass_protocol::{HookEvent, RawValueEq};
 use windlass_session::Header;
+
+use crate::options::Options;
+use crate::wiring::Audience;
 
 /// Under this name a log keeps what held.
 const RECORDED: &str = "held";
@@ -19,16 +22,33 @@ const BEFORE_USD: &str = "beforeUsd";
 /// What held: settings, hooks and the sandbox, and who was asked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct RecordedConfig {
+pub(crate) struct RecordedConfig {
     settings: RecordedSettings,
     /// The events that hooks were there for.
     hooks: Vec<String>,
     sandbox: Option<RecordedSandbox>,
     /// Whether a person answered questions, if the log says it; the command line alone does not.
-    pub asks_person: Option<bool>,
+    pub(crate) asks_person: Option<bool>,
     /// Whether the mode `bypassPermissions` was refused, so that no denial advised it.
     bypass_refused: bool,
+    /// What the caller asked for; an older log has the command line instead.
+    flags: Option<Flags>,
+    audience: RecordedAudience,
 }
+
+/// Who read the runs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RecordedAudience {
+    source: String,
+    partial_messages: bool,
+    reads_lines: bool,
+    prompt_suggestions: Option<bool>,
+}
+
+/// Who can ask for a run, by the names in logs.
+const SOURCES: [(&str, RunSource); 3] =
+    [("repl", RunSource::Repl), ("sdk", RunSource::Sdk), ("print", RunSource::Print)];
 
 /// How commands were confined.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -40,9 +60,17 @@ struct RecordedSandbox {
 }
 
 impl RecordedConfig {
-    /// What a configuration says, without hooks and sandbox.
-    pub(crate) fn of(config: &RunConfig) -> Self {
+    /// What a configuration says, and what it was made from, without hooks and sandbox.
+    pub(crate) fn of(config: &RunConfig, flags: &Flags, audience: &Audience) -> Self {
+        let source = SOURCES.iter().find(|(_, source)| *source == audience.source);
         Self {
+            flags: Some(flags.clone()),
+            audience: RecordedAudience {
+                source: source.map_or_else(String::new, |(name, _)| (*name).to_owned()),
+                partial_messages: audience.partial_messages,
+                reads_lines: audience.reads_lines,
+                prompt_suggestions: audience.prompt_suggestions,
+            },
             settings: RecordedSettings::of(&config.files),
             asks_person: Some(config.permissions.asking == Answerer::Person),
             bypass_refused: config.permissions.is_bypass_refused,
@@ -67,17 +95,31 @@ impl RecordedConfig {
     }
 
     /// What held in the process that wrote this; none if the log does not say it.
-    pub fn read(header: &Header) -> Option<Self> {
+    pub(crate) fn read(header: &Header) -> Option<Self> {
         serde_json::from_str(header.settings.get(RECORDED)?.0.get()).ok()
     }
 
+    /// What the caller had asked for; none if the log does not say it.
+    pub(crate) fn given(&self) -> Option<Options> {
+        let said = &self.audience;
+        let (_, source) = SOURCES.into_iter().find(|(name, _)| *name == said.source)?;
+        let audience = Audience {
+            source,
+            partial_messages: said.partial_messages,
+            reads_lines: said.reads_lines,
+            prompt_suggestions: said.prompt_suggestions,
+        };
+        let asking = if self.asks_person == Some(true) { Answerer::Person } else { Answerer::Nobody };
+        Some(Options { flags: self.flags.clone()?, audience, asking, ..Options::new() })
+    }
+
     /// The settings that files held.
-    pub fn files(&self) -> FileSettings {
+    pub(crate) fn files(&self) -> FileSettings {
         self.settings.clone().restore()
     }
 
     /// Makes hooks, sandbox and refused modes hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
-    pub fn apply(self, config: &mut RunConfig) {
+    pub(crate) fn apply(self, config: &mut RunConfig) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
         config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
@@ -96,7 +138,7 @@ pub(crate) fn write_before_usd(header: &mut Header, before_usd: f64) {
 }
 
 /// What the session had cost when the process opened it, where the log says so.
-pub fn read_before_usd(header: &Header) -> Option<f64> {
+pub(crate) fn read_before_usd(header: &Header) -> Option<f64> {
     serde_json::from_str(header.settings.get(BEFORE_USD)?.0.get()).ok()
 }
 

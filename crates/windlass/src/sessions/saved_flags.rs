@@ -15,10 +15,10 @@ use super::recorded_config::insert;
 /// The settings of a session, as its log keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct SavedFlags {
+pub(crate) struct SavedFlags {
     /// The model that followed from the flags.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct SavedFlags {
     added_directories: Vec<PathBuf>,
     /// The system prompt as it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt: Option<String>,
+    pub(crate) system_prompt: Option<String>,
 }
 
 /// Modes in which nobody is asked, or nothing is done: each run has to ask for them anew.
@@ -49,7 +49,7 @@ const NOT_KEPT: [&str; 2] = ["plan", "bypassPermissions"];
 
 impl SavedFlags {
     /// What the flags say, and the model and the system prompt that followed from them.
-    pub fn new(flags: &Flags, model: &str, system_prompt: &str) -> Self {
+    pub(crate) fn new(flags: &Flags, model: &str, system_prompt: &str) -> Self {
         let mode = flags.permission_mode.clone();
         Self {
             model: Some(model.to_owned()),
@@ -68,7 +68,7 @@ impl SavedFlags {
     }
 
     /// What a log kept. What cannot be read as a setting is none.
-    pub fn read(settings: &BTreeMap<String, Arc<RawValueEq>>) -> Self {
+    pub(crate) fn read(settings: &BTreeMap<String, Arc<RawValueEq>>) -> Self {
         let fields = settings
             .iter()
             .filter_map(|(key, raw)| Some((key.clone(), serde_json::from_str(raw.0.get()).ok()?)));
@@ -76,7 +76,7 @@ impl SavedFlags {
     }
 
     /// The form in which a log keeps it.
-    pub fn write(&self) -> BTreeMap<String, Arc<RawValueEq>> {
+    pub(crate) fn write(&self) -> BTreeMap<String, Arc<RawValueEq>> {
         let mut settings = BTreeMap::new();
         if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) {
             fields.iter().for_each(|(name, value)| insert(&mut settings, name, value));
@@ -85,7 +85,7 @@ impl SavedFlags {
     }
 
     /// Adds to the flags what they do not say.
-    pub fn fill(self, flags: &mut Flags) {
+    pub(crate) fn fill(self, flags: &mut Flags) {
         let missing = [
             (&mut flags.model, self.model),
             (&mut flags.effort, self.effort),

@@ -7,8 +7,8 @@ use windlass_engine::{Replay, Terminal};
 use windlass_session::SessionInfo;
 use windlass_text::shorten::shorten;
 
-use super::play::{ReplayEnd, SessionReplay, Words};
 use crate::display;
+use windlass::replay::{LastMessage, ReplayEnd, SessionReplay};
 
 /// As much of a message is shown.
 const MESSAGE_CHARS: usize = 200;
@@ -119,7 +119,7 @@ fn doing(replay: &Replay) -> String {
 }
 
 /// The beginning of what was said.
-fn words(said: &Words) -> String {
+fn words(said: &LastMessage) -> String {
     let words: Vec<&str> =
         said.blocks.iter().map(|block| block.as_text().unwrap_or_else(|| block.json())).collect();
     shorten(&words.join(" "), MESSAGE_CHARS, "...").into_owned()

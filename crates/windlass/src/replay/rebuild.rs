@@ -1,26 +1,36 @@
 //! The engine of a process that wrote a log, from what it said about itself.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::error::Error as StdError;
 use std::sync::Arc;
 
-use anyhow::anyhow;
 use uuid::Uuid;
 use windlass_config::{ProcessContext, PromptText, RunConfig};
-use windlass_engine::{Answerer, Engine, SessionSeed};
+use windlass_engine::{Answerer, Engine, RunSource, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
-use crate::arguments::{self, Arguments, Request};
-use windlass::model_choice::silent_models;
-use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
-use windlass::settings::{self, MANAGED, nobody_agrees};
-use windlass::wiring::{Audience, SessionStorage, wire_models};
+use crate::model_choice::silent_models;
+use crate::options::Options;
+use crate::sessions::{RecordedConfig, SUMS, SavedFlags};
+use crate::settings::{self, MANAGED, nobody_agrees};
+use crate::wiring::{Audience, SessionStorage, wire_models};
+
+/// Reads a command line of the command: earlier versions kept that in their logs, and not what it means.
+pub type ArgumentsReader<'a> = &'a dyn Fn(&[String]) -> Result<Options, Box<dyn StdError + Send + Sync>>;
 
 /// The engine that this process had, asking nobody, with what had come back to it from the session before.
-pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
-    let given = given(header)?;
-    let mut flags = given.flags();
+pub(super) fn engine(
+    id: Uuid,
+    header: &Header,
+    arguments: ArgumentsReader<'_>,
+) -> Result<Engine, Box<dyn StdError + Send + Sync>> {
+    let recorded = RecordedConfig::read(header);
+    let given = match recorded.as_ref().and_then(RecordedConfig::given) {
+        Some(given) => given,
+        None => asking(arguments(&header.arguments)?, recorded.as_ref().and_then(|said| said.asks_person)),
+    };
+    let mut flags = given.flags.clone();
     let saved = SavedFlags::read(&header.settings);
     flags.model = saved.model.clone().or(flags.model);
     if let Some(text) = &saved.system_prompt {
@@ -35,7 +45,6 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
         home: std::env::home_dir(),
         managed: MANAGED.into(),
     };
-    let recorded = RecordedConfig::read(header);
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
@@ -44,35 +53,22 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
     let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
-    let asks_person = recorded.as_ref().and_then(|recorded| recorded.asks_person);
-    let person = asks_person.unwrap_or_else(|| given.is_interactive());
-    if person {
-        config.permissions.asking = Answerer::Person;
-    }
+    config.permissions.asking = given.asking;
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);
     }
-    let audience = Audience { partial_messages: given.include_partial_messages, ..given.audience(person) };
     let models = silent_models(&config)?;
     let storage = SessionStorage::nowhere(SessionKey { id, ..SessionSeed(0).into() });
-    Ok(wire_models(config, models, &audience, &storage, Vec::new())?.engine)
+    Ok(wire_models(config, models, &given.audience, &storage, Vec::new())?.engine)
 }
 
-/// The flags the process was given.
-fn given(header: &Header) -> anyhow::Result<Box<Arguments>> {
-    let line: Vec<OsString> =
-        std::iter::once("windlass".into()).chain(header.arguments.iter().map(OsString::from)).collect();
-    match arguments::parse(&line) {
-        Ok(Request::Print(arguments)) => Ok(arguments),
-        Ok(Request::Replay(wanted)) => {
-            let model = wanted.with_model.as_deref().unwrap_or_default();
-            super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
-        }
-        Ok(_) => Err(anyhow!("the log does not hold the command line of the process that wrote it")),
-        Err(error) => {
-            Err(anyhow!("the log holds a command line that this version does not understand: {error}"))
-        }
-    }
+/// What a command line asks for. Whether a person answered does not follow from it alone.
+fn asking(given: Options, asks_person: Option<bool>) -> Options {
+    let is_person = asks_person.unwrap_or(given.asking == Answerer::Person);
+    let (asking, reader) =
+        if is_person { (Answerer::Person, RunSource::Repl) } else { (Answerer::Nobody, RunSource::Print) };
+    let source = if given.audience.source == RunSource::Sdk { RunSource::Sdk } else { reader };
+    Options { asking, audience: Audience { source, ..given.audience }, ..given }
 }
 
 /// What is not as it was when the log was written, in words; empty if nothing is known to differ.

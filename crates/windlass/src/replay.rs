@@ -1,42 +1,49 @@
-//! Going through a log: each process that opened it had an engine of its own.
+//! A session played again from its log, without a model and without tools. Each process that opened the log had an engine of its own,
+//! which is built anew from what the process said about itself.
+
+mod rebuild;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use anyhow::{anyhow, ensure};
-use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
+use windlass_engine::protocol::{Block, Event, MessageId, Record, Role, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
 use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
 
-use super::rebuild;
-use windlass::sessions::read_before_usd;
+use crate::error::SessionError;
+use crate::sessions::read_before_usd;
+pub use rebuild::ArgumentsReader;
 
 /// How far a session was played, and what came of it.
 #[derive(Default)]
-pub(super) struct SessionReplay {
+pub struct SessionReplay {
     /// None if nothing in the log can be played.
-    pub(super) replay: Option<Replay>,
-    pub(super) end: ReplayEnd,
+    pub replay: Option<Replay>,
+    /// How it ended.
+    pub end: ReplayEnd,
     /// Where the log goes on behind it.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Calls the model had made that have no result yet.
-    pub(super) open: BTreeMap<MessageId, ToolUse>,
+    pub open: BTreeMap<MessageId, ToolUse>,
     /// What was said last.
-    pub(super) last: Option<Words>,
+    pub last: Option<LastMessage>,
     /// What was not as it was when the log was written.
-    pub(super) differences: Vec<String>,
+    pub differences: Vec<String>,
     /// How many pieces of the log could not be read.
-    pub(super) unread: u64,
+    pub unread: u64,
 }
 
-/// What somebody said.
-pub(super) struct Words {
-    pub(super) speaker: &'static str,
-    pub(super) blocks: Vec<Block>,
+/// The message that a log ends with, as far as it was played.
+pub struct LastMessage {
+    /// `user`, `model` or `result`.
+    pub speaker: &'static str,
+    /// Its content.
+    pub blocks: Vec<Block>,
 }
 
 /// How it ended.
 #[derive(Default)]
-pub(super) enum ReplayEnd {
+pub enum ReplayEnd {
     /// Everything is equal.
     #[default]
     Equal,
@@ -49,11 +56,13 @@ pub(super) enum ReplayEnd {
 }
 
 impl SessionReplay {
-    pub(super) fn events(&self) -> u64 {
+    /// How many events were played.
+    pub fn events(&self) -> u64 {
         self.replay.as_ref().map_or(0, Replay::events)
     }
 
-    pub(super) fn is_equal(&self) -> bool {
+    /// Whether the engine decided everything as the log says.
+    pub fn is_equal(&self) -> bool {
         matches!(self.end, ReplayEnd::Equal | ReplayEnd::CutOff)
     }
 
@@ -62,15 +71,15 @@ impl SessionReplay {
         match record {
             Record::Said(said) => {
                 let blocks = said.message.blocks.iter().skip(said.context).cloned().collect();
-                self.last = Some(Words { speaker: "user", blocks });
+                self.last = Some(LastMessage { speaker: "user", blocks });
             }
             Record::Answered(answered) => {
-                self.last = Some(Words { speaker: "model", blocks: vec![answered.block.clone()] });
+                self.last = Some(LastMessage { speaker: "model", blocks: vec![answered.block.clone()] });
                 let call = answered.block.as_tool_use();
                 self.open.extend(call.map(|call| (answered.id, call.clone())));
             }
             Record::Result(result) => {
-                self.last = Some(Words { speaker: "result", blocks: vec![result.result.clone()] });
+                self.last = Some(LastMessage { speaker: "result", blocks: vec![result.result.clone()] });
                 self.open.remove(&result.asked_by);
             }
             Record::Retracted(messages) => self.open.retain(|id, _| !messages.contains(id)),
@@ -80,11 +89,15 @@ impl SessionReplay {
     }
 }
 
-/// Plays a session, to its end or to the end of this event. An error is for the user.
-pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<SessionReplay> {
-    let unread =
-        |error: std::io::Error| anyhow!("cannot read the session log {}: {error}.", session.path.display());
-    let mut player = Player { session, played: SessionReplay::default(), process: None, damage: None };
+/// Plays a session, to its end or to the end of this event. `arguments` reads the command lines in logs of earlier versions.
+pub fn play(
+    session: &SessionInfo,
+    until: Option<u64>,
+    arguments: ArgumentsReader<'_>,
+) -> Result<SessionReplay, SessionError> {
+    let unread = |error| SessionError::Log { path: session.path.clone(), error };
+    let mut player =
+        Player { session, arguments, played: SessionReplay::default(), process: None, damage: None };
     let end = std::fs::metadata(&session.path).map_err(unread)?.len();
     for scene in story(&session.path).map_err(unread)? {
         let scene = scene.map_err(unread)?;
@@ -96,11 +109,33 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> anyhow::Result<
             return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
         }
     }
-    ensure!(
-        player.played.replay.is_some(),
-        "this log cannot be replayed: another program wrote it, without the events that a replay needs."
-    );
+    if player.played.replay.is_none() {
+        return Err(SessionError::NoEvents);
+    }
     Ok(player.finish(None, end))
+}
+
+/// A session as it was at some point of its log.
+pub struct EarlierSession {
+    /// Its directory, if the log names it.
+    pub directory: Option<PathBuf>,
+    /// Whether the model has not answered yet.
+    pub awaits_answer: bool,
+}
+
+impl EarlierSession {
+    /// The session as it was before what stands at this offset of its log.
+    pub fn at(session: &SessionInfo, offset: u64) -> Result<Self, SessionError> {
+        let loaded =
+            load(&session.path, Upto::Offset(offset)).map_err(SessionError::unreadable(session.id))?;
+        let recorded = loaded.header.map(|header| header.cwd);
+        let directory = recorded.or_else(|| session.glance.cwd.clone());
+        let mut recall = Recall::new(directory.clone().unwrap_or_default());
+        loaded.records.into_iter().for_each(|record| recall.take(record));
+        let state = recall.finish().state;
+        let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
+        Ok(Self { directory, awaits_answer })
+    }
 }
 
 /// Where something begins that does not belong to the event before.
@@ -115,6 +150,7 @@ fn begins(scene: &Scene) -> Option<u64> {
 
 struct Player<'a> {
     session: &'a SessionInfo,
+    arguments: ArgumentsReader<'a>,
     played: SessionReplay,
     /// The engine of the process that wrote this part of the log, and what it said.
     process: Option<(Engine, Box<Header>)>,
@@ -123,7 +159,7 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    fn take(&mut self, scene: Scene) -> anyhow::Result<Result<(), ReplayEnd>> {
+    fn take(&mut self, scene: Scene) -> Result<Result<(), ReplayEnd>, SessionError> {
         match scene {
             Scene::Opened { offset, header } => self.opened(offset, header)?,
             Scene::Marked(SessionMark::Rewound { .. }) => {
@@ -144,11 +180,10 @@ impl Player<'_> {
     }
 
     /// Another process goes on with what it could read.
-    fn opened(&mut self, offset: u64, header: Box<Header>) -> anyhow::Result<()> {
-        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| anyhow!("{error}."))?;
-        let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
-            anyhow!("cannot build the engine as it was when the session was recorded: {error}")
-        })?;
+    fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), SessionError> {
+        let id = self.session.id;
+        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(SessionError::unreadable(id))?;
+        let engine = rebuild::engine(id, &header, self.arguments).map_err(SessionError::NotRebuilt)?;
         self.damage = None;
         self.played.open.clear();
         let mut recalled = recall(loaded.records, &engine);
