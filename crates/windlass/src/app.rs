@@ -7,6 +7,7 @@ use crate::model_choice::models;
 use crate::options::Options;
 use crate::permission_saver::PermissionSaver;
 use crate::session::Session;
+use crate::session_store::SessionStore;
 use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice};
 use crate::settings::{self, LoadedSettings, SettingsNotices};
 use crate::wiring::wire_models;
@@ -42,6 +43,11 @@ impl Windlass {
     /// What the user should know about settings files.
     pub fn notices(&self) -> &SettingsNotices {
         &self.settings.notices
+    }
+
+    /// The sessions that there are.
+    pub fn store(&self) -> Result<SessionStore, Error> {
+        SessionStore::new(&self.settings.settings, &self.place, self.settings.git.clone())
     }
 
     /// Opens a session and checks all that needs no network. Nothing is written before the first prompt.

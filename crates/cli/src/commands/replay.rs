@@ -9,13 +9,13 @@ use std::time::Instant;
 use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Parser as _};
 use uuid::Uuid;
-use windlass::Options;
 use windlass::replay::{EarlierSession, SessionReplay, play};
+use windlass::{Options, SessionStore};
 use windlass_session::SessionInfo;
 
 use crate::arguments::{self, Arguments, Request};
 use crate::commands::print as prompts;
-use crate::commands::sessions::{Ground, print};
+use crate::commands::sessions::print;
 use crate::{complain, display};
 
 /// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
@@ -46,7 +46,7 @@ pub(crate) struct ReplayArguments {
 
 /// Plays the session. Returns the exit code.
 pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
-    let session = Ground::new()?.find(&wanted.session)?;
+    let session = SessionStore::open()?.find(&wanted.session)?;
     let started = Instant::now();
     let played = play(&session, wanted.until, &earlier_options)?;
     let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);

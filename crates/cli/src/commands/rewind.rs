@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, anyhow, ensure};
 use serde_json::json;
 use uuid::Uuid;
-use windlass::SessionError;
 use windlass::rewind;
 use windlass::sessions::SessionSource;
+use windlass::{SessionError, SessionStore};
 use windlass_session::{PointInfo, RewindPoint};
 
 use crate::arguments::help;
-use crate::commands::sessions::{Ground, print};
+use crate::commands::sessions::print;
 use crate::display;
 use crate::views::rewind_report::{self, UNDO};
 
@@ -51,10 +51,10 @@ fn parse(word: &str) -> anyhow::Result<Option<RewindPoint>> {
 
 /// Brings files back, or says what there is to go back to. Returns the exit code.
 pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
-    let ground = Ground::new()?;
+    let store = SessionStore::open()?;
     let session = match &wanted.session {
-        SessionSource::Named(words) => ground.find(words)?,
-        _ => ground.newest().context("this directory has no sessions.")?,
+        SessionSource::Named(words) => store.find(words)?,
+        _ => store.latest().context("this directory has no sessions.")?,
     };
     let Some(to) = wanted.to else {
         print(&help::page(&listed(&rewind::points(&session)?)))?;
@@ -72,7 +72,7 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
     if wanted.json {
         print(&format!("{}\n", display::json(&rewind_report::to_json(&report))))?;
     } else {
-        print(&help::page(&rewind_report::to_text(&report, &ground.cwd, session.id)))?;
+        print(&help::page(&rewind_report::to_text(&report, store.cwd(), session.id)))?;
     }
     Ok(i32::from(report.rewound.is_some_and(|rewound| !rewound.failed.is_empty())))
 }

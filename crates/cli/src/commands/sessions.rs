@@ -7,12 +7,8 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::Value;
-use windlass::settings;
-use windlass_config::{Home, ProcessContext, Settings};
-use windlass_session::{
-    Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout, remove as move_to_trash,
-    restore as put_back,
-};
+use windlass::SessionStore;
+use windlass_session::SessionInfo;
 use windlass_text::time::now_ms;
 
 use crate::display;
@@ -23,7 +19,7 @@ mod list;
 mod search;
 mod show;
 
-pub(crate) use export::{redactor, to_file};
+pub(crate) use export::to_file;
 use list::home_as_tilde;
 pub(crate) use list::summary;
 
@@ -42,7 +38,7 @@ pub(crate) struct SessionsArguments {
 #[derive(Debug, Subcommand)]
 enum SessionsCommand {
     /// List the sessions of this project, latest first
-    List(ListWanted),
+    List(ListArguments),
     /// Show a session: its facts, last prompt and last answer
     Show {
         /// Session to show
@@ -52,9 +48,9 @@ enum SessionsCommand {
         json: bool,
     },
     /// Search the conversations for words
-    Search(SearchWanted),
+    Search(SearchArguments),
     /// Export a whole session as text, Markdown or JSON, with secrets redacted
-    Export(ExportWanted),
+    Export(ExportArguments),
     /// Move sessions to the trash
     Rm {
         /// Session ids
@@ -70,7 +66,7 @@ enum SessionsCommand {
 }
 
 #[derive(Debug, Default, Args)]
-struct ListWanted {
+struct ListArguments {
     /// List the sessions of all projects
     #[arg(long)]
     all: bool,
@@ -83,7 +79,7 @@ struct ListWanted {
 }
 
 #[derive(Debug, Args)]
-struct SearchWanted {
+struct SearchArguments {
     /// Words to find, in this order; case does not matter
     #[arg(required = true)]
     words: Vec<String>,
@@ -99,7 +95,7 @@ struct SearchWanted {
 }
 
 #[derive(Debug, Args)]
-struct ExportWanted {
+struct ExportArguments {
     /// Session to export
     session: String,
     /// Output format [default: from the file extension, else text]
@@ -113,65 +109,17 @@ struct ExportWanted {
     force: bool,
 }
 
-/// Where the command looks.
-pub(crate) struct Ground {
-    pub(crate) settings: Settings,
-    layout: SessionLayout,
-    git: Option<GitProgram>,
-    pub(crate) cwd: PathBuf,
-}
-
-impl Ground {
-    pub(crate) fn new() -> anyhow::Result<Self> {
-        let settings = Settings::from_environment(std::env::vars_os())?;
-        let cwd = std::env::current_dir().map_err(|error| {
-            anyhow!("cannot use the current directory: {error}. Change to one that exists.")
-        })?;
-        let place = ProcessContext {
-            cwd: cwd.clone(),
-            is_root: false,
-            home: std::env::home_dir(),
-            managed: settings::MANAGED.into(),
-        };
-        Ok(Self {
-            layout: SessionLayout::new(Home::new(&settings.home, &place).required()?),
-            git: settings::git_if_trusted(&place),
-            settings,
-            cwd,
-        })
-    }
-
-    fn catalogue(&self) -> Catalogue {
-        Catalogue::new(self.layout.clone()).with_git(self.git.clone())
-    }
-
-    /// The sessions of this project, or all.
-    fn sessions(&self, all: bool) -> Vec<SessionInfo> {
-        let scope = if all { ListScope::Everywhere } else { ListScope::Project(&self.cwd) };
-        self.catalogue().list(scope)
-    }
-
-    /// The newest session of this directory, whoever started it.
-    pub(crate) fn newest(&self) -> Option<SessionInfo> {
-        self.catalogue().newest(&self.cwd, SessionFilter::Any)
-    }
-
-    pub(crate) fn find(&self, query: &str) -> anyhow::Result<SessionInfo> {
-        Ok(self.catalogue().find(&self.cwd, query).map_err(windlass::SessionError::from)?)
-    }
-}
-
 /// Does what was asked for. Returns the exit code.
 pub(crate) fn run(wanted: &SessionsArguments) -> anyhow::Result<i32> {
-    let ground = Ground::new()?;
+    let store = SessionStore::open()?;
     match &wanted.command {
-        None => list::run(&ground, &ListWanted::default()),
-        Some(SessionsCommand::List(wanted)) => list::run(&ground, wanted),
-        Some(SessionsCommand::Show { session, json }) => show::run(&ground, session, *json),
-        Some(SessionsCommand::Search(wanted)) => search::run(&ground, wanted),
-        Some(SessionsCommand::Export(wanted)) => export::run(&ground, wanted),
-        Some(SessionsCommand::Rm { sessions }) => remove(&ground, sessions),
-        Some(SessionsCommand::Restore { sessions }) => restore(&ground, sessions),
+        None => list::run(&store, &ListArguments::default()),
+        Some(SessionsCommand::List(wanted)) => list::run(&store, wanted),
+        Some(SessionsCommand::Show { session, json }) => show::run(&store, session, *json),
+        Some(SessionsCommand::Search(wanted)) => search::run(&store, wanted),
+        Some(SessionsCommand::Export(wanted)) => export::run(&store, wanted),
+        Some(SessionsCommand::Rm { sessions }) => remove(&store, sessions),
+        Some(SessionsCommand::Restore { sessions }) => restore(&store, sessions),
     }?;
     Ok(0)
 }
@@ -189,6 +137,11 @@ fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The sessions of this project, or all.
+fn sessions(store: &SessionStore, all: bool) -> Vec<SessionInfo> {
+    if all { store.all_sessions() } else { store.project_sessions() }
 }
 
 /// As many rows are shown if no number is given.
@@ -227,13 +180,13 @@ pub(crate) fn resumed(session: &SessionInfo) -> String {
 }
 
 /// Moves sessions to the trash. All of them are looked up first: a wrong id moves none.
-fn remove(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
-    let find = |query: &String| ground.catalogue().find_id(&ground.cwd, query);
+fn remove(store: &SessionStore, queries: &[String]) -> anyhow::Result<()> {
+    let find = |query: &String| store.find_id(query);
     let sessions: Vec<SessionInfo> = queries.iter().map(find).collect::<Result<_, _>>()?;
     let mut failures = Vec::new();
     let mut text = String::new();
     for session in &sessions {
-        match move_to_trash(&ground.layout, session) {
+        match store.move_to_trash(session) {
             Ok(_) => {
                 let _ = writeln!(text, "Moved to the trash: {} ({})", session.id, summary(session));
             }
@@ -247,11 +200,11 @@ fn remove(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
 }
 
 /// Brings sessions back.
-fn restore(ground: &Ground, queries: &[String]) -> anyhow::Result<()> {
+fn restore(store: &SessionStore, queries: &[String]) -> anyhow::Result<()> {
     let mut failures = Vec::new();
     let mut text = String::new();
     for query in queries {
-        match put_back(&ground.layout, query) {
+        match store.restore(query) {
             Ok(path) => {
                 let _ = writeln!(text, "Restored {}", home_as_tilde(&path));
             }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use windlass_session::{Scene, SessionInfo, SessionMark, story};
-use windlass_trace::{SessionProcess, Trace, is_trace};
+use windlass::SessionStore;
+use windlass_trace::is_trace;
 
-use crate::commands::sessions::{Ground, print, redactor, short, to_file};
+use crate::commands::sessions::{print, short, to_file};
 use crate::{complain, display};
 
 /// As much of a file tells whether it is a trace.
@@ -35,22 +35,19 @@ pub(crate) struct TraceArguments {
 
 /// Draws the session. Returns the exit code.
 pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
-    let ground = Ground::new()?;
-    let session = ground.find(&wanted.session)?;
+    let store = SessionStore::open()?;
+    let session = store.find(&wanted.session)?;
     let to_stdout = wanted.output.as_deref() == Some(Path::new("-"));
     let path =
         wanted.output.clone().unwrap_or_else(|| format!("windlass-trace-{}.html", short(&session)).into());
     if !to_stdout && !wanted.force {
         check_free(&path)?;
     }
-    let (trace, damaged) = read(&session.path)
-        .map_err(|error| anyhow!("cannot read the session log {}: {error}.", session.path.display()))?;
+    let (page, damaged) = store.trace_page(&session)?;
     if damaged > 0 {
-        let lines = display::counted(damaged as u64, "line");
+        let lines = display::counted(damaged, "line");
         complain(&format!("{lines} of the log could not be read; the page shows the rest."));
     }
-    let redactor = redactor(&ground.settings);
-    let page = trace.page(&title(&session), &|text: &str| redactor.redact(text));
     if to_stdout {
         print(&page)?;
         return Ok(0);
@@ -59,13 +56,6 @@ pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
         .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))?;
     Ok(0)
-}
-
-fn title(session: &SessionInfo) -> String {
-    match &session.glance.title {
-        Some(title) => format!("{title} \u{b7} {}", session.id),
-        None => format!("Session {}", session.id),
-    }
 }
 
 /// Only a trace is written over without a word.
@@ -81,29 +71,4 @@ fn check_free(path: &Path) -> anyhow::Result<()> {
             path.display()
         )),
     }
-}
-
-/// Everything that the log tells, and how many of its lines tell nothing any more.
-fn read(log: &Path) -> io::Result<(Trace, usize)> {
-    let mut trace = Trace::default();
-    let mut story = story(log)?;
-    for scene in &mut story {
-        match scene? {
-            Scene::Opened { header, .. } => trace.on_opened(SessionProcess {
-                wall_ms: header.wall_ms,
-                version: format!("windlass {}", header.engine),
-                entrypoint: header.entrypoint.to_string(),
-                cwd: header.cwd.to_string_lossy().into_owned(),
-            }),
-            Scene::Marked(SessionMark::Rewound { .. }) => {
-                trace.note("rewound", "continued from an earlier message");
-            }
-            Scene::Marked(SessionMark::Forked { source, .. }) => {
-                trace.note("forked", &format!("copy of session {source}"));
-            }
-            Scene::Told(told) => trace.take(&told.record),
-            Scene::Marked(_) | Scene::Damaged(_) => {}
-        }
-    }
-    Ok((trace, story.damage().len()))
 }

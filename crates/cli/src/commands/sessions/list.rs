@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use windlass::SessionStore;
 use windlass_session::SessionInfo;
 use windlass_text::time::now_ms;
 
-use super::{Ground, ListWanted, columns, json_list, limit, print, short};
+use super::{ListArguments, columns, json_list, limit, print, sessions, short};
 use crate::display;
 use crate::views::layout;
 
@@ -16,18 +17,18 @@ const SUMMARY_MIN: usize = 20;
 /// Between two columns.
 const GAP: usize = 2;
 
-pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> anyhow::Result<()> {
-    let mut sessions = ground.sessions(wanted.all);
+pub(super) fn run(store: &SessionStore, wanted: &ListArguments) -> anyhow::Result<()> {
+    let mut listed = sessions(store, wanted.all);
     let limit = limit(wanted.limit, wanted.json);
-    let left_out = sessions.len().saturating_sub(limit);
-    sessions.truncate(limit);
+    let left_out = listed.len().saturating_sub(limit);
+    listed.truncate(limit);
     if wanted.json {
-        return print(&json_list(sessions.iter().map(SessionInfo::to_json)));
+        return print(&json_list(listed.iter().map(SessionInfo::to_json)));
     }
-    if sessions.is_empty() && left_out == 0 {
+    if listed.is_empty() && left_out == 0 {
         return print(&nothing(wanted.all));
     }
-    let mut text = table(&sessions, &ground.cwd, now_ms(), columns());
+    let mut text = table(&listed, store.cwd(), now_ms(), columns());
     if left_out > 0 {
         let more = display::counted(left_out as u64, "older session");
         let _ = write!(text, "\n{more} not shown; add --limit N.\n");

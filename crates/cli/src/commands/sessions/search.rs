@@ -5,22 +5,23 @@ use std::ops::ControlFlow;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
-use windlass_session::{SearchHit, SessionInfo, Who, search};
+use windlass::SessionStore;
+use windlass_session::{SearchHit, SessionInfo, Who};
 use windlass_text::time::now_ms;
 
 use super::list::summary;
-use super::{Ground, SearchWanted, columns, json_list, limit, print, short};
+use super::{SearchArguments, columns, json_list, limit, print, sessions, short};
 use crate::views::layout;
 use crate::{complain, display};
 
-pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> {
+pub(super) fn run(store: &SessionStore, wanted: &SearchArguments) -> anyhow::Result<()> {
     let words = wanted.words.join(" ");
     ensure!(!words.trim().is_empty(), "missing search words. Usage: `windlass sessions search WORDS`.");
-    let sessions = ground.sessions(wanted.all);
+    let searched = sessions(store, wanted.all);
     let limit = limit(wanted.limit, wanted.json);
     let mut hits: Vec<SearchHit<'_>> = Vec::new();
     let mut more = false;
-    let unreadable = search(&sessions, &words, &mut |hit| {
+    let unreadable = store.search(&searched, &words, &mut |hit| {
         more = hits.len() == limit;
         if more {
             return ControlFlow::Break(());
@@ -35,7 +36,7 @@ pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> anyhow::Result<()> 
         return print(&json_list(hits.iter().map(as_json)));
     }
     if hits.is_empty() && !more {
-        return print(&nothing(&words, wanted.all, sessions.len()));
+        return print(&nothing(&words, wanted.all, searched.len()));
     }
     let mut text = as_text(&hits, now_ms(), columns());
     if more {

@@ -3,19 +3,20 @@
 use std::fmt::Write as _;
 
 use anyhow::anyhow;
+use windlass::SessionStore;
 use windlass_session::{SessionInfo, SessionOutline, outline};
 use windlass_text::time::now_ms;
 
 use super::list::{home_as_tilde, summary};
-use super::{Ground, print};
+use super::print;
 use crate::arguments::help;
 use crate::display;
 
 /// As many lines of the last answer are shown.
 const LINES_MAX: usize = 20;
 
-pub(super) fn run(ground: &Ground, query: &str, json: bool) -> anyhow::Result<()> {
-    let session = ground.find(query)?;
+pub(super) fn run(store: &SessionStore, query: &str, json: bool) -> anyhow::Result<()> {
+    let session = store.find(query)?;
     let outline =
         outline(&session).map_err(|error| anyhow!("cannot read {}: {error}.", session.path.display()))?;
     if json {
