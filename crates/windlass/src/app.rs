@@ -1,6 +1,6 @@
 //! The application: settings are read once, then sessions are opened.
 
-use windlass_config::{ProcessContext, RunConfig};
+use windlass_config::ProcessContext;
 
 use crate::error::Error;
 use crate::model_choice::models;
@@ -56,9 +56,7 @@ impl Windlass {
         let found = FoundSession::find(&choice.into(), &settings.home, &place.cwd, settings.git.as_ref())?;
         let mut flags = options.flags.clone();
         found.saved().fill(&mut flags);
-        let files = settings.effective.settings.clone();
-        let mut config = RunConfig::with_files(settings.settings.clone(), &flags, place, files)?;
-        config.environment.clone_from(&settings.environment);
+        let mut config = settings.config(&flags, place)?;
         config.permissions.asking = options.asking;
         let (key, origin) =
             (found.key, ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone()));

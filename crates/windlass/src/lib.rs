@@ -180,6 +180,7 @@ mod app;
 pub mod display;
 mod error;
 pub mod escape;
+pub mod explain;
 pub mod hook_wiring;
 pub mod host_conversation;
 pub mod jobs;

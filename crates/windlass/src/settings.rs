@@ -5,8 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use windlass_config::{
-    EffectiveSettings, Home, ProcessContext, ReportStore, SettingSources, Settings, SettingsFiles,
-    SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
+    ConfigError, EffectiveSettings, Flags, Home, ProcessContext, ReportStore, RunConfig, SettingSources,
+    Settings, SettingsFiles, SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest,
+    TrustState, TrustStore,
 };
 use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
@@ -59,6 +60,15 @@ pub struct LoadedSettings {
     pub git: Option<GitProgram>,
     /// What the user should know.
     pub notices: SettingsNotices,
+}
+
+impl LoadedSettings {
+    /// The configuration of a run here that is asked for with these flags.
+    pub fn config(&self, flags: &Flags, place: &ProcessContext) -> Result<RunConfig, ConfigError> {
+        let files = self.effective.settings.clone();
+        let config = RunConfig::with_files(self.settings.clone(), flags, place, files)?;
+        Ok(RunConfig { environment: self.environment.clone(), ..config })
+    }
 }
 
 /// What the user should know about settings files that stops nothing.

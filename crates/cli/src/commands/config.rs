@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
 use windlass_config::{
-    Flags, PermissionSettings, ProcessContext, RunConfig, SettingsPlaces, ShownValue, SourcedValue,
-    setting_names, settings_page, settings_schema, show,
+    Flags, PermissionSettings, ProcessContext, SettingsPlaces, ShownValue, SourcedValue, setting_names,
+    settings_page, settings_schema, show,
 };
 use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
 use windlass_secrets::Redactor;
@@ -92,7 +92,7 @@ fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     } else {
         values.iter().flat_map(hooks_apart).map(|value| as_lines(&value, &problems, &start)).collect()
     };
-    Ok((text, could_start(held, &place)))
+    Ok((text, could_start(&held, &place)))
 }
 
 /// Secrets have shapes, whatever the name says.
@@ -107,8 +107,8 @@ fn is_wanted(value: &ShownValue, key: Option<&str>) -> bool {
 }
 
 /// What a run would say about the settings as a whole.
-fn could_start(held: LoadedSettings, place: &ProcessContext) -> i32 {
-    match RunConfig::with_files(held.settings, &Flags::default(), place, held.effective.settings) {
+fn could_start(held: &LoadedSettings, place: &ProcessContext) -> i32 {
+    match held.config(&Flags::default(), place) {
         Ok(config) => {
             // Rules that are not understood are marked where they stand.
             config.warnings.iter().for_each(complain);

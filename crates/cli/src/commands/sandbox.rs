@@ -49,8 +49,5 @@ fn config() -> anyhow::Result<RunConfig> {
     let place = settings::place()?;
     let held = settings::load(SettingsFlags::headless(), &place, nobody_agrees)?;
     held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
-    let mut config =
-        RunConfig::with_files(held.settings, &Flags::default(), &place, held.effective.settings)?;
-    config.environment = held.environment;
-    Ok(config)
+    Ok(held.config(&Flags::default(), &place)?)
 }

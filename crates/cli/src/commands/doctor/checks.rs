@@ -113,7 +113,7 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
     let sessions = of_sessions(&reading.home);
     // A problem of a file is listed already.
     match reading.check() {
-        Ok(held) => checks.extend(of_run(held, place)),
+        Ok(held) => checks.extend(of_run(&held, place)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
@@ -137,13 +137,11 @@ fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
 }
 
 /// What a run would be made of.
-fn of_run(held: LoadedSettings, place: &ProcessContext) -> Vec<Check> {
-    let LoadedSettings { settings, effective, environment, .. } = held;
-    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), &effective)];
-    let files = effective.settings;
-    match RunConfig::with_files(settings, &Flags::default(), place, files) {
-        Ok(mut config) => {
-            config.environment = environment;
+fn of_run(held: &LoadedSettings, place: &ProcessContext) -> Vec<Check> {
+    let LoadedSettings { settings, effective, .. } = held;
+    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), effective)];
+    match held.config(&Flags::default(), place) {
+        Ok(config) => {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));
             checks.extend(config.notices().map(|notice| check(SETTINGS, Status::Note, notice)));

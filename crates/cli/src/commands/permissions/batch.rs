@@ -2,20 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, LineWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_engine::protocol::{CallFacts, Ruling, UrlFact, Verdict};
-use windlass_engine::{
-    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleError, RuleSource,
-    hidden_paths, judge,
-};
-use windlass_ports::ExamineContext;
+use windlass::explain::{Explainer, working_directories};
+use windlass_engine::{Anchors, Behaviour, PermissionMode, Permissions, RuleError, RuleSource};
+use windlass_protocol::Ruling;
 use windlass_text::nearest::closest;
-use windlass_tools::{describe, redirected};
 
 use crate::complain;
 
@@ -27,7 +23,7 @@ const LISTS: [&str; 4] = ["allow", "ask", "deny", "permissions"];
 
 /// One case.
 #[derive(Deserialize)]
-struct Given {
+struct BatchCase {
     #[serde(default)]
     id: Value,
     #[serde(default)]
@@ -112,7 +108,7 @@ fn unknown(line: &str) -> BTreeMap<String, &RawValue> {
 
 /// What is wrong with a line is said under its id, if it has one: whoever asks tells answers apart by it.
 fn decide_line(number: usize, line: &str) -> Result<BatchDecision, (Value, String)> {
-    let given: Given = serde_json::from_str(line).map_err(|error| {
+    let given: BatchCase = serde_json::from_str(line).map_err(|error| {
         let case = serde_json::from_str::<Value>(line).unwrap_or_default();
         (case.get("id").cloned().unwrap_or_default(), error.to_string())
     })?;
@@ -139,10 +135,10 @@ fn misspelt(name: &str, value: &RawValue) -> Option<String> {
     restricts.then(|| format!("unknown field `{name}`; did you mean `{meant}`?"))
 }
 
-fn decide(number: usize, given: &Given) -> BatchDecision {
+fn decide(number: usize, given: &BatchCase) -> BatchDecision {
     let id = given.id.clone();
     let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let roots = roots(&given.cwd, &given.additional_dirs);
+    let roots = working_directories(&given.cwd, &given.additional_dirs);
     let permissions = match permissions(given, &roots, home) {
         Ok((permissions, left_out)) => {
             for error in left_out {
@@ -152,59 +148,19 @@ fn decide(number: usize, given: &Given) -> BatchDecision {
         }
         Err(problem) => return denied(id, problem.to_string()),
     };
-    let hidden = hidden_paths(&permissions.rules);
-    let cx = ExamineContext { cwd: given.cwd.clone(), roots: roots.clone().into(), hidden };
-    let input: Value = serde_json::from_str(given.input.get()).unwrap_or_default();
-    let facts = match describe(&given.tool, &input, &cx) {
-        Ok(facts) => facts,
-        Err(problem) => {
-            let problem = problem.trim_end_matches('.');
-            return denied(id, format!("{} rejects this input: {problem}.", given.tool));
+    let explainer = Explainer::new(permissions, given.cwd.clone(), roots);
+    match explainer.rule(&given.tool, &given.input, given.redirect_to.as_deref()) {
+        Ok(Ruling { verdict, rule, reason, .. }) => {
+            let rule = rule.map(|rule| rule.text.to_string());
+            BatchDecision { id, decision: verdict.name(), rule, reason }
         }
-    };
-    let judged = |facts: &CallFacts| {
-        let case = PermissionCase::new(&given.tool, facts, &permissions, &roots);
-        judge(&PermissionCase { input: &given.input, cwd: &given.cwd, ..case })
-    };
-    let mut ruling = judged(&facts);
-    if let (Verdict::Allow, Some(url), Some(target)) = (ruling.verdict, &facts.url, &given.redirect_to) {
-        ruling = match redirected(url, target) {
-            Ok(target) if is_same_place(url, &target) => ruling,
-            Ok(url) => {
-                let target = url.text.clone();
-                let after = judged(&CallFacts { url: Some(url), target, ..facts.clone() });
-                Ruling { reason: format!("After a redirect: {}", after.reason), ..after }
-            }
-            Err(problem) => return denied(id, format!("The redirect is not followed: {problem}.")),
-        };
+        Err(problem) => denied(id, problem.to_string()),
     }
-    let Ruling { verdict, rule, reason, .. } = super::explain::told(ruling);
-    BatchDecision { id, decision: verdict.name(), rule: rule.map(|rule| rule.text.to_string()), reason }
-}
-
-/// A redirection to the same host, not to a weaker connection, is part of the same decision.
-fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
-    from.host == to.host && (to.secure || !from.secure)
-}
-
-/// Every directory by its own name and by what it leads to.
-pub(super) fn roots(cwd: &Path, added: &[PathBuf]) -> Vec<PathBuf> {
-    let mut roots = Vec::new();
-    let named = std::iter::once(cwd.to_owned()).chain(added.iter().map(|path| cwd.join(path)));
-    for path in named {
-        let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
-        for path in [resolved, path] {
-            if !roots.contains(&path) {
-                roots.push(path);
-            }
-        }
-    }
-    roots
 }
 
 /// The permissions of a case, and unreadable allow rules that are left out; others are an error.
 fn permissions(
-    given: &Given,
+    given: &BatchCase,
     roots: &[PathBuf],
     home: Option<PathBuf>,
 ) -> anyhow::Result<(Permissions, Vec<RuleError>)> {
@@ -216,8 +172,7 @@ fn permissions(
     };
     let start = given.cwd.clone();
     let anchors = Anchors { settings: start.clone(), start, roots: roots.to_vec(), home };
-    let mut permissions =
-        Permissions { mode, asking: Answerer::Person, anchors: anchors.clone(), ..Permissions::default() };
+    let mut permissions = Permissions { mode, anchors: anchors.clone(), ..Permissions::default() };
     let lists = [
         (Behaviour::Deny, &given.rules.deny),
         (Behaviour::Ask, &given.rules.ask),

@@ -2,25 +2,21 @@
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use windlass_config::{Flags, RunConfig};
-use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, ToolProfile, Verdict};
-use windlass_engine::{Answerer, PermissionCase, hidden_paths, judge, missing_rules};
-use windlass_ports::ExamineContext;
+use windlass::explain::{Explainer, Explanation};
+use windlass::settings::{self, nobody_agrees};
+use windlass_config::Flags;
+use windlass_protocol::{KNOWN_TOOLS, RawValue, ToolProfile};
 use windlass_text::nearest::closest;
-use windlass_tools::describe;
 
 use super::ExplainArguments;
 use crate::complain;
 use crate::views::visible::visible;
-use windlass::sandbox;
-use windlass::settings::{self, nobody_agrees};
 
 /// What would become of the call.
 pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let tool = wanted.tool.as_deref().unwrap_or_default();
     let note = note(tool)?;
     let input = input(tool, &wanted.input)?;
-    let raw = RawValue::from_string(wanted.input.clone())?;
     let place = settings::place()?;
     let held = settings::load(wanted.settings.flags(), &place, nobody_agrees)?;
     let flags = Flags {
@@ -31,55 +27,28 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
         ..Flags::default()
     };
     crate::complain_of_settings(&held.notices);
-    let config = RunConfig::with_files(held.settings, &flags, &place, held.effective.settings)?;
+    let config = held.config(&flags, &place)?;
     config.notices().for_each(|notice| complain(&notice));
-    let roots = super::batch::roots(&place.cwd, &config.added_directories);
-    let hidden = hidden_paths(&config.permissions.rules);
-    let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
-    let rejected = |problem: String| anyhow!("{tool} rejects this input: {}.", problem.trim_end_matches('.'));
-    let facts = describe(tool, &input, &cx).map_err(rejected)?;
-    let sandbox = sandbox::sandboxing(&config);
-    let mut permissions = config.permissions;
-    permissions.sandbox = sandbox;
-    permissions.asking = Answerer::Person;
-    let case = PermissionCase {
-        input: &raw,
-        cwd: &place.cwd,
-        ..PermissionCase::new(tool, &facts, &permissions, &roots)
-    };
-    let ruling = told(judge(&case));
-    let missing = if ruling.verdict.name() == "allow" { Vec::new() } else { missing_rules(&case) };
-    let explained = Explained { ruling, missing, note };
-    Ok(if wanted.json { as_json(&explained) } else { as_text(&explained) })
-}
-
-/// In the mode auto a model decides before anybody is asked; the reason must not look as if nobody did.
-pub(super) fn told(ruling: Ruling) -> Ruling {
-    match ruling.verdict {
-        Verdict::Classify => {
-            let reason = format!("{} In the mode auto a model decides first.", ruling.reason);
-            Ruling { reason, ..ruling }
-        }
-        _ => ruling,
-    }
+    let explanation = Explainer::with_config(config).explain(tool, &input)?;
+    Ok(if wanted.json { as_json(&explanation, note) } else { as_text(&explanation, note) })
 }
 
 /// What there is to say about the name of a tool. One that was probably mistyped is an error: the answer would be about nothing.
-fn note(tool: &str) -> anyhow::Result<Option<String>> {
+fn note(tool: &str) -> anyhow::Result<Option<&'static str>> {
     // Servers bring tools of their own.
     if KNOWN_TOOLS.contains(&tool) || tool.starts_with("mcp__") {
         return Ok(None);
     }
     match closest(tool, &KNOWN_TOOLS) {
         Some(meant) => Err(anyhow!("unknown tool {tool}; did you mean {meant}?")),
-        None => Ok(Some("unknown tool; decided like one that could do anything".to_owned())),
+        None => Ok(Some("unknown tool; decided like one that could do anything")),
     }
 }
 
 /// The input of the call. Whoever gave plain text is shown it as it must be given.
-fn input(tool: &str, text: &str) -> anyhow::Result<Value> {
+fn input(tool: &str, text: &str) -> anyhow::Result<Box<RawValue>> {
     let (problem, plain) = match serde_json::from_str(text) {
-        Ok(object @ Value::Object(_)) => return Ok(object),
+        Ok(Value::Object(_)) => return Ok(RawValue::from_string(text.to_owned())?),
         Ok(Value::String(plain)) => ("not an object".to_owned(), plain),
         Ok(_) => ("not an object".to_owned(), String::new()),
         Err(_) if !text.trim_start().starts_with(['{', '[', '"']) => ("not JSON".to_owned(), text.to_owned()),
@@ -94,16 +63,7 @@ fn input(tool: &str, text: &str) -> anyhow::Result<Value> {
     Err(anyhow!("--input is {problem}. Give an object: --input '{example}'."))
 }
 
-/// What would become of a call, and what there is to say besides.
-struct Explained {
-    ruling: Ruling,
-    /// Rules that would allow it.
-    missing: Vec<String>,
-    note: Option<String>,
-}
-
-fn as_json(explained: &Explained) -> String {
-    let Explained { ruling, missing, note } = explained;
+fn as_json(Explanation { ruling, missing }: &Explanation, note: Option<&str>) -> String {
     let mut line = json!({
         "decision": ruling.verdict.name(),
         "rule": ruling.rule.as_ref().map(|rule| rule.text.to_string()),
@@ -112,13 +72,12 @@ fn as_json(explained: &Explained) -> String {
         "missing": missing,
     });
     if let Some(note) = note {
-        line["note"] = note.as_str().into();
+        line["note"] = note.into();
     }
     format!("{line}\n")
 }
 
-fn as_text(explained: &Explained) -> String {
-    let Explained { ruling, missing, note } = explained;
+fn as_text(Explanation { ruling, missing }: &Explanation, note: Option<&str>) -> String {
     let mut lines = vec![format!("decision: {}", ruling.verdict.name())];
     match &ruling.rule {
         Some(rule) => {
