@@ -1,9 +1,9 @@
 //! `cargo xtask tidy`: the rules that no lint knows. Each is a function from facts about the workspace to
 //! complaints, so that each can be tried on made-up facts.
 
+mod crate_edges;
 mod dependencies;
 mod documents;
-mod layers;
 mod manifests;
 mod names;
 mod rules;
@@ -73,7 +73,7 @@ fn complaints() -> Result<Vec<String>> {
     let document =
         |path: &str| sources.iter().find(|source| source.path == path).map_or("", |found| &*found.text);
     Ok([
-        layers::edges(&members),
+        crate_edges::edges(&members),
         dependencies::core_is_small(&members),
         dependencies::core_is_pure(&tree("windlass-core")?),
         dependencies::binary_is_small(&tree("windlass-cli")?),
@@ -156,7 +156,7 @@ pub(crate) mod made_up {
     /// A crate from a line such as `core: protocol serde dev:insta`; crates of the workspace have a layer's name.
     pub(crate) fn member(line: &str) -> WorkspaceMember {
         let (name, words) = line.split_once(':').unwrap();
-        let ours = |name: &str| crate::tidy::layers::is_layer(name);
+        let ours = |name: &str| crate::tidy::crate_edges::is_listed(name);
         let dependency = |word: &str| {
             let name = word.trim_start_matches("dev:");
             let package = if ours(name) { format!("windlass-{name}") } else { name.to_owned() };

@@ -14,10 +14,10 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, ValueEnum};
 use clap_complete::Shell;
 use windlass::Options;
+use windlass::config::{Flags, PromptText};
+use windlass::engine::RunSource;
 use windlass::settings::SettingsFlags;
 use windlass::wiring::Audience;
-use windlass_config::{Flags, PromptText};
-use windlass_engine::RunSource;
 use windlass_text::nearest::closest;
 
 use crate::arguments::session_flags::SessionFlags;

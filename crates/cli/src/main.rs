@@ -23,7 +23,7 @@ pub(crate) const VERSION: &str =
 
 fn main() {
     windlass::supervise_commands();
-    windlass_sandbox::close_to_others();
+    windlass::sandbox::close_to_others();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let code = arguments::parse(&arguments).and_then(perform).unwrap_or_else(|error| {
         complain(&error);
@@ -96,6 +96,6 @@ mod tests {
 
     #[test]
     fn the_version_ends_with_the_one_hosts_compare_with() {
-        assert!(super::VERSION.ends_with(&format!(" {})", windlass_wire::COMPATIBLE_VERSION)));
+        assert!(super::VERSION.ends_with(&format!(" {})", windlass::wire::COMPATIBLE_VERSION)));
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use windlass::host_conversation::{HostChannel, HostLine};
-use windlass_wire::LINE_BYTES_MAX;
+use windlass::wire::LINE_BYTES_MAX;
 
 use crate::complain;
 

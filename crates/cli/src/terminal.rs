@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use uuid::Uuid;
-use windlass_config::{SettingsFiles, TrustState};
-use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
+use windlass::config::{SettingsFiles, TrustState};
+use windlass::engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
 
 use crate::arguments::help;
 use crate::commands::drive::Interrupter;

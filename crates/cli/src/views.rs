@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use windlass_engine::protocol::{Delta, ToolUse};
-use windlass_engine::{MessageId, Outcome, Terminal, Update};
+use windlass::engine::{MessageId, Outcome, Terminal, Update};
+use windlass::protocol::{Delta, ToolUse};
+use windlass::wire::{TimePoint, Translator};
 use windlass_text::time::now_ms;
-use windlass_wire::{TimePoint, Translator};
 
 use crate::views::progress::Progress;
 use crate::views::screen::{RetractedText, Screen};

@@ -7,7 +7,6 @@
 //! # One run
 //!
 //! ```
-//! use futures_util::StreamExt as _;
 //! use windlass::{Options, SessionChoice, Terminal, Update, Windlass};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -40,7 +39,6 @@
 //! [`SessionChoice::latest`] takes the latest session of the directory, and [`SessionChoice::forked`] a copy.
 //!
 //! ```
-//! use futures_util::StreamExt as _;
 //! use windlass::{EndReason, Options, SessionChoice, Update, Windlass};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -53,12 +51,12 @@
 //! let app = Windlass::open(options)?;
 //! let mut session = app.session(SessionChoice::default())?;
 //! let id = session.key.id;
-//! session.run("Remember the number 42.").collect::<Vec<_>>().await;
+//! session.run("Remember the number 42.").updates().await;
 //! session.close(EndReason::Other).await;
 //!
 //! let mut session = app.session(SessionChoice::resume(id.to_string()))?;
 //! assert_eq!(session.messages().len(), 2);
-//! let updates: Vec<Update> = session.run("Which number?").collect().await;
+//! let updates = session.run("Which number?").updates().await;
 //! let Some(Update::Done(outcome)) = updates.last() else { return Err("no outcome".into()) };
 //! # assert_eq!(outcome.terminal.name(), "completed");
 //! # Ok(())
@@ -70,7 +68,6 @@
 //! A tool is written against the type of its input; the doc comments are what the model reads.
 //!
 //! ```
-//! use futures_util::StreamExt as _;
 //! use windlass::ports::{ExamineContext, JsonSchema, Tool, ToolContext};
 //! use windlass::protocol::{CallFacts, CallKind, ToolOutput};
 //! use windlass::{Options, SessionChoice, Update, Windlass};
@@ -106,7 +103,7 @@
 //! let options = Options::new().model("opus").tool(Count).allow("Count");
 //! # let options = options.cwd(home.path()).variable("WINDLASS_SCRIPT", script).variable("WINDLASS_HOME", home.path());
 //! let mut session = Windlass::open(options)?.session(SessionChoice::default().unsaved())?;
-//! let updates: Vec<Update> = session.run("How long is the word four?").collect().await;
+//! let updates = session.run("How long is the word four?").updates().await;
 //! let result = updates.iter().find_map(|update| match update {
 //!     Update::ToolResult { result, .. } => Some(result.json().to_string()),
 //!     _ => None,
@@ -121,7 +118,6 @@
 //! Calls that no rule allows are denied, unless somebody is there to ask.
 //!
 //! ```
-//! use futures_util::StreamExt as _;
 //! use windlass::ports::BoxFuture;
 //! use windlass::{Answer, Approver, Options, Question, SessionChoice, Update, Windlass};
 //!
@@ -144,7 +140,7 @@
 //! let options = Options::new().model("opus").approver(OnlyTouch);
 //! # let options = options.cwd(home.path()).variable("WINDLASS_SCRIPT", script).variable("WINDLASS_HOME", home.path());
 //! let mut session = Windlass::open(options)?.session(SessionChoice::default().unsaved())?;
-//! let updates: Vec<Update> = session.run("Make a file and remove a directory.").collect().await;
+//! let updates = session.run("Make a file and remove a directory.").updates().await;
 //! let Some(Update::Done(outcome)) = updates.last() else { return Err("no outcome".into()) };
 //! assert_eq!(outcome.denials.len(), 1);
 //! # assert!(home.path().join("made").exists());
@@ -157,7 +153,6 @@
 //! A limit that is reached is a [`Terminal`] of its own, never an error beside it.
 //!
 //! ```
-//! use futures_util::StreamExt as _;
 //! use windlass::{Options, SessionChoice, Terminal, Update, Windlass};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -168,7 +163,7 @@
 //! let options = Options::new().model("opus").turns_max(50).budget_usd(0.25);
 //! # let options = options.cwd(home.path()).variable("WINDLASS_SCRIPT", script).variable("WINDLASS_HOME", home.path());
 //! let mut session = Windlass::open(options)?.session(SessionChoice::default().unsaved())?;
-//! let updates: Vec<Update> = session.run("Look around.").collect().await;
+//! let updates = session.run("Look around.").updates().await;
 //! let Some(Update::Done(outcome)) = updates.last() else { return Err("no outcome".into()) };
 //! assert_eq!(outcome.terminal, Terminal::MaxBudgetUsd);
 //! assert!(session.cost_usd() >= Some(0.25));
@@ -205,6 +200,10 @@ pub use session::{Run, Session};
 pub use session_store::SessionStore;
 pub use sessions::{SessionChoice, SessionSource};
 pub use supervision::supervise_commands;
+/// Settings files, variables and flags, and what they come to.
+pub use windlass_config as config;
+/// The loop itself, for whoever needs no settings, files or sessions.
+pub use windlass_engine as engine;
 pub use windlass_engine::{Answer, Handle, Outcome, Prompt, Question, Terminal, Update};
 /// Model clients: the provider's, and the scripted one.
 pub use windlass_models as models;
@@ -213,4 +212,7 @@ pub use windlass_ports as ports;
 /// Every word that updates, outcomes and hooks use; the most common ones are here as well.
 pub use windlass_protocol as protocol;
 pub use windlass_protocol::EndReason;
+pub use windlass_secrets::Redactor;
 pub use windlass_tools::file_facts;
+/// The lines that hosts read and send.
+pub use windlass_wire as wire;

@@ -1,10 +1,10 @@
 //! Going back to an earlier prompt: which one is meant, and bringing back the files, the conversation, or both.
 
 use windlass_protocol::{SessionKey, SessionSeed};
-use windlass_session::{
-    Checkpoints, Lease, LeaseError, PointInfo, PromptLine, RewindChange, RewindPlan, RewindPoint,
-    RewindResult, SessionInfo,
+pub use windlass_session::{
+    Action, PointInfo, PromptLine, RewindChange, RewindPlan, RewindPoint, RewindResult,
 };
+use windlass_session::{Checkpoints, Lease, LeaseError, SessionInfo};
 
 use crate::error::SessionError;
 use crate::sessions::Rewinder;

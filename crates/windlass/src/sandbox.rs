@@ -12,6 +12,8 @@ use windlass_sandbox::{
     SandboxUnavailable, guard_repositories,
 };
 
+pub use windlass_sandbox::{child_environment, close_to_others, run_command, tried_sandbox, wait_for_trees};
+
 use crate::error::Error;
 use crate::supervision::check_for_sandbox;
 

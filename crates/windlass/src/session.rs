@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_util::stream::{FuturesUnordered, Stream};
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use windlass_engine::{Engine, Handle, Prompt, Update};
 use windlass_hooks::SettingsHooks;
 use windlass_ports::BoxFuture;
@@ -210,6 +210,16 @@ struct Beside<'session> {
 impl<'session> Run<'session> {
     fn new(inner: windlass_engine::Run<'session>, beside: Beside<'session>) -> Self {
         Self { inner, beside, compaction: None }
+    }
+
+    /// The next update; none behind the outcome.
+    pub async fn next(&mut self) -> Option<Update> {
+        StreamExt::next(self).await
+    }
+
+    /// Runs to the end, and gives all updates.
+    pub async fn updates(self) -> Vec<Update> {
+        self.collect().await
     }
 
     /// A handle for other tasks.

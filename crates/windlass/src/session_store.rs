@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 use windlass_config::{Home, ProcessContext, Settings};
 use windlass_secrets::Redactor;
 use windlass_session::{
-    Catalogue, ExportFormat, GitProgram, ListScope, Scene, SearchHit, SessionFilter, SessionInfo,
-    SessionLayout, SessionMark, TrashError, export, remove, restore, search, story,
+    Catalogue, GitProgram, ListScope, Scene, SessionFilter, SessionLayout, SessionMark, export, outline,
+    remove, restore, search, story,
 };
 use windlass_trace::{SessionProcess, Trace};
+
+pub use windlass_session::{
+    Damage, ExportFormat, Glance, SearchHit, SessionInfo, SessionOutline, TrashError, Who,
+};
+pub use windlass_trace::is_trace;
 
 use crate::display;
 use crate::error::{Error, SessionError};
@@ -97,6 +102,11 @@ impl SessionStore {
         found: &mut dyn FnMut(SearchHit<'a>) -> ControlFlow<()>,
     ) -> Vec<PathBuf> {
         search(sessions, words, found)
+    }
+
+    /// How much was said in a session, and what last.
+    pub fn outline(&self, session: &SessionInfo) -> Result<SessionOutline, SessionError> {
+        outline(session).map_err(|error| SessionError::Log { path: session.path.clone(), error })
     }
 
     /// Moves a session to the trash.

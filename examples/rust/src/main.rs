@@ -5,7 +5,6 @@ mod count_lines;
 use std::error::Error;
 use std::io::Write as _;
 
-use futures_util::StreamExt as _;
 use windlass::{Options, Outcome, SessionChoice, Update, Windlass};
 
 use crate::count_lines::CountLines;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::bail;
 use clap::CommandFactory as _;
-use windlass_config::{VARIABLES, VariableArea};
+use windlass::config::{VARIABLES, VariableArea};
 
 use crate::arguments::command_tree;
 use crate::arguments::{Arguments, COMMANDS};

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
-use windlass_config::{
+use windlass::Redactor;
+use windlass::config::{
     Flags, PermissionSettings, ProcessContext, SettingsPlaces, ShownValue, SourcedValue, setting_names,
     settings_page, settings_schema, show,
 };
-use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
-use windlass_secrets::Redactor;
+use windlass::engine::{Anchors, Behaviour, RuleSource, Rules};
+use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
 use windlass_text::nearest::closest;
 
 use crate::arguments::{SettingsArguments, help};

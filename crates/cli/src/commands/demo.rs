@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use windlass::engine::{Outcome, Update};
+use windlass::models::{Script, ScriptModel, model_card};
+use windlass::protocol::ModelCard;
 use windlass::sessions::SessionChoice;
 use windlass::{Options, Session, Windlass};
-use windlass_engine::{Outcome, Update};
-use windlass_models::{Script, ScriptModel, model_card};
-use windlass_protocol::ModelCard;
 
 use crate::arguments::help;
 use crate::commands::drive::{JobEnd, JobRunner, Signals, block_on, wait_for_commands};

@@ -14,11 +14,11 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use windlass::engine::{Outcome, Update};
 use windlass::jobs::Job;
+use windlass::sandbox::wait_for_trees;
 use windlass::slash_commands::{self, CommandOutcome, HELP, SlashCommand};
 use windlass::{Run, Session};
-use windlass_engine::{Outcome, Update};
-use windlass_sandbox::wait_for_trees;
 
 use crate::arguments::help;
 use crate::display;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use uuid::Uuid;
+use windlass::config::ConfigError;
+use windlass::engine::{Outcome, SessionSeed};
 use windlass::host_conversation::{HostConversation, InputEnd};
 use windlass::jobs::{Job, Leftovers};
+use windlass::protocol::EndReason;
+use windlass::wire::{Translator, startup_failure};
 use windlass::{Session, Windlass, hook_wiring};
-use windlass_config::ConfigError;
-use windlass_engine::{Outcome, SessionSeed};
-use windlass_protocol::EndReason;
-use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::commands::drive::{

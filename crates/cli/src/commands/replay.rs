@@ -10,8 +10,8 @@ use anyhow::{anyhow, bail, ensure};
 use clap::{Args, Parser as _};
 use uuid::Uuid;
 use windlass::replay::{EarlierSession, SessionReplay, play};
+use windlass::session_store::SessionInfo;
 use windlass::{Options, SessionStore};
-use windlass_session::SessionInfo;
 
 use crate::arguments::{self, Arguments, Request};
 use crate::commands::print as prompts;

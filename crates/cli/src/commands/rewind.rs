@@ -6,9 +6,9 @@ use anyhow::{Context as _, anyhow, ensure};
 use serde_json::json;
 use uuid::Uuid;
 use windlass::rewind;
+use windlass::rewind::{PointInfo, RewindPoint};
 use windlass::sessions::SessionSource;
 use windlass::{SessionError, SessionStore};
-use windlass_session::{PointInfo, RewindPoint};
 
 use crate::arguments::help;
 use crate::commands::sessions::print;

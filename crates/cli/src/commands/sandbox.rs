@@ -4,10 +4,10 @@ use std::ffi::OsString;
 
 use anyhow::anyhow;
 use clap::Subcommand;
+use windlass::config::{Flags, RunConfig};
+use windlass::sandbox::{child_environment, run_command, tried_sandbox};
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
 use windlass::settings::{self, SettingsFlags, nobody_agrees};
-use windlass_config::{Flags, RunConfig};
-use windlass_sandbox::{child_environment, run_command, tried_sandbox};
 
 use crate::complain;
 use crate::show_text;

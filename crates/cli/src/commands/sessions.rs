@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use windlass::SessionStore;
-use windlass_session::SessionInfo;
+use windlass::session_store::SessionInfo;
 use windlass_text::time::now_ms;
 
 use crate::display;

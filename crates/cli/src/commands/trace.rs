@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 use windlass::SessionStore;
-use windlass_trace::is_trace;
+use windlass::session_store::is_trace;
 
 use crate::commands::sessions::{print, short, to_file};
 use crate::{complain, display};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use windlass_config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
+use windlass::config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
 
 use crate::display;
 use crate::show_text;

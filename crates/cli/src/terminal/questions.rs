@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use windlass_engine::{Answer, Behaviour, Question};
-use windlass_protocol::{Offers, PermissionChange, PermissionUpdate, SettingsDestination};
+use windlass::engine::{Answer, Behaviour, Question};
+use windlass::protocol::{Offers, PermissionChange, PermissionUpdate, SettingsDestination};
 
 use crate::terminal::leaves;
 use crate::views::visible::{visible, visible_command, visible_content};
@@ -163,8 +163,8 @@ fn refusal(words: &str) -> String {
 #[cfg(test)]
 mod tests {
 
-    use windlass_engine::CallId;
-    use windlass_engine::protocol::{CallFacts, CallKind, RawValue, ToolUse};
+    use windlass::engine::CallId;
+    use windlass::protocol::{CallFacts, CallKind, RawValue, ToolUse};
 
     use super::*;
 

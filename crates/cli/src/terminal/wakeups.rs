@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use windlass_engine::Engine;
+use windlass::engine::Engine;
 
 use crate::complain;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use windlass_engine::{Block, CallId, Update};
-use windlass_protocol::{BlockKind, CallKind, RawValueEq, ToolProfile, ToolUse};
+use windlass::engine::{Block, CallId, Update};
+use windlass::protocol::{BlockKind, CallKind, RawValueEq, ToolProfile, ToolUse};
 
 use crate::display;
 use crate::views::Clock;
@@ -194,8 +194,8 @@ fn output(result: &Block, columns: usize) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
-    use windlass_engine::MessageId;
-    use windlass_engine::protocol::{CallFacts, RawValue};
+    use windlass::engine::MessageId;
+    use windlass::protocol::{CallFacts, RawValue};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use windlass_engine::{Outcome, Update};
-use windlass_protocol::{CompactTrigger, Decision, HookEnding, StopHookSummary};
+use windlass::engine::{Outcome, Update};
+use windlass::protocol::{CompactTrigger, Decision, HookEnding, StopHookSummary};
 
 use crate::display;
 use crate::views::Clock;
@@ -234,8 +234,8 @@ fn status(what: &str, latest: &str, seconds: u64, tokens: u64, columns: usize) -
 mod tests {
     use std::sync::Arc;
 
-    use windlass_engine::{Block, MessageId, Transition};
-    use windlass_protocol::{
+    use windlass::engine::{Block, MessageId, Transition};
+    use windlass::protocol::{
         Compaction, Failure, FailureClass, HookEvent, HookRun, Message, Origin, StopHookVerdict,
     };
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use uuid::Uuid;
+use windlass::rewind::{Action, PromptLine, RewindPlan};
 use windlass::rewind::{RewindOutcome, RewindReport};
-use windlass_session::{Action, PromptLine, RewindPlan};
 use windlass_text::shorten::shorten;
 
 use crate::display;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use windlass_config::{HookFileChange, PartContent, SettingsFiles, ShownValue, TrustState};
-use windlass_secrets::Redactor;
+use windlass::Redactor;
+use windlass::config::{HookFileChange, PartContent, SettingsFiles, ShownValue, TrustState};
 
 use crate::display;
 use crate::views::visible::visible;
@@ -178,7 +178,7 @@ mod tests {
         let value = |key: &str, json: &str, line| ShownValue {
             key: key.into(),
             value_json: json.into(),
-            level: windlass_config::SettingsLevel::Project,
+            level: windlass::config::SettingsLevel::Project,
             file: Some("/app/.claude/settings.json".into()),
             line,
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access, statvfs};
-use windlass_config::{
+use windlass::config::{
     ApiSettings, EffectiveSettings, Flags, Home, ProcessContext, RunConfig, SettingsProblem, Severity,
     TrustState, show,
 };

@@ -8,9 +8,9 @@ use anyhow::{Context as _, anyhow};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use windlass::engine::{Anchors, Behaviour, PermissionMode, Permissions, RuleError, RuleSource};
 use windlass::explain::{Explainer, working_directories};
-use windlass_engine::{Anchors, Behaviour, PermissionMode, Permissions, RuleError, RuleSource};
-use windlass_protocol::Ruling;
+use windlass::protocol::Ruling;
 use windlass_text::nearest::closest;
 
 use crate::complain;

@@ -2,10 +2,10 @@
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
+use windlass::config::Flags;
 use windlass::explain::{Explainer, Explanation};
+use windlass::protocol::{KNOWN_TOOLS, RawValue, ToolProfile};
 use windlass::settings::{self, nobody_agrees};
-use windlass_config::Flags;
-use windlass_protocol::{KNOWN_TOOLS, RawValue, ToolProfile};
 use windlass_text::nearest::closest;
 
 use super::ExplainArguments;

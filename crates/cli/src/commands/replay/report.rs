@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use windlass_engine::{Replay, Terminal};
-use windlass_session::SessionInfo;
+use windlass::engine::{Replay, Terminal};
+use windlass::session_store::SessionInfo;
 use windlass_text::shorten::shorten;
 
 use crate::display;

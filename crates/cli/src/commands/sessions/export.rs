@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, ensure};
 use windlass::SessionStore;
-use windlass_session::ExportFormat;
+use windlass::session_store::ExportFormat;
 
 use super::{ExportArguments, print, written};
 use crate::display;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use windlass::SessionStore;
-use windlass_session::SessionInfo;
+use windlass::session_store::SessionInfo;
 use windlass_text::time::now_ms;
 
 use super::{ListArguments, columns, json_list, limit, print, sessions, short};
@@ -115,7 +115,7 @@ pub(super) fn home_as_tilde(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_session::Glance;
+    use windlass::session_store::Glance;
 
     fn session(number: u128, summary: &str, branch: Option<&str>, cwd: &str) -> SessionInfo {
         SessionInfo {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use anyhow::ensure;
 use serde_json::{Value, json};
 use windlass::SessionStore;
-use windlass_session::{SearchHit, SessionInfo, Who};
+use windlass::session_store::{SearchHit, SessionInfo, Who};
 use windlass_text::time::now_ms;
 
 use super::list::summary;

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use anyhow::anyhow;
 use windlass::SessionStore;
-use windlass_session::{SessionInfo, SessionOutline, outline};
+use windlass::session_store::{SessionInfo, SessionOutline};
 use windlass_text::time::now_ms;
 
 use super::list::{home_as_tilde, summary};
@@ -17,8 +16,7 @@ const LINES_MAX: usize = 20;
 
 pub(super) fn run(store: &SessionStore, query: &str, json: bool) -> anyhow::Result<()> {
     let session = store.find(query)?;
-    let outline =
-        outline(&session).map_err(|error| anyhow!("cannot read {}: {error}.", session.path.display()))?;
+    let outline = store.outline(&session)?;
     if json {
         return print(&format!("{}\n", display::json(&as_json(&session, &outline))));
     }
