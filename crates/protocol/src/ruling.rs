@@ -63,6 +63,12 @@ pub enum PermissionChange {
 }
 
 impl PermissionUpdate {
+    /// Allows what these rules name from now on.
+    pub fn allow(rules: &[String], destination: SettingsDestination) -> Self {
+        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.to_vec() };
+        Self { change, destination }
+    }
+
     /// Reads a change as hooks and hosts write it; the error says what is wrong.
     ///
     /// ```
@@ -200,10 +206,7 @@ impl Offers {
     /// assert_eq!(json[2], r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
     /// ```
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
-        let add = |rules: &Vec<String>| {
-            let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
-            PermissionUpdate { change, destination: SettingsDestination::Local }
-        };
+        let add = |rules: &Vec<String>| PermissionUpdate::allow(rules, SettingsDestination::Local);
         let rules = [&self.rules, &self.prefix_rules].into_iter().filter(|rules| !rules.is_empty()).map(add);
         rules.chain(self.accepts_edits.then(Self::accept_edits)).collect()
     }

@@ -262,6 +262,16 @@ pub enum Answer {
     Deny(String),
 }
 
+impl Answer {
+    /// The no of a person, with what they say to the model, if anything.
+    pub fn rejected(words: &str) -> Self {
+        Self::Deny(match words {
+            "" => "The user rejected this call. Do not try it in another way; ask what to do instead.".into(),
+            words => format!("The user rejected this call: {words}"),
+        })
+    }
+}
+
 /// A call that was not allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denial {

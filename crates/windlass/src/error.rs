@@ -85,6 +85,15 @@ pub enum SessionError {
     /// No session is meant, or several are.
     #[error(transparent)]
     Find(#[from] FindError),
+    /// A new session has nothing to copy or to cut.
+    #[error("{0} needs a session: add --resume ID or --continue.")]
+    NeedsSession(&'static str),
+    /// Without a place nothing is dropped.
+    #[error("--resume-drops-turn needs --resume-session-at.")]
+    DropsWithoutPlace,
+    /// A session that goes on keeps its id.
+    #[error("--session-id is for a new session. With --resume or --continue, add --fork-session.")]
+    IdOfOldSession,
     /// More than the given turn would be left out.
     #[error("Resume rejected by --resume-drops-turn: {0}")]
     DropsMore(String),
@@ -194,6 +203,9 @@ impl SessionError {
     pub fn actor(&self) -> Actor {
         match self {
             Self::Find(_)
+            | Self::NeedsSession(_)
+            | Self::DropsWithoutPlace
+            | Self::IdOfOldSession
             | Self::DropsMore(_)
             | Self::Exists(_)
             | Self::Starting { .. }

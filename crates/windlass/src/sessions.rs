@@ -66,6 +66,18 @@ impl SessionChoice {
         Self { fork: true, ..self }
     }
 
+    /// Whether the parts of the choice fit together.
+    pub fn check(&self) -> Result<(), SessionError> {
+        let is_new = self.source == SessionSource::New;
+        let about_old = [("--fork-session", self.fork), ("--resume-session-at", self.at.is_some())];
+        match about_old.into_iter().find(|(_, is_given)| *is_given && is_new) {
+            Some((flag, _)) => Err(SessionError::NeedsSession(flag)),
+            None if self.drops.is_some() && self.at.is_none() => Err(SessionError::DropsWithoutPlace),
+            None if self.id.is_some() && !is_new && !self.fork => Err(SessionError::IdOfOldSession),
+            None => Ok(()),
+        }
+    }
+
     /// Nothing of it is kept on disk.
     pub fn unsaved(self) -> Self {
         Self { forget: true, ..self }
@@ -120,6 +132,7 @@ impl FoundSession {
         cwd: &Path,
         git: Option<&GitProgram>,
     ) -> Result<Self, Error> {
+        choice.check()?;
         let catalogue = || layout(home).map(|layout| Catalogue::new(layout).with_git(git.cloned()));
         let found = match &choice.source {
             SessionSource::New => None,

@@ -1,6 +1,6 @@
 //! Which session the user means, checked as far as words can be.
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use uuid::Uuid;
 use windlass::sessions::{SessionChoice, SessionSource};
@@ -66,16 +66,7 @@ impl SessionFlags {
             (None, true) => SessionSource::Newest,
             (None, false) => SessionSource::New,
         };
-        let is_new = source == SessionSource::New;
-        for (flag, given) in [("--fork-session", self.fork), ("--resume-session-at", self.at.is_some())] {
-            ensure!(!given || !is_new, "{flag} needs a session: add --resume ID or --continue.");
-        }
-        ensure!(self.at.is_some() || self.drops.is_none(), "--resume-drops-turn needs --resume-session-at.");
-        ensure!(
-            is_new || self.fork || self.id.is_none(),
-            "--session-id is for a new session. With --resume or --continue, add --fork-session."
-        );
-        Ok(SessionChoice {
+        let choice = SessionChoice {
             source,
             fork: self.fork,
             at: self.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
@@ -84,7 +75,9 @@ impl SessionFlags {
             id: self.id.as_deref().map(|text| uuid("--session-id", text)).transpose()?,
             name: self.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
             forget: self.forget,
-        })
+        };
+        choice.check()?;
+        Ok(choice)
     }
 }
 

@@ -28,8 +28,7 @@ pub(crate) struct RewindArguments {
 impl RewindArguments {
     /// Checks what was given. Each error is for the user.
     pub(crate) fn new(session: SessionSource, to: &str, dry_run: bool, json: bool) -> anyhow::Result<Self> {
-        let is_new = session == SessionSource::New;
-        ensure!(!is_new, "--rewind-files needs a session: add --resume ID or --continue.");
+        ensure!(session != SessionSource::New, SessionError::NeedsSession("--rewind-files"));
         Ok(Self { session, to: parse(to)?, dry_run, json })
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use windlass::engine::{Answer, Behaviour, Question};
-use windlass::protocol::{Offers, PermissionChange, PermissionUpdate, SettingsDestination};
+use windlass::protocol::{Offers, PermissionUpdate, SettingsDestination};
+use windlass::{Answer, Question};
 
 use crate::terminal::leaves;
 use crate::views::visible::{visible, visible_command, visible_content};
@@ -123,8 +123,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
             word if word == project => SettingsDestination::Local,
             _ => return None,
         };
-        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
-        Some(PermissionUpdate { change, destination })
+        Some(PermissionUpdate::allow(rules, destination))
     });
     if let Some(update) = kept {
         return QuestionReply::Answer(Answer::Allow, vec![update]);
@@ -134,7 +133,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
         "e" if question.offers.accepts_edits => {
             QuestionReply::Answer(Answer::Allow, vec![Offers::accept_edits()])
         }
-        "n" | "no" => QuestionReply::Answer(Answer::Deny(refusal(rest.trim())), Vec::new()),
+        "n" | "no" => QuestionReply::Answer(Answer::rejected(rest.trim()), Vec::new()),
         _ if leaves(line) => QuestionReply::Leave,
         "s" | "a" | "s*" | "a*" | "e" => {
             let why = unkept(question).map_or_else(String::new, |why| format!("{why} "));
@@ -150,14 +149,6 @@ fn answers(question: &Question) -> String {
     let edits = question.offers.accepts_edits.then_some("e");
     let keys: Vec<&str> = std::iter::once("y").chain(kept).chain(edits).collect();
     format!("{} or n", keys.join(", "))
-}
-
-/// What the model reads after a no.
-fn refusal(words: &str) -> String {
-    match words {
-        "" => "The user rejected this call. Do not try it in another way; ask what to do instead.".to_owned(),
-        words => format!("The user rejected this call: {words}"),
-    }
 }
 
 #[cfg(test)]
