@@ -228,3 +228,20 @@ impl SessionError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_who_must_act() {
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let check = |error: Error, expected: Actor| assert_eq!(error.actor(), expected, "{error}");
+        check(Error::NoKey, Actor::User);
+        check(SessionError::NeedsSession("--fork-session").into(), Actor::User);
+        check(SessionError::CompactOff.into(), Actor::User);
+        check(Error::CurrentDirectory(full()), Actor::Operator);
+        check(SessionError::Directory(full()).into(), Actor::Operator);
+        check(SessionError::Log { path: "/log".into(), error: full() }.into(), Actor::Operator);
+    }
+}

@@ -172,6 +172,7 @@
 //! ```
 
 mod app;
+pub mod diagnosis;
 pub mod display;
 mod error;
 pub mod escape;

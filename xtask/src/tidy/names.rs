@@ -1,10 +1,10 @@
 //! Names that a stranger understands: one name stands for one type, and neither a type nor a module is a bare participle, which says
-//! what happened to a thing but not what it is.
+//! what happened to a thing but not what it is, or a word that fits anything.
 
 use std::collections::BTreeMap;
 
 use super::SourceFile;
-use super::sources::{code_lines, declared_type, rust};
+use super::sources::{declared_type, rust};
 
 /// Names that may be declared more than once, with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[
@@ -13,7 +13,12 @@ const SHARED_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Types and modules that may be bare participles, with the reason.
-const PARTICIPLES_ALLOWED: &[(&str, &str)] = &[("Read", "the name of the tool")];
+const PARTICIPLES_ALLOWED: &[(&str, &str)] =
+    &[("Read", "the name of the tool"), ("read", "the verb: a module that reads")];
+
+/// Words that say nothing without another.
+const VAGUE: &[&str] =
+    &["Case", "Item", "Kind", "Matter", "Only", "Part", "Place", "Thing", "Wanted", "Way", "What", "Who"];
 
 /// Files whose names are checked later, with the reason.
 const LATER: &[(&str, &str)] =
@@ -22,9 +27,53 @@ const LATER_BUT: &str = "crates/shell/src/analysis.rs";
 
 /// Participles that do not end with `ed`.
 const IRREGULAR: &[&str] = &[
-    "begun", "bound", "built", "cut", "done", "drawn", "found", "given", "gone", "heard", "held", "hidden",
-    "kept", "known", "left", "lost", "made", "meant", "put", "read", "said", "seen", "sent", "shown",
-    "spent", "taken", "told", "written",
+    "begun",
+    "bound",
+    "bought",
+    "broken",
+    "brought",
+    "built",
+    "caught",
+    "chosen",
+    "cut",
+    "done",
+    "drawn",
+    "fallen",
+    "forgotten",
+    "found",
+    "given",
+    "gone",
+    "grown",
+    "heard",
+    "held",
+    "hidden",
+    "hung",
+    "kept",
+    "known",
+    "laid",
+    "left",
+    "lost",
+    "made",
+    "meant",
+    "met",
+    "paid",
+    "put",
+    "ran",
+    "read",
+    "said",
+    "seen",
+    "sent",
+    "shown",
+    "sold",
+    "spent",
+    "spoken",
+    "taken",
+    "thrown",
+    "told",
+    "torn",
+    "won",
+    "worn",
+    "written",
 ];
 
 /// Nouns that end with `ed`.
@@ -51,30 +100,35 @@ pub(crate) fn types_have_names_of_their_own(sources: &[SourceFile]) -> Vec<Strin
     declared.into_values().filter_map(complaint).collect()
 }
 
-pub(crate) fn names_are_no_participles(sources: &[SourceFile]) -> Vec<String> {
-    let types = visible_types(sources).filter(|found| is_bare_participle(found.name));
-    let types = types.map(|found| {
+pub(crate) fn names_say_what_things_are(sources: &[SourceFile]) -> Vec<String> {
+    let types = visible_types(sources).filter_map(|found| {
         let (path, line, name) = (found.path, found.line, found.name);
-        format!("{path}:{line}: the type `{name}` is a bare participle; name what it is")
+        if VAGUE.contains(&name) {
+            return Some(format!("{path}:{line}: the type `{name}` fits anything; add what it is of"));
+        }
+        let complaint = format!("{path}:{line}: the type `{name}` is a bare participle; name what it is");
+        is_bare_participle(name).then_some(complaint)
     });
-    let modules = shipped(sources).filter(|source| is_bare_participle(module(source)));
-    let modules =
-        modules.map(|source| format!("{}: the module is a bare participle; name its topic", source.path));
+    let modules = named_sources(sources).flat_map(|source| {
+        let declared = shipped_lines(source).filter_map(|(line, text)| Some((line, declared_module(text)?)));
+        declared.filter(|(_, name)| is_bare_participle(name)).map(|(line, name)| {
+            format!("{}:{line}: the module `{name}` is a bare participle; name its topic", source.path)
+        })
+    });
     types.chain(modules).collect()
 }
 
 fn visible_types(sources: &[SourceFile]) -> impl Iterator<Item = VisibleType<'_>> {
-    shipped(sources).flat_map(|source| {
-        let before_tests = |(_, text): &(usize, &str)| *text != "#[cfg(test)]";
-        let lines = code_lines(source).take_while(before_tests).filter(|(_, text)| text.starts_with("pub"));
-        lines.filter_map(|(line, text)| {
+    named_sources(sources).flat_map(|source| {
+        let visible = shipped_lines(source).filter(|(_, text)| text.starts_with("pub"));
+        visible.filter_map(|(line, text)| {
             Some(VisibleType { name: declared_type(text)?, path: &source.path, line })
         })
     })
 }
 
-/// Files of the project that are no tests.
-fn shipped(sources: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+/// Files of the project whose names count: no tests.
+fn named_sources(sources: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     rust(sources).filter(|source| {
         let is_test = source.path.contains("/tests/") || source.path.ends_with("tests.rs");
         let is_later = is_begun(LATER, &source.path) && source.path != LATER_BUT;
@@ -82,18 +136,33 @@ fn shipped(sources: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     })
 }
 
-fn module(source: &SourceFile) -> &str {
-    let (_, file) = source.path.rsplit_once('/').unwrap_or_default();
-    file.strip_suffix(".rs").unwrap_or(file)
+/// The lines that are no comments, with their numbers from 1, but for items that only tests have.
+fn shipped_lines(source: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
+    let mut lines = source.text.lines().enumerate();
+    std::iter::from_fn(move || {
+        loop {
+            let (index, line) = lines.next()?;
+            if line == "#[cfg(test)]" {
+                // An item ends with a line that is not set in.
+                lines.find(|(_, line)| !line.starts_with(' ') && line.ends_with([';', '}']));
+            } else if !line.trim_start().starts_with("//") {
+                return Some((index + 1, line.trim()));
+            }
+        }
+    })
+}
+
+fn declared_module(line: &str) -> Option<&str> {
+    let (visibility, rest) = line.split_once("mod ")?;
+    let name = rest.strip_suffix(';').or_else(|| rest.strip_suffix(" {"))?;
+    (visibility.is_empty() || visibility.starts_with("pub")).then_some(name)
 }
 
 fn is_bare_participle(name: &str) -> bool {
     let is_one_word = !name.contains('_') && !name.chars().skip(1).any(char::is_uppercase);
     let word = name.to_ascii_lowercase();
     let is_participle = (word.ends_with("ed") && !NOUNS.contains(&&*word)) || IRREGULAR.contains(&&*word);
-    is_one_word
-        && is_participle
-        && !PARTICIPLES_ALLOWED.iter().any(|(other, _)| word == other.to_ascii_lowercase())
+    is_one_word && is_participle && !is_listed(PARTICIPLES_ALLOWED, name)
 }
 
 fn is_listed(list: &[(&str, &str)], name: &str) -> bool {
@@ -118,6 +187,8 @@ mod tests {
         check("pub struct Door;", "pub(crate) enum Door {}", 1);
         check("pub struct Door;", "struct Door;", 0);
         check("pub struct Door;", "#[cfg(test)]\nmod tests {\n    pub(crate) struct Door;\n}", 0);
+        check("pub struct Door;", "#[cfg(test)]\nmod tests;\n\npub struct Door;", 1);
+        check("pub struct Door;", "named_enum! {\n    pub enum Door {}\n}", 1);
         check("pub struct Door;", "// pub struct Door;", 0);
         check("pub struct Session;", "pub struct Session;", 0);
     }
@@ -125,17 +196,21 @@ mod tests {
     #[test]
     fn a_participle_needs_its_noun() {
         let check = |path: &str, text: &str, expected: usize| {
-            assert_eq!(names_are_no_participles(&[source(path, text)]).len(), expected, "{path}: {text}");
+            assert_eq!(names_say_what_things_are(&[source(path, text)]).len(), expected, "{path}: {text}");
         };
         check("crates/a/src/x.rs", "pub struct Kept;", 1);
         check("crates/a/src/x.rs", "pub(super) enum Watched {}", 1);
         check("crates/a/src/x.rs", "struct Watched;", 0);
         check("crates/a/src/x.rs", "pub struct WatchedFile;", 0);
         check("crates/a/src/x.rs", "pub struct Seed;", 0);
-        check("crates/a/src/told.rs", "", 1);
-        check("crates/a/src/told_outcome.rs", "", 0);
-        check("crates/a/tests/told.rs", "", 0);
-        check("crates/shell/src/told.rs", "", 0);
+        check("crates/a/src/x.rs", "pub enum Kind {}", 1);
+        check("crates/a/src/x.rs", "pub enum DoorKind {}", 0);
+        check("crates/a/src/lib.rs", "mod told;", 1);
+        check("crates/a/src/x/mod.rs", "pub(crate) mod told {\n}", 1);
+        check("crates/a/src/lib.rs", "mod told_outcome;", 0);
+        check("crates/a/src/lib.rs", "mod read;", 0);
+        check("crates/a/tests/main.rs", "mod told;", 0);
+        check("crates/shell/src/lib.rs", "mod told;", 0);
         check("crates/shell/src/analysis.rs", "pub struct Kept;", 1);
     }
 }

@@ -1,7 +1,5 @@
 //! `windlass doctor`: whether a run can work here, and what to do where it cannot. Nothing of the project is run.
 
-mod checks;
-
 use std::io::IsTerminal as _;
 
 use clap::Args;
@@ -10,6 +8,7 @@ use serde::Serialize;
 use crate::arguments::help;
 use crate::display;
 use crate::show_text;
+use windlass::diagnosis::{Check, CheckStatus, diagnose};
 use windlass::settings;
 
 /// Check settings, trust, key, model, sandbox and sessions, and say what to do where something is wrong
@@ -23,26 +22,6 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-/// What came of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Status {
-    Ok,
-    /// Something to know; runs work.
-    Note,
-    /// It would keep a run from working.
-    Problem,
-}
-
-/// One line of the report.
-#[derive(Debug, Serialize)]
-struct Check {
-    topic: &'static str,
-    status: Status,
-    /// What there is, or what is wrong and what to do.
-    text: String,
-}
-
 #[derive(Serialize)]
 struct Report {
     version: &'static str,
@@ -52,8 +31,8 @@ struct Report {
 
 /// Checks everything and gives the exit code.
 pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
-    let checks = checks::all(&settings::place()?);
-    let ok = checks.iter().all(|check| check.status != Status::Problem);
+    let checks = diagnose(&settings::place()?);
+    let ok = checks.iter().all(|check| check.status != CheckStatus::Problem);
     let report = Report { version: crate::VERSION, ok, checks };
     let text = if wanted.json {
         serde_json::to_string(&report)
@@ -76,7 +55,7 @@ fn as_text(report: &Report) -> String {
         let status = format!("{:?}", check.status).to_lowercase();
         text = format!("{text}  {status:7}  {}\n", display::line(&check.text));
     }
-    let problems = report.checks.iter().filter(|check| check.status == Status::Problem).count() as u64;
+    let problems = report.checks.iter().filter(|check| check.status == CheckStatus::Problem).count() as u64;
     let end = match problems {
         0 => "Ready to run (the server was not contacted).".to_owned(),
         _ => format!("{} would keep a run from working.", display::counted(problems, "problem")),

@@ -54,6 +54,22 @@ fn check_differs(finished: &FinishedProcess, words: &[&str]) {
     }
 }
 
+/// A log that names the command line of its process, and not the flags that it stood for.
+#[test]
+fn a_session_of_an_earlier_version_is_played_and_goes_on() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Still one and two."}]}]"#);
+    let id = "11111111-2222-4333-8444-555555555555";
+    let project = stage.project.home().join(".windlass/projects/-");
+    std::fs::create_dir_all(&project).unwrap();
+    let log = include_str!("../sessions/before-flags.jsonl");
+    std::fs::write(project.join(format!("{id}.jsonl")), log).unwrap();
+    check_equal(&stage.run(&["replay", id]));
+    let finished = stage.run(&["-p", "--resume", id, "Again?"]);
+    assert_eq!(finished.stdout.trim(), "Still one and two.", "{}", finished.stderr);
+    assert!(stage.request(0).to_string().contains("It printed one and two."));
+    check_equal(&stage.run(&["replay", id]));
+}
+
 #[test]
 fn a_session_is_played_without_a_model_and_without_tools() {
     let stage = stage();

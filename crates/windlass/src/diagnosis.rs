@@ -1,18 +1,41 @@
-//! What `windlass doctor` looks at. Each check names what is wrong and what to do.
+//! Whether a run can work here, and what to do where it cannot. Nothing of the project is run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Access, access, statvfs};
-use windlass::config::{
+use serde::Serialize;
+use windlass_config::{
     ApiSettings, EffectiveSettings, Flags, Home, ProcessContext, RunConfig, SettingsProblem, Severity,
     TrustState, show,
 };
 
-use super::{Check, Status};
-use crate::display;
-use windlass::settings::{self, LoadedSettings, SettingsFlags, SettingsReading, nobody_agrees};
-use windlass::{hook_wiring, model_choice, sandbox};
+use crate::error::Error;
+use crate::settings::{self, LoadedSettings, SettingsFlags, SettingsReading, nobody_agrees};
+use crate::{display, hook_wiring, model_choice, sandbox};
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    /// As it should be.
+    Ok,
+    /// Something to know; runs work.
+    Note,
+    /// It would keep a run from working.
+    Problem,
+}
+
+/// One line of a diagnosis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Programs, settings, trust, model, sandbox or sessions.
+    pub topic: &'static str,
+    /// What came of it.
+    pub status: CheckStatus,
+    /// What there is, or what is wrong and what to do.
+    pub text: String,
+}
 
 /// With less free space a session may not be saved to its end.
 const FREE_BYTES_MIN: u64 = 100_000_000;
@@ -26,17 +49,17 @@ const SESSIONS: &str = "Sessions";
 /// The order of the report.
 const TOPICS: [&str; 6] = [PROGRAMS, SETTINGS, TRUST, MODEL, SANDBOX, SESSIONS];
 
-fn check(topic: &'static str, status: Status, text: impl Into<String>) -> Check {
+fn check(topic: &'static str, status: CheckStatus, text: impl Into<String>) -> Check {
     Check { topic, status, text: text.into() }
 }
 
 /// An error that would keep a run from working.
 fn failure(topic: &'static str, error: &impl ToString) -> Check {
-    check(topic, Status::Problem, display::sentence(&error.to_string()))
+    check(topic, CheckStatus::Problem, display::sentence(&error.to_string()))
 }
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
-pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
+pub fn diagnose(place: &ProcessContext) -> Vec<Check> {
     let mut checks = match settings::read(SettingsFlags::headless(), place, nobody_agrees) {
         Ok(reading) => {
             let mut checks = programs(reading.files.places.root(), reading.trusted);
@@ -56,18 +79,18 @@ pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
 /// Before trust programs are found and not run, as everywhere.
 fn programs(project: &Path, is_trusted: bool) -> Vec<Check> {
     let needs = [
-        ("bash", Status::Problem, "The Bash tool needs it; install bash."),
-        ("git", Status::Note, "The model often calls it; install git."),
-        ("bwrap", Status::Note, "A complete sandbox needs it; install bubblewrap."),
+        ("bash", CheckStatus::Problem, "The Bash tool needs it; install bash."),
+        ("git", CheckStatus::Note, "The model often calls it; install git."),
+        ("bwrap", CheckStatus::Note, "A complete sandbox needs it; install bubblewrap."),
     ];
     let checked = needs.map(|(name, missing, advice)| match find_program(name, project) {
         Some(path) if is_trusted => {
             let version = version(&path).unwrap_or_else(|| format!("{name}, version unknown"));
-            check(PROGRAMS, Status::Ok, format!("{version} ({})", path.display()))
+            check(PROGRAMS, CheckStatus::Ok, format!("{version} ({})", path.display()))
         }
         Some(path) => {
             let text = format!("{} (not run before this project is trusted)", path.display());
-            check(PROGRAMS, Status::Ok, text)
+            check(PROGRAMS, CheckStatus::Ok, text)
         }
         None => check(PROGRAMS, missing, format!("{name} is not found. {advice}")),
     });
@@ -99,17 +122,19 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
         .files
         .list()
         .filter_map(|(level, file)| Some((level, file?)))
-        .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({})", file.display(), level.name())))
+        .map(|(level, file)| {
+            check(SETTINGS, CheckStatus::Ok, format!("{} ({})", file.display(), level.name()))
+        })
         .collect();
     // Whoever cannot read a file knows nothing of what is in it.
     let has_fatal = reading.effective.fatal().is_some();
     if checks.is_empty() && !has_fatal {
-        checks.push(check(SETTINGS, Status::Ok, "No settings file is read here."));
+        checks.push(check(SETTINGS, CheckStatus::Ok, "No settings file is read here."));
     }
     let unread = settings::unread(&reading.files);
     checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
     let trust = of_trust(&reading.effective, &reading.state);
-    checks.extend(Some(trust).filter(|trust| trust.status != Status::Ok || !has_fatal));
+    checks.extend(Some(trust).filter(|trust| trust.status != CheckStatus::Ok || !has_fatal));
     let sessions = of_sessions(&reading.home);
     // A problem of a file is listed already.
     match reading.check() {
@@ -122,16 +147,16 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
 }
 
 fn of_problem(problem: &SettingsProblem) -> Check {
-    let status = if problem.severity == Severity::Fatal { Status::Problem } else { Status::Note };
+    let status = if problem.severity == Severity::Fatal { CheckStatus::Problem } else { CheckStatus::Note };
     check(SETTINGS, status, problem.to_string())
 }
 
 fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
     match (settings::untrusted(&effective.skipped, state), state) {
-        (Some(waiting), _) => check(TRUST, Status::Note, waiting),
-        (None, TrustState::Trusted) => check(TRUST, Status::Ok, "This project is trusted."),
+        (Some(waiting), _) => check(TRUST, CheckStatus::Note, waiting),
+        (None, TrustState::Trusted) => check(TRUST, CheckStatus::Ok, "This project is trusted."),
         (None, TrustState::NeverAsked | TrustState::Changed { .. }) => {
-            check(TRUST, Status::Ok, "No settings of this project need trust.")
+            check(TRUST, CheckStatus::Ok, "No settings of this project need trust.")
         }
     }
 }
@@ -144,12 +169,14 @@ fn of_run(held: &LoadedSettings, place: &ProcessContext) -> Vec<Check> {
         Ok(config) => {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));
-            checks.extend(config.notices().map(|notice| check(SETTINGS, Status::Note, notice)));
+            checks.extend(config.notices().map(|notice| check(SETTINGS, CheckStatus::Note, notice)));
             match hook_wiring::read_hooks(&config) {
                 Ok((_, problems)) => {
-                    checks.extend(problems.into_iter().map(|problem| check(SETTINGS, Status::Note, problem)));
+                    checks.extend(
+                        problems.into_iter().map(|problem| check(SETTINGS, CheckStatus::Note, problem)),
+                    );
                 }
-                Err(problem) => checks.push(check(SETTINGS, Status::Problem, problem.to_string())),
+                Err(problem) => checks.push(check(SETTINGS, CheckStatus::Problem, problem.to_string())),
             }
         }
         Err(error) => checks.push(failure(SETTINGS, &error)),
@@ -171,9 +198,9 @@ fn of_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSetting
         None if model_choice::can_reach(api) => {
             "No API key is set; the server at ANTHROPIC_BASE_URL is asked without one.".to_owned()
         }
-        None => return check(MODEL, Status::Problem, windlass::Error::NoKey.to_string()),
+        None => return check(MODEL, CheckStatus::Problem, Error::NoKey.to_string()),
     };
-    check(MODEL, Status::Ok, text)
+    check(MODEL, CheckStatus::Ok, text)
 }
 
 /// Where a variable comes from.
@@ -190,15 +217,15 @@ fn of_model(config: &RunConfig) -> Vec<Check> {
     let mut checks = Vec::new();
     match model_choice::silent_models(config) {
         Ok(models) => {
-            checks.push(check(MODEL, Status::Ok, format!("The model is {}.", models.main.id)));
+            checks.push(check(MODEL, CheckStatus::Ok, format!("The model is {}.", models.main.id)));
             let assumption = model_choice::assumption(&models.main);
-            checks.extend(assumption.map(|text| check(MODEL, Status::Note, text)));
+            checks.extend(assumption.map(|text| check(MODEL, CheckStatus::Note, text)));
         }
         Err(error) => checks.push(failure(MODEL, &error)),
     }
     let address = config.settings.api.base_url.as_ref().map(|url| without_secrets(url.reveal()));
     let address = address.unwrap_or_else(|| "the provider's own".to_owned());
-    checks.push(check(MODEL, Status::Ok, format!("The base URL is {address}.")));
+    checks.push(check(MODEL, CheckStatus::Ok, format!("The base URL is {address}.")));
     checks
 }
 
@@ -221,22 +248,22 @@ fn of_sandbox(config: &RunConfig) -> Vec<Check> {
     let sandbox = match sandbox::available(config) {
         Ok(sandbox) => sandbox,
         Err(unavailable) if is_on && sandbox::must_be_there(config) => {
-            return vec![check(SANDBOX, Status::Problem, unavailable.to_string())];
+            return vec![check(SANDBOX, CheckStatus::Problem, unavailable.to_string())];
         }
         Err(unavailable) => {
             let off = if is_on { "Commands run without it" } else { off };
             let text = format!("{off}; it cannot be had here: {unavailable}");
-            return vec![check(SANDBOX, Status::Note, text)];
+            return vec![check(SANDBOX, CheckStatus::Note, text)];
         }
     };
     let backend = sandbox.backend();
     let state = if is_on { format!("On: {backend}.") } else { format!("{off}; it would be: {backend}.") };
-    let mut checks = vec![check(SANDBOX, Status::Ok, state)];
+    let mut checks = vec![check(SANDBOX, CheckStatus::Ok, state)];
     checks.extend(sandbox.active_barriers().iter().map(|barrier| {
         let text = format!("{}: {}", barrier.barrier.name(), barrier.by);
         match &barrier.gap {
-            Some(gap) => check(SANDBOX, Status::Note, format!("{text}; but {gap}")),
-            None => check(SANDBOX, Status::Ok, text),
+            Some(gap) => check(SANDBOX, CheckStatus::Note, format!("{text}; but {gap}")),
+            None => check(SANDBOX, CheckStatus::Ok, text),
         }
     }));
     checks
@@ -247,7 +274,7 @@ fn of_sessions(home: &Home) -> Vec<Check> {
     let Ok(directory) = home.required().map_err(|error| error.to_string()) else {
         let text = "There is no home directory to save sessions in. Set WINDLASS_HOME to a directory, \
                     or use --no-session-persistence.";
-        return vec![check(SESSIONS, Status::Problem, text)];
+        return vec![check(SESSIONS, CheckStatus::Problem, text)];
     };
     let shown = directory.display();
     let exists = |path: &&Path| path.symlink_metadata().is_ok();
@@ -258,15 +285,15 @@ fn of_sessions(home: &Home) -> Vec<Check> {
              to a directory elsewhere, or use --no-session-persistence.",
             nearest.display()
         );
-        return vec![check(SESSIONS, Status::Problem, text)];
+        return vec![check(SESSIONS, CheckStatus::Problem, text)];
     }
-    let mut checks = vec![check(SESSIONS, Status::Ok, format!("Sessions are saved in {shown}."))];
+    let mut checks = vec![check(SESSIONS, CheckStatus::Ok, format!("Sessions are saved in {shown}."))];
     if let Ok(disk) = statvfs(nearest) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         let text = format!("{} are free there.", display::bytes(free));
         checks.push(match free {
-            FREE_BYTES_MIN.. => check(SESSIONS, Status::Ok, text),
-            _ => check(SESSIONS, Status::Note, format!("Only {text} Free some space.")),
+            FREE_BYTES_MIN.. => check(SESSIONS, CheckStatus::Ok, text),
+            _ => check(SESSIONS, CheckStatus::Note, format!("Only {text} Free some space.")),
         });
     }
     checks
