@@ -194,15 +194,9 @@ pub enum Priority {
     Later,
 }
 
-impl From<&str> for Prompt {
-    fn from(text: &str) -> Self {
-        Self { blocks: vec![Block::text(text)], ..Self::default() }
-    }
-}
-
-impl From<String> for Prompt {
-    fn from(text: String) -> Self {
-        text.as_str().into()
+impl<T: AsRef<str>> From<T> for Prompt {
+    fn from(text: T) -> Self {
+        Self { blocks: vec![Block::text(text.as_ref())], ..Self::default() }
     }
 }
 
