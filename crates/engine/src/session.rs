@@ -100,7 +100,7 @@ impl Session {
     /// What is at work since the last run ended, such as a suggestion for the next prompt: a stream of its updates that ends
     /// when nothing is left. No poll, no progress. It can be dropped and asked for again; the next run cancels what is left.
     pub fn background(&mut self) -> Background<'_> {
-        Background::new(self)
+        Background { session: self }
     }
 
     /// Says why the session begins, for the hooks of its first run; by default new without a past, else resumed.
@@ -126,7 +126,8 @@ impl Session {
     fn start(&mut self, event: Event) -> Run<'_> {
         self.take_messages();
         self.has_run = true;
-        Run::new(self, event)
+        self.machine.rest();
+        Run { session: self, first: Some(event) }
     }
 
     /// The session goes on in another directory than before: the next prompt tells the model.
