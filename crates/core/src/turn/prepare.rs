@@ -16,7 +16,6 @@ use crate::step::Cx;
 use crate::turn::budget::{self, TokenBudget};
 use crate::turn::gate;
 use crate::turn::guards::Guards;
-use crate::turn::queue::PromptBatch;
 use crate::turn::request::is_thinking_on;
 use crate::turn::retry::Attempts;
 use crate::turn::run_start::{RunStart, StartCause, opening};
@@ -137,13 +136,15 @@ impl Cx<'_> {
         if let Some(text) = text.filter(|_| self.config.source.is_main()) {
             self.effects.push(Effect::Prefetch(text.into()));
         }
-        let PromptBatch { context, mut blocks, ids } = waiting.take();
-        if blocks.is_empty() {
+        let prompts = waiting.take();
+        let ids: Vec<Arc<str>> = prompts.iter().filter_map(|prompt| prompt.id.clone()).collect();
+        let mut blocks: Vec<Block> = prompts.iter().flat_map(|prompt| prompt.context.clone()).collect();
+        let in_front = blocks.len();
+        blocks.extend(prompts.into_iter().flat_map(|prompt| prompt.blocks));
+        if blocks.len() == in_front {
             blocks.push(Block::text(EMPTY));
         }
-        let (id, in_front) = (self.message_id(), context.len());
-        let blocks = [context, blocks].concat();
-        let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
+        let message = Arc::new(Message::user(self.message_id(), Origin::Prompt, blocks));
         let said = UserEntry { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
         self.note_prompt(&said);
         self.persist(Record::Said(said));
@@ -211,9 +212,6 @@ impl Cx<'_> {
             checked: carry.checked,
             doubtful: carry.doubtful,
         };
-    }
-    pub(crate) fn push(&mut self, message: Message) {
-        self.state.carry.messages.push(Arc::new(message));
     }
 
     /// The first iteration of a run.
