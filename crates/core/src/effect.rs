@@ -125,52 +125,18 @@ impl Effect {
     }
 }
 
-/// The effects of one step, in order.
+/// What one step comes to.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Effects {
-    list: Vec<Effect>,
-    edges: Vec<(PhaseName, PhaseName)>,
+    /// The effects, in order.
+    pub list: Vec<Effect>,
+    /// The edges between phases this step took, in order: for tests and traces.
+    pub edges: Vec<(PhaseName, PhaseName)>,
 }
 
 impl Effects {
     pub(crate) fn push(&mut self, effect: Effect) {
         self.list.push(effect);
-    }
-
-    pub(crate) fn extend(&mut self, effects: impl IntoIterator<Item = Effect>) {
-        self.list.extend(effects);
-    }
-
-    pub(crate) fn edge(&mut self, from: PhaseName, to: PhaseName) {
-        self.edges.push((from, to));
-    }
-
-    /// The effects.
-    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
-        self.list.iter()
-    }
-
-    /// The edges between phases this step took, in order: for tests and traces.
-    pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
-        &self.edges
-    }
-}
-
-impl IntoIterator for Effects {
-    type Item = Effect;
-    type IntoIter = std::vec::IntoIter<Effect>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.into_iter()
-    }
-}
-
-impl<'a> IntoIterator for &'a Effects {
-    type Item = &'a Effect;
-    type IntoIter = std::slice::Iter<'a, Effect>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.iter()
     }
 }

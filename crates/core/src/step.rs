@@ -38,11 +38,18 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Answered { call, answer } => {
             cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx))
         }
-        Event::Permissions(updates) => cx.on_permissions(phase, updates),
+        Event::Permissions(updates) => {
+            cx.change_permissions(updates);
+            phase
+        }
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
         Event::GoOn { start } => cx.on_go_on(phase, start),
-        Event::ForkSpent { fork, models } => cx.on_fork_spent(phase, fork, models),
+        Event::ForkSpent { fork, models } => {
+            // One that nobody knows was cancelled or is over.
+            cx.state.fork_spends.entry(fork).and_modify(|spends| *spends = models);
+            phase
+        }
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
         Event::Stored { store, files } => {
@@ -106,7 +113,7 @@ impl Cx<'_> {
 
     /// Notes that the machine goes to another phase, also where it does not rest there.
     pub(crate) fn enter(&mut self, to: PhaseName) {
-        self.effects.edge(self.here, to);
+        self.effects.edges.push((self.here, to));
         self.here = to;
     }
 
@@ -166,11 +173,6 @@ impl Cx<'_> {
     }
 
     /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.
-    fn on_permissions(&mut self, phase: Phase, updates: Vec<PermissionUpdate>) -> Phase {
-        self.change_permissions(updates);
-        phase
-    }
-
     fn change_permissions(&mut self, updates: Vec<PermissionUpdate>) {
         let mut lasting = Vec::new();
         for update in updates {

@@ -29,8 +29,8 @@ impl Run {
         let (state, effects) = step(std::mem::take(&mut self.state), Input::at(0, event), &self.config);
         self.state = state;
         let is_request = |effect: &&Effect| matches!(effect, Effect::CallModel { .. });
-        self.requests += u32::try_from(effects.iter().filter(is_request).count()).expect("a few");
-        self.effects.extend(effects);
+        self.requests += u32::try_from(effects.list.iter().filter(is_request).count()).expect("a few");
+        self.effects.extend(effects.list);
         self
     }
 

@@ -157,7 +157,7 @@ impl Machine {
         }
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
-        self.todo.extend(effects);
+        self.todo.extend(effects.list);
     }
 
     /// An event with the time and the chance of this moment.

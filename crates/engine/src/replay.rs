@@ -179,7 +179,7 @@ impl Replay {
         let (state, effects) = step(std::mem::take(&mut self.state), input.clone(), &self.config);
         self.state = state;
         let mut updates = Vec::new();
-        for effect in effects {
+        for effect in effects.list {
             match effect {
                 Effect::Persist { record, .. } => self.due.push_back(record),
                 Effect::Emit(update) => updates.push(update),

@@ -75,7 +75,7 @@ impl ForkWorld<'_> {
         let input = Input { at_ms: self.now_ms, wall_ms: 0, entropy: self.rng.bits(), event };
         let (state, effects) = step(state, input, &self.fork.config);
         *self.fork.state = state;
-        effects.into_iter().try_for_each(|effect| self.perform(effect))
+        effects.list.into_iter().try_for_each(|effect| self.perform(effect))
     }
 
     fn perform(&mut self, effect: Effect) -> Result<(), String> {

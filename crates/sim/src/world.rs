@@ -314,7 +314,7 @@ impl World {
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.count(&effects);
-        let mut effects: Vec<Effect> = effects.into_iter().collect();
+        let mut effects = effects.list;
         for effect in &effects {
             self.tell(|| format!("    {effect:?}"));
         }
@@ -379,10 +379,10 @@ impl World {
     }
 
     fn count(&mut self, effects: &Effects) {
-        for edge in effects.edges() {
+        for edge in &effects.edges {
             *self.coverage.edges.entry(*edge).or_default() += 1;
         }
-        for effect in effects {
+        for effect in &effects.list {
             self.coverage.on_effect(effect);
         }
     }

@@ -133,8 +133,8 @@ fn a_request_is_repaired_if_and_only_if_it_needs_it() {
         asked.push(Arc::new(Message::user(MessageId(99), Origin::Prompt, vec![Block::text("go on")])));
         let state = State::new("/".into(), before);
         let (_, effects) = step(state, Input::at(0, Event::Submit("go on".into())), &config);
-        let repaired = effects.iter().any(|effect| matches!(effect, Effect::Emit(Update::Repaired(_))));
-        let sent = effects.iter().find_map(|effect| match effect {
+        let repaired = effects.list.iter().any(|effect| matches!(effect, Effect::Emit(Update::Repaired(_))));
+        let sent = effects.list.iter().find_map(|effect| match effect {
             Effect::CallModel { body, .. } => Some(body.transcript.clone()),
             _ => None,
         });

@@ -182,7 +182,7 @@ impl World {
                 step(std::mem::take(&mut self.state), Input::at(self.at_ms, event), &self.config);
             self.state = state;
             let decided = self.decisions.len();
-            for effect in effects {
+            for effect in effects.list {
                 events.extend(self.answer(effect));
             }
             self.replay(decided);
@@ -352,7 +352,7 @@ pub(crate) fn outcome(ends: &Ends) -> Outcome {
 /// What a fork sends first.
 fn first_request(state: &State, config: &Config, prompt: Prompt, at_ms: u64) -> Arc<ModelRequest> {
     let (_, effects) = step(state.clone(), Input::at(at_ms, Event::Submit(prompt)), config);
-    let sent = effects.into_iter().find_map(|effect| match effect {
+    let sent = effects.list.into_iter().find_map(|effect| match effect {
         Effect::CallModel { body, .. } => Some(body),
         _ => None,
     });

@@ -493,8 +493,8 @@ impl Player {
             let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
             self.state = state;
             let mut words = Vec::new();
-            let mut edges: VecDeque<PhaseName> = effects.edges().iter().map(|(_, to)| *to).collect();
-            for effect in effects {
+            let mut edges: VecDeque<PhaseName> = effects.edges.iter().map(|(_, to)| *to).collect();
+            for effect in effects.list {
                 if let Effect::Examine { call, tool_use, .. } = &effect {
                     self.inputs.entry(*call).or_insert_with(|| tool_use.input.json());
                     pending.push_back(examination(*call, tool_use));
