@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, RecalledSession};
+use windlass_core::{Config, RecalledSession, State};
 use windlass_permission::UnknownTool;
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
 use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
@@ -96,7 +96,7 @@ impl Engine {
 
     /// A session with this seed that goes on from these messages. The last gate mends what they lack.
     pub fn session_with(&self, seed: SessionSeed, messages: Transcript) -> Session {
-        Session::new(self.shared.clone(), seed, messages)
+        Session::new(self.shared.clone(), seed, State::new(self.shared.cwd.clone(), messages))
     }
 
     /// A session that goes on where it was left, as its log tells it. What the log lacks, such as answers to calls that were
@@ -107,7 +107,7 @@ impl Engine {
         recalled: RecalledSession,
         log: Option<Box<dyn SessionLog>>,
     ) -> Session {
-        let mut session = Session::with_state(self.shared.clone(), seed, recalled.state.reopened());
+        let mut session = Session::new(self.shared.clone(), seed, recalled.state.reopened());
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
             session.machine.log_on(log, results);

@@ -45,12 +45,7 @@ enum PendingIntroduction {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, messages: Transcript) -> Self {
-        let state = State::new(shared.cwd.clone(), messages);
-        Self::with_state(shared, seed, state)
-    }
-
-    pub(crate) fn with_state(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
+    pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.ports.tasks.clone());
