@@ -25,13 +25,8 @@ pub enum Effect {
     },
     /// Show the caller.
     Emit(Update),
-    /// Send a request.
-    CallModel {
-        /// Its id; events about it carry it.
-        request: RequestId,
-        /// What to send.
-        body: Arc<ModelRequest>,
-    },
+    /// Send a request; events about it carry its id.
+    CallModel(RequestId, Arc<ModelRequest>),
     /// Stop reading the answer of a request.
     CancelModel(RequestId),
     /// Find out about a call's input; answered by [`Event::Examined`](windlass_protocol::Event::Examined).
@@ -85,23 +80,11 @@ pub enum Effect {
     /// Drop a fork; it is not answered any more.
     CancelFork(ForkId),
     /// Ask the hooks of an event; answered by [`Event::Hooked`](windlass_protocol::Event::Hooked).
-    RunHooks {
-        /// The question's id.
-        hook: HookId,
-        /// The question.
-        call: HookCall,
-        /// Where in the session it is asked.
-        scene: HookScene,
-    },
+    RunHooks(HookId, HookCall, HookScene),
     /// Stop hooks that were asked; they are not answered any more.
     CancelHooks(HookId),
-    /// Put results into files; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
-    Store {
-        /// The wish.
-        store: StoreId,
-        /// The calls and their results as they are in full.
-        results: Vec<(Arc<str>, Block)>,
-    },
+    /// Put the results of these calls into files, as they are in full; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
+    Store(StoreId, Vec<(Arc<str>, Block)>),
     /// Look around; answered by [`Event::Looked`](windlass_protocol::Event::Looked).
     LookAround {
         /// The look.

@@ -25,19 +25,15 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
         Event::TakeBack(id) => cx.on_take_back(phase, &id),
         Event::Interrupt(kind) => cx.on_interrupt(phase, kind),
-        Event::Model { request, event } => cx.on_model(phase, request, event),
-        Event::Examined { call, admission } => {
+        Event::Model(request, event) => cx.on_model(phase, request, event),
+        Event::Examined(call, admission) => {
             cx.with_call(phase, call, |call, cx| call.on_examined(admission, cx))
         }
-        Event::Progress { call, progress } => {
+        Event::Progress(call, progress) => {
             cx.with_calls(phase, |calls, cx| calls.on_progress(call, progress, cx))
         }
-        Event::Finished { call, outcome } => {
-            cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx))
-        }
-        Event::Answered { call, answer } => {
-            cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx))
-        }
+        Event::Finished(call, outcome) => cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx)),
+        Event::Answered(call, answer) => cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx)),
         Event::Permissions(updates) => {
             cx.change_permissions(updates);
             phase
@@ -45,17 +41,17 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
         Event::GoOn { start } => cx.on_go_on(phase, start),
-        Event::ForkSpent { fork, models } => {
+        Event::ForkSpent(fork, models) => {
             // One that nobody knows was cancelled or is over.
             cx.state.fork_spends.entry(fork).and_modify(|spends| *spends = models);
             phase
         }
-        Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
-        Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
-        Event::Stored { store, files } => {
+        Event::Forked(fork, outcome) => cx.on_forked(phase, fork, outcome),
+        Event::Hooked(hook, answer) => cx.on_hooked(phase, hook, answer),
+        Event::Stored(store, files) => {
             cx.on_reply(phase, LayerQuestion::Store(store), LayerReply::Stored(files))
         }
-        Event::Looked { look, found } => cx.on_looked(phase, look, *found),
+        Event::Looked(look, found) => cx.on_looked(phase, look, *found),
         Event::Prefetched(found) => {
             cx.state.carry.notes.on_prefetched(found);
             phase

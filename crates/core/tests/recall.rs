@@ -423,7 +423,7 @@ fn next_request(state: State) -> Vec<String> {
         .list
         .iter()
         .filter_map(|effect| match effect {
-            windlass_core::Effect::CallModel { body, .. } => {
+            windlass_core::Effect::CallModel(_, body) => {
                 Some(format!("{:?} {}", body.breakpoints, body.transcript.to_json()))
             }
             _ => None,

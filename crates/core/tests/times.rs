@@ -21,7 +21,7 @@ fn outcome_of(events: Vec<(u64, Event)>) -> Outcome {
 }
 
 fn told(request: u32, event: ModelEvent) -> Event {
-    Event::Model { request: RequestId(request), event }
+    Event::Model(RequestId(request), event)
 }
 
 fn ended() -> ModelEvent {

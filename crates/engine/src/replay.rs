@@ -227,7 +227,7 @@ impl Replay {
         }
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let fork = match event {
-            Event::Forked { fork, .. } | Event::ForkSpent { fork, .. } => Some(*fork),
+            Event::Forked(fork, _) | Event::ForkSpent(fork, _) => Some(*fork),
             _ => None,
         };
         let is_background = fork.is_some_and(|fork| self.state.is_background(fork));

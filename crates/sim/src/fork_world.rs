@@ -80,12 +80,12 @@ impl ForkWorld<'_> {
 
     fn perform(&mut self, effect: Effect) -> Result<(), String> {
         match effect {
-            Effect::CallModel { request, body } => {
+            Effect::CallModel(request, body) => {
                 check_sent(&body.transcript, self.is_paused).map_err(|why| format!("in a fork: {why}"))?;
                 self.bindings.check(&body, &self.fork.config).map_err(|why| format!("in a fork: {why}"))?;
                 self.bindings.on_request(&body);
                 let answer = self.answer(&body);
-                self.waiting.extend(answer.into_iter().map(|event| Event::Model { request, event }));
+                self.waiting.extend(answer.into_iter().map(|event| Event::Model(request, event)));
             }
             Effect::StartTimer { timer, after_ms } => {
                 self.now_ms += after_ms;

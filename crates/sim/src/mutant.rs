@@ -108,7 +108,7 @@ impl Mutant {
     /// The words of a failure that may be cured, if the event is one.
     pub(crate) fn text_of(event: &Event) -> Option<String> {
         match event {
-            Event::Model { event: ModelEvent::Failed(failure), .. } => {
+            Event::Model(_, ModelEvent::Failed(failure)) => {
                 (failure.class == FailureClass::Overflow).then(|| failure.message.clone())
             }
             _ => None,
@@ -137,7 +137,7 @@ impl Mutant {
                 Self::AsksAfterFailure => {
                     let call = HookCall::Stop { active: false, text: "".into() };
                     let scene = HookScene::default();
-                    told.insert(0, Effect::RunHooks { hook: HookId(u32::MAX), call, scene });
+                    told.insert(0, Effect::RunHooks(HookId(u32::MAX), call, scene));
                 }
                 _ => (),
             }
@@ -167,9 +167,9 @@ impl Mutant {
             (Self::LosesResults, Effect::Emit(Update::ToolResult { .. }))
             | (Self::KeepsForks, Effect::CancelFork(_))
             | (Self::KeepsHooks, Effect::CancelHooks(_))
-            | (Self::SkipsHooks, Effect::RunHooks { call: HookCall::PreToolUse { .. }, .. }) => Vec::new(),
+            | (Self::SkipsHooks, Effect::RunHooks(_, HookCall::PreToolUse { .. }, _)) => Vec::new(),
             (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
-                let decision = Decision::ThinkingStripped { messages: Vec::new() };
+                let decision = Decision::ThinkingStripped(Vec::new());
                 let (record, durability) = (Record::Decided(decision.clone()), Durability::Written);
                 vec![same, Effect::Persist { record, durability }, Effect::Emit(Update::Decided(decision))]
             }
@@ -192,9 +192,9 @@ impl Mutant {
                 vec![Effect::Emit(Update::Done(outcome))]
             }
             (_, Effect::Persist { record, .. }) => self.log_otherwise(record, same),
-            (_, Effect::CallModel { request, body }) => {
+            (_, Effect::CallModel(request, body)) => {
                 let body = self.rewrite(body).map_or_else(|| body.clone(), Arc::new);
-                vec![Effect::CallModel { request: *request, body }]
+                vec![Effect::CallModel(*request, body)]
             }
             _ => vec![same],
         }

@@ -68,7 +68,7 @@ pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Conf
 
 fn request(effects: &[Effect]) -> Option<&ModelRequest> {
     effects.iter().find_map(|effect| match effect {
-        Effect::CallModel { body, .. } => Some(&**body),
+        Effect::CallModel(_, body) => Some(&**body),
         _ => None,
     })
 }

@@ -397,10 +397,10 @@ impl World {
                 Some(End::Interrupt(Interrupt::Replace))
             }
             Event::StoreFailed { .. } if is_live => Some(End::Failed),
-            Event::Model {
+            Event::Model(
                 request,
-                event: ModelEvent::Failed(_) | ModelEvent::Ended { stop: StopReason::Refusal, .. },
-            } if self.checker.request == Some(*request) => Some(End::Failed),
+                ModelEvent::Failed(_) | ModelEvent::Ended { stop: StopReason::Refusal, .. },
+            ) if self.checker.request == Some(*request) => Some(End::Failed),
             _ => None,
         }
     }
@@ -419,7 +419,7 @@ impl World {
     fn perform(&mut self, effect: Effect) {
         let beside = &mut self.open;
         match effect {
-            Effect::CallModel { body, .. } => {
+            Effect::CallModel(_, body) => {
                 self.server.on_request(&body, &mut self.rng);
                 self.checker.spoken.clear();
             }
@@ -442,11 +442,11 @@ impl World {
                 beside.forks.retain(|(id, _)| *id != fork);
                 beside.cancelled.push(fork);
             }
-            Effect::RunHooks { hook, call, .. } => {
+            Effect::RunHooks(hook, call, _) => {
                 beside.hooks.push((hook, call, Pace::random(&mut self.rng)));
             }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
-            Effect::Store { store, results } => beside.stores.push((store, results.len())),
+            Effect::Store(store, results) => beside.stores.push((store, results.len())),
             Effect::LookAround { look, known, show } => {
                 beside.looks.push((look, known, show.into_iter().map(|(path, _)| path).collect()));
             }

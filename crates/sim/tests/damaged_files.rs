@@ -59,7 +59,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let recalled = recall.finish();
     let (_, effects) = step(recalled.state, Input::at(0, Event::Submit("go on".into())), &Config::default());
     let sent = effects.list.into_iter().find_map(|effect| match effect {
-        Effect::CallModel { body, .. } => Some(body),
+        Effect::CallModel(_, body) => Some(body),
         _ => None,
     });
     sent.map_or(Ok(()), |body| check_request(&body.transcript))

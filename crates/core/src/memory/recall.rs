@@ -151,11 +151,11 @@ impl Recall {
     fn hear(&mut self, event: Event) {
         match event {
             Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. } => self.running = true,
-            Event::Finished { call, outcome } => {
+            Event::Finished(call, outcome) => {
                 self.heard.insert(call, outcome);
             }
-            Event::Model { event: ModelEvent::Started { .. }, .. } => self.state.ledger.reached = true,
-            Event::Model { event: ModelEvent::Ended { usage, .. }, .. } => {
+            Event::Model(_, ModelEvent::Started { .. }) => self.state.ledger.reached = true,
+            Event::Model(_, ModelEvent::Ended { usage, .. }) => {
                 self.open.counted = Some(usage.input_total().saturating_add(usage.output_tokens));
             }
             // During a run nobody can say whether it was told already.

@@ -119,12 +119,14 @@ impl Cx<'_> {
         self.submitted(TokenBudget { total, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(prompt.start);
         let prompt = Prompt { start: None, ..prompt };
-        let logged = self.asks_at_opening(start);
+        let untold = self.untold(start);
+        // While hooks are asked the prompt waits, and the log has to know of it.
+        let logged = self.asks_about_prompts() || !untold.is_empty();
         if logged {
             self.persist(Record::Queued(prompt.clone()));
         }
         self.state.carry.waiting.push_own(prompt);
-        self.prepare_opening(StartCause::Prompt { logged }, start)
+        self.prepare_opening(RunStart::new(StartCause::Prompt { logged }, untold))
     }
 
     /// The prompts that wait become part of the conversation, the one that began the run last.
@@ -157,7 +159,7 @@ impl Cx<'_> {
         let Phase::Idle = phase else { return phase };
         self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(start);
-        self.prepare_opening(StartCause::GoOn, start)
+        self.prepare_opening(RunStart::new(StartCause::GoOn, self.untold(start)))
     }
 
     /// The prompts that wait become part of the conversation, and the model is asked to go on.
@@ -215,9 +217,8 @@ impl Cx<'_> {
     }
 
     /// The first iteration of a run.
-    fn prepare_opening(&mut self, by: StartCause, start: Option<StartSource>) -> Phase {
-        let opening = Some(Box::new(self.opened(by, start)));
-        self.prepare(Preparation { opening, ..Preparation::default() })
+    fn prepare_opening(&mut self, opening: RunStart) -> Phase {
+        self.prepare(Preparation { opening: Some(Box::new(opening)), ..Preparation::default() })
     }
 
     /// Makes the next request and sends it.
@@ -284,7 +285,7 @@ impl Cx<'_> {
         let (attempt, parts) = (attempts.retries + 1, context::sizes(self));
         self.persist(Record::Requested(RequestEntry { request, model: model.clone(), attempt, parts }));
         self.emit(Update::Requesting { request, model, attempt });
-        self.effects.push(Effect::CallModel { request, body: body.clone() });
+        self.effects.push(Effect::CallModel(request, body.clone()));
         Phase::Streaming(Box::new(OpenResponse::new(request, body, attempts, before, self.at_ms)))
     }
 }

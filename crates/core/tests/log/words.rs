@@ -36,7 +36,7 @@ pub(super) fn plain_words(effect: &Effect) -> Option<String> {
         Effect::CancelHooks(hook) => format!("cancel h{}", hook.0),
         Effect::Fork { fork, config, .. } => format!("fork f{} {}", fork.0, source_words(&config.source)),
         Effect::CancelFork(fork) => format!("cancel f{}", fork.0),
-        Effect::Store { store, results } => format!("store s{} {}", store.0, results.len()),
+        Effect::Store(store, results) => format!("store s{} {}", store.0, results.len()),
         _ => return None,
     })
 }
@@ -149,8 +149,8 @@ fn decision_words(decision: &Decision) -> String {
         Decision::Collapsed { spans, .. } => format!("collapsed {}", spans.len()),
         Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically".into(),
         Decision::Compacted(_) => "compacted".into(),
-        Decision::MediaStripped { messages } => format!("media stripped from {}", messages.len()),
-        Decision::ThinkingStripped { messages } => format!("thinking stripped from {}", messages.len()),
+        Decision::MediaStripped(messages) => format!("media stripped from {}", messages.len()),
+        Decision::ThinkingStripped(messages) => format!("thinking stripped from {}", messages.len()),
     }
 }
 

@@ -147,7 +147,7 @@ async fn what_was_heard_decides_what_follows() {
     let place = records.iter().position(|record| matches!(record, Record::Result(_))).unwrap();
     let finished = records.iter_mut().find_map(|record| match record {
         Record::Heard(input) => match &mut input.event {
-            Event::Finished { outcome, .. } => Some(outcome),
+            Event::Finished(_, outcome) => Some(outcome),
             _ => None,
         },
         _ => None,
@@ -176,7 +176,7 @@ async fn what_cannot_be_heard_at_that_point_is_noticed() {
     let begun = first(|record| matches!(record, Record::Requested(_)));
     let ended = first(|record| matches!(record, Record::Ended { .. }));
     let answer = begun + 1;
-    assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model { .. })));
+    assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model(..))));
     for (moved, behind, expected) in [(answer, ended, "the run ended"), (0, begun, "the run continues")] {
         let mut records = records.clone();
         records.insert(behind + 1, records[moved].clone());

@@ -69,8 +69,8 @@ fn decision() -> BoxedStrategy<Decision> {
             Decision::Collapsed { spans, tokens, unbound_from }
         }),
         compaction(),
-        vec(message(), 0..2).prop_map(|messages| Decision::MediaStripped { messages }),
-        ids().prop_map(|messages| Decision::ThinkingStripped { messages }),
+        vec(message(), 0..2).prop_map(Decision::MediaStripped),
+        ids().prop_map(Decision::ThinkingStripped),
     ]
     .boxed()
 }
@@ -272,7 +272,7 @@ fn batch() -> BoxedStrategy<Vec<Record>> {
     });
     let block_heard = (input(), answered()).prop_map(|(mut input, answered)| {
         let event = ModelEvent::Block { index: answered.index, block: answered.block.clone() };
-        input.event = Event::Model { request: answered.request, event };
+        input.event = Event::Model(answered.request, event);
         vec![Record::Heard(input), Record::Dequeued, Record::Answered(answered)]
     });
     let outcome_heard = (input(), tool_outcome(), call_result(), any::<bool>()).prop_map(
@@ -281,7 +281,7 @@ fn batch() -> BoxedStrategy<Vec<Record>> {
             if same {
                 result.structured.clone_from(&outcome.structured);
             }
-            input.event = Event::Finished { call: result.call, outcome };
+            input.event = Event::Finished(result.call, outcome);
             vec![Record::Heard(input), Record::Result(result)]
         },
     );

@@ -55,7 +55,7 @@ impl Witness {
         for effect in effects {
             match effect {
                 // What is sent was compared with the log.
-                Effect::CallModel { .. } => {
+                Effect::CallModel(..) => {
                     self.shown.clear();
                     self.calls.clear();
                     self.ids.clear();
@@ -177,7 +177,7 @@ impl Witness {
 /// The call that an event says has come to its end.
 pub(super) fn finished_call(event: &Event) -> Option<CallId> {
     match event {
-        Event::Finished { call, .. } => Some(*call),
+        Event::Finished(call, _) => Some(*call),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ impl Doubt {
 
     /// Somebody answers.
     pub(super) fn on_event(&mut self, event: &Event) {
-        let Event::Answered { call, answer } = event else { return };
+        let Event::Answered(call, answer) = event else { return };
         let asked = self.asked.iter().find(|(asked, _)| asked == call);
         if let (Some((_, hash)), Answer::Allow | Answer::AllowChanged(_)) = (asked, answer) {
             self.hashes.remove(hash);

@@ -25,7 +25,7 @@ impl Order {
             Effect::RunTool { call, .. } if !self.intended.contains_key(call) => {
                 Err(format!("{call:?} is started before the log knows"))
             }
-            Effect::CallModel { .. } if !std::mem::take(&mut self.requested) => {
+            Effect::CallModel(..) if !std::mem::take(&mut self.requested) => {
                 Err("a request is sent before the log knows".into())
             }
             _ => Ok(()),

@@ -78,7 +78,7 @@ impl Tape {
 
     pub(crate) fn model(&mut self, event: ModelEvent) -> &mut Self {
         let request = RequestId(self.requests);
-        self.heard(Event::Model { request, event })
+        self.heard(Event::Model(request, event))
     }
 
     pub(crate) fn started(&mut self) -> &mut Self {
@@ -116,7 +116,7 @@ impl Tape {
         let block = self.block(Block::tool_use(&self.tool_use_id(call), name, input));
         let facts =
             CallFacts { shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
-        self.heard(Event::Examined { call, admission: Admission::Ready { tool: name.into(), facts } });
+        self.heard(Event::Examined(call, Admission::Ready { tool: name.into(), facts }));
         (call, block)
     }
 
@@ -140,7 +140,7 @@ impl Tape {
 
     pub(crate) fn finished(&mut self, call: CallId, text: &str, is_error: bool) -> &mut Self {
         let outcome = if is_error { ToolOutput::error(text) } else { ToolOutput::text(text) };
-        self.heard(Event::Finished { call, outcome });
+        self.heard(Event::Finished(call, outcome));
         let tool_use_id = self.tool_use_id(call).into();
         self.push(Record::Finished { call, tool_use_id, is_error })
     }
@@ -194,11 +194,11 @@ impl Tape {
     }
 
     pub(crate) fn hooked(&mut self, answer: HookAnswer) -> &mut Self {
-        self.heard(Event::Hooked { hook: HookId(1), answer: Box::new(answer) })
+        self.heard(Event::Hooked(HookId(1), Box::new(answer)))
     }
 
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) -> &mut Self {
-        self.heard(Event::Answered { call, answer })
+        self.heard(Event::Answered(call, answer))
     }
 
     pub(crate) fn interrupt(&mut self) -> &mut Self {
@@ -207,7 +207,7 @@ impl Tape {
 
     pub(crate) fn forked(&mut self, duration_ms: u64) -> &mut Self {
         let outcome = Outcome { duration_ms, ..Outcome::new(Terminal::Completed) };
-        self.heard(Event::Forked { fork: ForkId(1), outcome: Box::new(outcome) })
+        self.heard(Event::Forked(ForkId(1), Box::new(outcome)))
     }
 
     pub(crate) fn compacted(&mut self, before: u64, after: u64, duration_ms: u64) -> &mut Self {

@@ -127,7 +127,7 @@ impl Author {
             Record::Result(answer),
             self.requested(),
         ];
-        self.append(Event::Finished { call, outcome }, records)
+        self.append(Event::Finished(call, outcome), records)
     }
 
     fn end(&mut self) -> Result<()> {
@@ -229,7 +229,7 @@ impl Author {
     }
 
     fn model(&self, event: ModelEvent) -> Event {
-        Event::Model { request: RequestId(self.call), event }
+        Event::Model(RequestId(self.call), event)
     }
 
     fn requested(&self) -> Record {
