@@ -110,9 +110,7 @@ fn rebuild_from(
     };
     let same = old.iter().zip(&new).take_while(is_same).count();
     let mut after = before.prefix(from + same);
-    for message in new.into_iter().skip(same).flatten() {
-        after.push(message);
-    }
+    after.extend(new.into_iter().skip(same).flatten());
     after
 }
 
@@ -156,9 +154,7 @@ fn collapse(before: &Transcript, span: &Collapse) -> Transcript {
     let Some(place) = place_of(span, before) else { return before.clone() };
     let mut after = before.prefix(*place.start());
     after.push(span.summary.clone());
-    for message in before.iter().skip(place.end() + 1) {
-        after.push(message.clone());
-    }
+    after.extend(before.iter().skip(place.end() + 1).cloned());
     after
 }
 

@@ -167,9 +167,8 @@ impl Cx<'_> {
         let unfinished = self.state.carry.unfinished.iter().flat_map(|prompt| prompt.prompts.clone());
         let unfinished = unfinished.collect();
         self.start_prompts(unfinished);
-        for message in self.waiting_prompts(Priority::Later) {
-            self.state.carry.messages.push(message);
-        }
+        let waiting = self.waiting_prompts(Priority::Later);
+        self.state.carry.messages.extend(waiting);
         // An answer is never sent last: whoever is to go on has to be asked.
         if self.state.carry.messages.last().is_some_and(|last| last.role == Role::Assistant) {
             self.say(GO_ON, Origin::Continuation);
