@@ -25,14 +25,15 @@ pub(crate) struct EngineParts {
     pub(crate) system_prompt: Arc<str>,
     pub(crate) config: Arc<Config>,
     pub(crate) toolbox: Toolbox,
+    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) ports: EnginePorts,
     pub(crate) cwd: PathBuf,
     unknown_tools: Vec<UnknownTool>,
 }
 
-/// The world outside of an engine, as far as it was given one.
+/// The world outside of an engine besides the model, as far as it was given one.
+#[derive(Default)]
 pub(crate) struct EnginePorts {
-    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) hooks: Option<Arc<dyn HookRunner>>,
     pub(crate) lookout: Option<Arc<dyn LookAround>>,
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
@@ -69,6 +70,7 @@ pub struct EngineBuilder {
     system_prompt: Option<String>,
     append: Option<String>,
     config: Config,
+    model: Arc<dyn ModelClient>,
     ports: EnginePorts,
 }
 
@@ -76,17 +78,8 @@ impl Engine {
     /// Begins to put an engine together.
     pub fn builder(model: Arc<dyn ModelClient>, card: ModelCard) -> EngineBuilder {
         let config = Config { model: card, ..Config::default() };
-        let ports = EnginePorts {
-            model,
-            hooks: None,
-            lookout: None,
-            prefetch: None,
-            tasks: None,
-            results_directory: None,
-            redactor: Redactor::default(),
-        };
-        let (tools, added) = (Vec::new(), Vec::new());
-        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, ports }
+        let (tools, added, ports) = (Vec::new(), Vec::new(), EnginePorts::default());
+        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, model, ports }
     }
 
     /// A new session.
@@ -251,8 +244,8 @@ impl EngineBuilder {
         };
         let system_prompt = joined(vec![Some(base), self.append]);
         config.system = joined(vec![Some(system_prompt.to_string()), form]);
-        let (config, ports) = (Arc::new(config), self.ports);
-        let shared = EngineParts { system_prompt, config, toolbox, ports, cwd, unknown_tools };
+        let (config, model, ports) = (Arc::new(config), self.model, self.ports);
+        let shared = EngineParts { system_prompt, config, toolbox, model, ports, cwd, unknown_tools };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }
