@@ -17,27 +17,16 @@ use crate::state::{PhaseName, State};
 pub enum Effect {
     /// Put a fact into the log. What stands behind it happens only once it is there, and if it cannot be put there, nothing
     /// but [what stops](Effect::stops) something happens: the answer is then [`Event::StoreFailed`](windlass_protocol::Event::StoreFailed).
-    Persist {
-        /// The fact.
-        record: Record,
-        /// How sure it must be before the rest happens.
-        durability: Durability,
-    },
+    Persist(Record, Durability),
     /// Show the caller.
     Emit(Update),
     /// Send a request; events about it carry its id.
     CallModel(RequestId, Arc<ModelRequest>),
     /// Stop reading the answer of a request.
     CancelModel(RequestId),
-    /// Find out about a call's input; answered by [`Event::Examined`](windlass_protocol::Event::Examined).
-    Examine {
-        /// The call.
-        call: CallId,
-        /// The tool and its input.
-        tool_use: ToolUse,
-        /// The working directory the call would have.
-        cwd: Arc<PathBuf>,
-    },
+    /// Find out about the input of a call that would have this working directory; answered by
+    /// [`Event::Examined`](windlass_protocol::Event::Examined).
+    Examine(CallId, ToolUse, Arc<PathBuf>),
     /// Start a call; answered by [`Event::Finished`](windlass_protocol::Event::Finished).
     RunTool {
         /// The call.

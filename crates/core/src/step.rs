@@ -23,7 +23,12 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
     let next = match event {
         Event::Submit(prompt) => cx.on_submit(phase, prompt),
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
-        Event::TakeBack(id) => cx.on_take_back(phase, &id),
+        Event::TakeBack(id) => {
+            if cx.state.carry.waiting.take_back(&id) {
+                cx.requeue();
+            }
+            phase
+        }
         Event::Interrupt(kind) => cx.on_interrupt(phase, kind),
         Event::Model(request, event) => cx.on_model(phase, request, event),
         Event::Examined(call, admission) => {
@@ -82,12 +87,12 @@ impl Cx<'_> {
 
     /// Puts a fact into the log before anything that follows.
     pub(crate) fn persist(&mut self, record: Record) {
-        self.effects.push(Effect::Persist { record, durability: Durability::Written });
+        self.effects.push(Effect::Persist(record, Durability::Written));
     }
 
     /// Puts a fact onto the disk before anything that follows.
     pub(crate) fn persist_synced(&mut self, record: Record) {
-        self.effects.push(Effect::Persist { record, durability: Durability::Synced });
+        self.effects.push(Effect::Persist(record, Durability::Synced));
     }
 
     /// A fact about a call: what does more than read must be known whatever happens.
@@ -123,14 +128,6 @@ impl Cx<'_> {
         self.persist(Record::Queued(prompt.clone()));
         self.state.carry.waiting.push(prompt);
         if replaces { self.on_interrupt(phase, Interrupt::Replace) } else { phase }
-    }
-
-    /// Somebody takes back what waits, or does it.
-    fn on_take_back(&mut self, phase: Phase, id: &str) -> Phase {
-        if self.state.carry.waiting.take_back(id) {
-            self.requeue();
-        }
-        phase
     }
 
     /// Prompts become part of the run.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, RunSource, State, step};
 use windlass_protocol::{
-    Admission, AmbientChanges, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
+    Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
     LookId, Message, MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price,
     RawValue, RequestId, StopReason, Terminal, ThinkingSupport, TimerId, ToolOutput, ToolSpec, Transcript,
     Update, Usage,
@@ -170,7 +170,7 @@ fn an_input_with_the_field_unparsed_reaches_its_tool() {
         let input = RawValue::from_string(json.into()).expect("JSON");
         run.submit().says(Block::tool_use("toolu_1", "Read", input)).ends(StopReason::ToolUse);
         let examined = run.effects.iter().find_map(|effect| match effect {
-            Effect::Examine { tool_use, .. } => Some(tool_use.input.get()),
+            Effect::Examine(_, tool_use, _) => Some(tool_use.input.get()),
             _ => None,
         });
         assert_eq!(examined, Some(json));
@@ -238,7 +238,7 @@ fn a_budget_that_is_spent_during_a_look_around_keeps_the_results() {
     run.submit().calls(1, ToolOutput::text("x").with_seen(seen));
     run.tell(Event::Looked(LookId(1), Box::default()));
     run.calls(2, ToolOutput::text("y")).forked(1, tokens(7), 0.6);
-    run.tell(Event::Looked(LookId(2), Box::new(AmbientChanges::default())));
+    run.tell(Event::Looked(LookId(2), Box::default()));
     assert_eq!(run.outcome().terminal, Terminal::MaxBudgetUsd);
     assert!(run.state.messages().to_json().contains("\"tool_use_id\":\"toolu_2\""));
 }

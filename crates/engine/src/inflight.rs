@@ -123,12 +123,12 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel(request, body) => {
-                self.model = Some((request, with_panics_caught(&*self.world.shared.ports.model, body)));
+                self.model = Some((request, with_panics_caught(&*self.world.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
             }
-            Effect::Examine { call, tool_use, cwd } => {
+            Effect::Examine(call, tool_use, cwd) => {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined(call, admission));
             }
@@ -178,7 +178,7 @@ impl Inflight {
                 self.start_simple(jobs::prefetch(self.world.shared.ports.prefetch.clone(), text));
             }
             // The machine does these itself.
-            Effect::Emit(_) | Effect::Persist { .. } => (),
+            Effect::Emit(_) | Effect::Persist(..) => (),
         }
     }
 

@@ -181,7 +181,7 @@ impl Replay {
         let mut updates = Vec::new();
         for effect in effects.list {
             match effect {
-                Effect::Persist { record, .. } => self.due.push_back(record),
+                Effect::Persist(record, _) => self.due.push_back(record),
                 Effect::Emit(update) => updates.push(update),
                 _ => (),
             }

@@ -222,7 +222,7 @@ impl Checker {
         let is_over = self.dones > 0;
         let fits = match effect {
             Effect::Fork { config, .. } => is_over == (config.source == RunSource::PromptSuggestion),
-            Effect::Persist { record: Record::Spent(spent), .. } => !is_over || spent.by_fork,
+            Effect::Persist(Record::Spent(spent), _) => !is_over || spent.by_fork,
             Effect::CancelFork(fork) => !is_over || self.side_work.is_background(*fork),
             Effect::Emit(Update::PromptSuggestion { .. }) => {
                 self.suggestions += 1;

@@ -93,7 +93,7 @@ impl ForkWorld<'_> {
             }
             Effect::Emit(update) => self.on_update(update),
             // Nobody keeps what a fork says.
-            Effect::Persist { .. } => (),
+            Effect::Persist(..) => (),
             other => return Err(format!("a fork asks for {other:?}")),
         }
         Ok(())

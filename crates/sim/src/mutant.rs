@@ -121,7 +121,7 @@ impl Mutant {
         if self == Self::AnswersOutOfOrder {
             told.sort_by_key(|effect| match effect {
                 Effect::Emit(Update::ToolResult { call, .. }) => std::cmp::Reverse(call.0),
-                Effect::Persist { record: Record::Result(result), .. } => std::cmp::Reverse(result.call.0),
+                Effect::Persist(Record::Result(result), _) => std::cmp::Reverse(result.call.0),
                 _ => std::cmp::Reverse(0),
             });
         }
@@ -171,7 +171,7 @@ impl Mutant {
             (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
                 let decision = Decision::ThinkingStripped(Vec::new());
                 let (record, durability) = (Record::Decided(decision.clone()), Durability::Written);
-                vec![same, Effect::Persist { record, durability }, Effect::Emit(Update::Decided(decision))]
+                vec![same, Effect::Persist(record, durability), Effect::Emit(Update::Decided(decision))]
             }
             (Self::TakesBackActs, Effect::RunTool { call, .. }) => {
                 let calls = vec![*call];
@@ -191,7 +191,7 @@ impl Mutant {
                 }
                 vec![Effect::Emit(Update::Done(outcome))]
             }
-            (_, Effect::Persist { record, .. }) => self.log_otherwise(record, same),
+            (_, Effect::Persist(record, _)) => self.log_otherwise(record, same),
             (_, Effect::CallModel(request, body)) => {
                 let body = self.rewrite(body).map_or_else(|| body.clone(), Arc::new);
                 vec![Effect::CallModel(*request, body)]
@@ -204,11 +204,11 @@ impl Mutant {
     fn log_otherwise(self, record: &Record, same: Effect) -> Vec<Effect> {
         match (self, record) {
             (Self::ForgetsIntentions, Record::Intended(_))
-            | (Self::ForgetsEndsOfCalls, Record::Finished { .. })
+            | (Self::ForgetsEndsOfCalls, Record::Finished(_))
             | (Self::LosesQueuedPrompts, Record::Queued(_))
             | (Self::ForgetsRetractions, Record::Retracted(_)) => Vec::new(),
             (Self::SyncsNothing, record) => {
-                vec![Effect::Persist { record: record.clone(), durability: Durability::Written }]
+                vec![Effect::Persist(record.clone(), Durability::Written)]
             }
             _ => vec![same],
         }

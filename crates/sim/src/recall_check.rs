@@ -50,7 +50,8 @@ pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Conf
     let next = |state: State| step(state, Input::at(0, Event::Submit("go on".into())), config).1.list;
     let (live, own) = (next(live), next(recalled));
     // What is at work in the background is in no log. What it has cost so far may be more than the cap.
-    let is_paid = |effect: &Effect| matches!(effect, Effect::Persist { record: Record::Spent(spent), .. } if spent.by_fork);
+    let is_paid =
+        |effect: &Effect| matches!(effect, Effect::Persist(Record::Spent(spent), _) if spent.by_fork);
     let is_stop = |effect: &&Effect| matches!(effect, Effect::CancelFork(_));
     let kinds = |effects: &[Effect]| {
         effects.iter().filter(|effect| !is_stop(effect)).map(std::mem::discriminant).collect::<Vec<_>>()

@@ -424,7 +424,7 @@ impl World {
                 self.checker.spoken.clear();
             }
             Effect::RunTool { .. } => self.server.response.acted = true,
-            Effect::Examine { call, tool_use, .. } => self.examine.push_back((call, tool_use.name)),
+            Effect::Examine(call, tool_use, _) => self.examine.push_back((call, tool_use.name)),
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.push((timer, self.now.saturating_add(after_ms)));
             }
@@ -451,7 +451,7 @@ impl World {
                 beside.looks.push((look, known, show.into_iter().map(|(path, _)| path).collect()));
             }
             Effect::Prefetch(_) => beside.prefetches += 1,
-            Effect::Persist { .. }
+            Effect::Persist(..)
             | Effect::Emit(_)
             | Effect::CancelModel(_)
             | Effect::CancelTool(_)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, Event, Input, Interrupt, Message, MessageId, ModelEvent, Origin, Record,
-    RequestEntry, RequestId, SpendEntry, Terminal, UserEntry,
+    RequestEntry, RequestId, RunEnding, SpendEntry, Terminal, UserEntry,
 };
 
 use crate::calls::CallTracker;
@@ -74,14 +74,14 @@ impl Trace {
             Record::Decided(decision) => self.on_decided(decision),
             Record::Spent(spent) => self.on_spent(spent),
             Record::Repaired(repairs) => self.on_repaired(repairs),
-            Record::Ended { terminal, .. } => self.on_ended(*terminal),
+            Record::Ended(RunEnding { terminal, .. }) => self.on_ended(*terminal),
             Record::Snapshot(facts) => {
                 // What stands before is not always there to be read.
                 if self.story.total_usd.is_none() && !facts.spent.is_empty() {
                     self.story.total_usd = Some(facts.total_usd);
                 }
             }
-            Record::Queued(_) | Record::Dequeued | Record::Ruled(_) | Record::Finished { .. } => {}
+            Record::Queued(_) | Record::Dequeued | Record::Ruled(_) | Record::Finished(_) => {}
         }
     }
 

@@ -123,7 +123,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
             word if word == project => SettingsDestination::Local,
             _ => return None,
         };
-        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
+        let change = PermissionChange::AddRules(Behaviour::Allow, rules.clone());
         Some(PermissionUpdate { change, destination })
     });
     if let Some(update) = kept {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    AmbientChanges, CallId, HookAnswer, Interrupt, LookId, Message, ModelRequest, Origin, Record, Terminal,
-    TimerId, Update,
+    AmbientChanges, CallId, HookAnswer, Interrupt, LookId, Message, ModelRequest, Origin, Record, RunEnding,
+    Terminal, TimerId, Update,
 };
 
 use crate::effect::Effect;
@@ -278,9 +278,7 @@ impl Cx<'_> {
         };
         let attached = self.attachments(&AttachmentContext { found, due: calls.due() });
         self.record_results(calls);
-        for message in attached {
-            self.state.carry.messages.push(message);
-        }
+        self.state.carry.messages.extend(attached);
         let phase = self.go(onward);
         if !matches!(phase, Phase::Done(_)) {
             self.start_summary(calls);
@@ -339,7 +337,7 @@ impl Cx<'_> {
         // Whoever speaks next has heard how this run went.
         self.state.carry.doubtful.clear();
         let rest = Box::new(self.state.rest());
-        self.persist_synced(Record::Ended { terminal, rest });
+        self.persist_synced(Record::Ended(RunEnding { terminal, rest }));
         if terminal.is_failure() {
             let failure = outcome.failure.clone().map(Box::new);
             self.emit(Update::Failed { terminal, text: outcome.error_text(), failure });

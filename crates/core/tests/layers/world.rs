@@ -231,7 +231,7 @@ impl World {
                 self.requests.push(body);
                 None
             }
-            Effect::Examine { call, tool_use, .. } => {
+            Effect::Examine(call, tool_use, _) => {
                 let facts = self.facts();
                 Some(Event::Examined(call, Admission::Ready { tool: tool_use.name, facts }))
             }

@@ -489,7 +489,7 @@ impl Player {
             let mut words = Vec::new();
             let mut edges: VecDeque<PhaseName> = effects.edges.iter().map(|(_, to)| *to).collect();
             for effect in effects.list {
-                if let Effect::Examine { call, tool_use, .. } = &effect {
+                if let Effect::Examine(call, tool_use, _) = &effect {
                     self.inputs.entry(*call).or_insert_with(|| tool_use.input.json());
                     pending.push_back(examination(*call, tool_use));
                 }
@@ -553,7 +553,7 @@ impl Player {
             phases(&edges.drain(..=place).collect::<Vec<_>>())
         };
         match effect {
-            Effect::Persist { record, durability } => {
+            Effect::Persist(record, durability) => {
                 if self.shows_records {
                     words.extend(record_words(&record, durability));
                 }
@@ -591,7 +591,7 @@ impl Player {
                 self.request = request.0;
                 self.requests.push(body);
             }
-            Effect::Examine { call, .. } => {
+            Effect::Examine(call, _, _) => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
                 words.push(format!("examine c{}", call.0));
             }

@@ -155,16 +155,11 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         (Record::Requested(one), Record::Requested(other)) => one == other,
         (Record::Ruled(one), Record::Ruled(other)) => one == other,
         (Record::Intended(one), Record::Intended(other)) => one == other,
-        (
-            Record::Finished { call, tool_use_id, is_error },
-            Record::Finished { call: other_call, tool_use_id: other_id, is_error: other_error },
-        ) => (call, tool_use_id, is_error) == (other_call, other_id, other_error),
+        (Record::Finished(one), Record::Finished(other)) => one == other,
         (Record::Decided(one), Record::Decided(other)) => one == other,
         (Record::Spent(one), Record::Spent(other)) => one == other,
         (Record::Repaired(one), Record::Repaired(other)) => one == other,
-        (Record::Ended { terminal, rest }, Record::Ended { terminal: other_terminal, rest: other_rest }) => {
-            terminal == other_terminal && rest == other_rest
-        }
+        (Record::Ended(one), Record::Ended(other)) => one == other,
         (Record::Snapshot(one), Record::Snapshot(other)) => one == other,
         _ => false,
     }

@@ -9,7 +9,7 @@ use windlass_engine::{
 };
 use windlass_models::model_card;
 use windlass_ports::{BoxStream, ModelClient};
-use windlass_protocol::{Decision, Delta, Event, ModelEvent, ModelRequest, Record};
+use windlass_protocol::{Decision, Delta, Event, ModelEvent, ModelRequest, Record, RunEnding};
 
 use crate::stage::{Hooks, Played, Stage, shown};
 
@@ -29,7 +29,7 @@ fn terminal(updates: &[Update]) -> Terminal {
 }
 
 fn ended(terminal: Terminal) -> impl Fn(&Record) -> bool {
-    move |record| matches!(record, Record::Ended { terminal: seen, .. } if *seen == terminal)
+    move |record| matches!(record, Record::Ended(RunEnding { terminal: seen, .. }) if *seen == terminal)
 }
 
 async fn run(session: &mut Session, prompt: &str) -> Vec<Update> {

@@ -288,9 +288,9 @@ object!(Ruling { verdict = "decision", rule, reason, undecided });
 
 object!(PermissionUpdate { change, destination });
 choice!(PermissionChange {
-    "add_rules" = AddRules { behaviour, rules },
-    "replace_rules" = ReplaceRules { behaviour, rules },
-    "remove_rules" = RemoveRules { behaviour, rules },
+    "add_rules" = AddRules[behaviour, rules],
+    "replace_rules" = ReplaceRules[behaviour, rules],
+    "remove_rules" = RemoveRules[behaviour, rules],
     "set_mode" = SetMode(mode),
     "add_directories" = AddDirectories(paths),
     "remove_directories" = RemoveDirectories(paths),

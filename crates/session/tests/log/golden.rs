@@ -76,7 +76,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
         })],
         vec![
             heard(4, Event::Finished(CallId(1), ToolOutput::text("one"))),
-            Record::Finished { call: CallId(1), tool_use_id: "t1".into(), is_error: false },
+            Record::Finished(FinishedCall { call: CallId(1), tool_use_id: "t1".into(), is_error: false }),
             result(5, 3, "t1", "one"),
             result(6, 4, "t2", "two"),
             Record::Said(UserEntry::plain(note.into())),
@@ -93,7 +93,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
                 tokens_after: 100,
                 duration_ms: 5,
             }))),
-            Record::Ended { terminal: Terminal::Completed, rest: Box::default() },
+            Record::Ended(RunEnding { terminal: Terminal::Completed, rest: Box::default() }),
             Record::Snapshot(Box::default()),
         ],
     ]

@@ -249,15 +249,14 @@ fn other() -> BoxedStrategy<Record> {
         Just(Record::Dequeued),
         requested.prop_map(Record::Requested),
         intended.prop_map(Record::Intended),
-        (any::<(u32, bool)>(), name()).prop_map(|((call, is_error), tool_use_id)| Record::Finished {
-            call: CallId(call),
-            tool_use_id,
-            is_error,
-        }),
+        (any::<(u32, bool)>(), name()).prop_map(|((call, is_error), tool_use_id)| Record::Finished(
+            FinishedCall { call: CallId(call), tool_use_id, is_error }
+        )),
         decision().prop_map(Record::Decided),
         spent.prop_map(Record::Spent),
         vec(repair(), 0..3).prop_map(Record::Repaired),
-        (terminal(), rest()).prop_map(|(terminal, rest)| Record::Ended { terminal, rest: Box::new(rest) }),
+        (terminal(), rest())
+            .prop_map(|(terminal, rest)| Record::Ended(RunEnding { terminal, rest: Box::new(rest) })),
         snapshot().prop_map(Record::Snapshot),
     ]
     .boxed()

@@ -38,7 +38,7 @@ impl Doubt {
                 self.asked.push((question.call, hash));
                 return Ok(self.hashes.contains(&hash) && !question.facts.kind.is_read_only());
             }
-            Effect::Persist { record: Record::Intended(intended), .. } => {
+            Effect::Persist(Record::Intended(intended), _) => {
                 let is_new = self.approved.contains(&intended.call) || intended.kind.is_read_only();
                 if !is_new && self.hashes.contains(&intended.input_hash) {
                     return Err(format!("{:?} is in doubt and made again without an answer", intended.call));

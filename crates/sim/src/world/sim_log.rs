@@ -210,7 +210,7 @@ impl SimLog {
 
 fn record(effect: &Effect) -> Option<&Record> {
     match effect {
-        Effect::Persist { record, .. } => Some(record),
+        Effect::Persist(record, _) => Some(record),
         _ => None,
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Admission, Answer, AnswerBlock, Block, CallFacts, CallId, CallIntent, CallKind, CallResult,
-    CompactTrigger, Compaction, Decision, Event, Failure, FailureClass, ForkId, HookAnswer, HookId, Input,
-    Interrupt, Message, MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record, RequestEntry,
-    RequestId, Role, SessionMemory, SpendEntry, StopReason, Terminal, TimerId, ToolOutput, Usage, UserEntry,
+    CompactTrigger, Compaction, Decision, Event, Failure, FailureClass, FinishedCall, ForkId, HookAnswer,
+    HookId, Input, Interrupt, Message, MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record,
+    RequestEntry, RequestId, Role, RunEnding, SessionMemory, SpendEntry, StopReason, Terminal, TimerId,
+    ToolOutput, Usage, UserEntry,
 };
 
 pub(crate) const MODEL: &str = "claude-sonnet-5";
@@ -142,7 +143,7 @@ impl Tape {
         let outcome = if is_error { ToolOutput::error(text) } else { ToolOutput::text(text) };
         self.heard(Event::Finished(call, outcome));
         let tool_use_id = self.tool_use_id(call).into();
-        self.push(Record::Finished { call, tool_use_id, is_error })
+        self.push(Record::Finished(FinishedCall { call, tool_use_id, is_error }))
     }
 
     pub(crate) fn result(
@@ -227,7 +228,7 @@ impl Tape {
     }
 
     pub(crate) fn end(&mut self, terminal: Terminal) -> &mut Self {
-        self.push(Record::Ended { terminal, rest: Box::new(SessionMemory::default()) })
+        self.push(Record::Ended(RunEnding { terminal, rest: Box::new(SessionMemory::default()) }))
     }
 }
 
