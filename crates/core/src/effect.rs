@@ -17,32 +17,16 @@ use crate::state::{PhaseName, State};
 pub enum Effect {
     /// Put a fact into the log. What stands behind it happens only once it is there, and if it cannot be put there, nothing
     /// but [what stops](Effect::stops) something happens: the answer is then [`Event::StoreFailed`](windlass_protocol::Event::StoreFailed).
-    Persist {
-        /// The fact.
-        record: Record,
-        /// How sure it must be before the rest happens.
-        durability: Durability,
-    },
+    Persist(Record, Durability),
     /// Show the caller.
     Emit(Update),
-    /// Send a request.
-    CallModel {
-        /// Its id; events about it carry it.
-        request: RequestId,
-        /// What to send.
-        body: Arc<ModelRequest>,
-    },
+    /// Send a request; events about it carry its id.
+    CallModel(RequestId, Arc<ModelRequest>),
     /// Stop reading the answer of a request.
     CancelModel(RequestId),
-    /// Find out about a call's input; answered by [`Event::Examined`](windlass_protocol::Event::Examined).
-    Examine {
-        /// The call.
-        call: CallId,
-        /// The tool and its input.
-        tool_use: ToolUse,
-        /// The working directory the call would have.
-        cwd: Arc<PathBuf>,
-    },
+    /// Find out about the input of a call that would have this working directory; answered by
+    /// [`Event::Examined`](windlass_protocol::Event::Examined).
+    Examine(CallId, ToolUse, Arc<PathBuf>),
     /// Start a call; answered by [`Event::Finished`](windlass_protocol::Event::Finished).
     RunTool {
         /// The call.
@@ -85,23 +69,11 @@ pub enum Effect {
     /// Drop a fork; it is not answered any more.
     CancelFork(ForkId),
     /// Ask the hooks of an event; answered by [`Event::Hooked`](windlass_protocol::Event::Hooked).
-    RunHooks {
-        /// The question's id.
-        hook: HookId,
-        /// The question.
-        call: HookCall,
-        /// Where in the session it is asked.
-        scene: HookScene,
-    },
+    RunHooks(HookId, HookCall, HookScene),
     /// Stop hooks that were asked; they are not answered any more.
     CancelHooks(HookId),
-    /// Put results into files; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
-    Store {
-        /// The wish.
-        store: StoreId,
-        /// The calls and their results as they are in full.
-        results: Vec<(Arc<str>, Block)>,
-    },
+    /// Put the results of these calls into files, as they are in full; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
+    Store(StoreId, Vec<(Arc<str>, Block)>),
     /// Look around; answered by [`Event::Looked`](windlass_protocol::Event::Looked).
     LookAround {
         /// The look.
@@ -125,52 +97,18 @@ impl Effect {
     }
 }
 
-/// The effects of one step, in order.
+/// What one step comes to.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Effects {
-    list: Vec<Effect>,
-    edges: Vec<(PhaseName, PhaseName)>,
+    /// The effects, in order.
+    pub list: Vec<Effect>,
+    /// The edges between phases this step took, in order: for tests and traces.
+    pub edges: Vec<(PhaseName, PhaseName)>,
 }
 
 impl Effects {
     pub(crate) fn push(&mut self, effect: Effect) {
         self.list.push(effect);
-    }
-
-    pub(crate) fn extend(&mut self, effects: impl IntoIterator<Item = Effect>) {
-        self.list.extend(effects);
-    }
-
-    pub(crate) fn edge(&mut self, from: PhaseName, to: PhaseName) {
-        self.edges.push((from, to));
-    }
-
-    /// The effects.
-    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
-        self.list.iter()
-    }
-
-    /// The edges between phases this step took, in order: for tests and traces.
-    pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
-        &self.edges
-    }
-}
-
-impl IntoIterator for Effects {
-    type Item = Effect;
-    type IntoIter = std::vec::IntoIter<Effect>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.into_iter()
-    }
-}
-
-impl<'a> IntoIterator for &'a Effects {
-    type Item = &'a Effect;
-    type IntoIter = std::slice::Iter<'a, Effect>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.iter()
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! let config = Config::default();
 //! let (state, effects) = step(State::default(), Input::at(0, Event::Submit("hi".into())), &config);
-//! assert!(effects.iter().any(|effect| matches!(effect, Effect::CallModel { .. })));
+//! assert!(effects.list.iter().any(|effect| matches!(effect, Effect::CallModel(..))));
 //! assert!(state.terminal().is_none());
 //! ```
 

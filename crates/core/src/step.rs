@@ -23,32 +23,40 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
     let next = match event {
         Event::Submit(prompt) => cx.on_submit(phase, prompt),
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
-        Event::TakeBack(id) => cx.on_take_back(phase, &id),
+        Event::TakeBack(id) => {
+            if cx.state.carry.waiting.take_back(&id) {
+                cx.requeue();
+            }
+            phase
+        }
         Event::Interrupt(kind) => cx.on_interrupt(phase, kind),
-        Event::Model { request, event } => cx.on_model(phase, request, event),
-        Event::Examined { call, admission } => {
+        Event::Model(request, event) => cx.on_model(phase, request, event),
+        Event::Examined(call, admission) => {
             cx.with_call(phase, call, |call, cx| call.on_examined(admission, cx))
         }
-        Event::Progress { call, progress } => {
+        Event::Progress(call, progress) => {
             cx.with_calls(phase, |calls, cx| calls.on_progress(call, progress, cx))
         }
-        Event::Finished { call, outcome } => {
-            cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx))
+        Event::Finished(call, outcome) => cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx)),
+        Event::Answered(call, answer) => cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx)),
+        Event::Permissions(updates) => {
+            cx.change_permissions(updates);
+            phase
         }
-        Event::Answered { call, answer } => {
-            cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx))
-        }
-        Event::Permissions(updates) => cx.on_permissions(phase, updates),
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
         Event::GoOn { start } => cx.on_go_on(phase, start),
-        Event::ForkSpent { fork, models } => cx.on_fork_spent(phase, fork, models),
-        Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
-        Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
-        Event::Stored { store, files } => {
+        Event::ForkSpent(fork, models) => {
+            // One that nobody knows was cancelled or is over.
+            cx.state.fork_spends.entry(fork).and_modify(|spends| *spends = models);
+            phase
+        }
+        Event::Forked(fork, outcome) => cx.on_forked(phase, fork, outcome),
+        Event::Hooked(hook, answer) => cx.on_hooked(phase, hook, answer),
+        Event::Stored(store, files) => {
             cx.on_reply(phase, LayerQuestion::Store(store), LayerReply::Stored(files))
         }
-        Event::Looked { look, found } => cx.on_looked(phase, look, *found),
+        Event::Looked(look, found) => cx.on_looked(phase, look, *found),
         Event::Prefetched(found) => {
             cx.state.carry.notes.on_prefetched(found);
             phase
@@ -79,12 +87,12 @@ impl Cx<'_> {
 
     /// Puts a fact into the log before anything that follows.
     pub(crate) fn persist(&mut self, record: Record) {
-        self.effects.push(Effect::Persist { record, durability: Durability::Written });
+        self.effects.push(Effect::Persist(record, Durability::Written));
     }
 
     /// Puts a fact onto the disk before anything that follows.
     pub(crate) fn persist_synced(&mut self, record: Record) {
-        self.effects.push(Effect::Persist { record, durability: Durability::Synced });
+        self.effects.push(Effect::Persist(record, Durability::Synced));
     }
 
     /// A fact about a call: what does more than read must be known whatever happens.
@@ -106,7 +114,7 @@ impl Cx<'_> {
 
     /// Notes that the machine goes to another phase, also where it does not rest there.
     pub(crate) fn enter(&mut self, to: PhaseName) {
-        self.effects.edge(self.here, to);
+        self.effects.edges.push((self.here, to));
         self.here = to;
     }
 
@@ -120,14 +128,6 @@ impl Cx<'_> {
         self.persist(Record::Queued(prompt.clone()));
         self.state.carry.waiting.push(prompt);
         if replaces { self.on_interrupt(phase, Interrupt::Replace) } else { phase }
-    }
-
-    /// Somebody takes back what waits, or does it.
-    fn on_take_back(&mut self, phase: Phase, id: &str) -> Phase {
-        if self.state.carry.waiting.take_back(id) {
-            self.requeue();
-        }
-        phase
     }
 
     /// Prompts become part of the run.
@@ -166,11 +166,6 @@ impl Cx<'_> {
     }
 
     /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.
-    fn on_permissions(&mut self, phase: Phase, updates: Vec<PermissionUpdate>) -> Phase {
-        self.change_permissions(updates);
-        phase
-    }
-
     fn change_permissions(&mut self, updates: Vec<PermissionUpdate>) {
         let mut lasting = Vec::new();
         for update in updates {

@@ -119,10 +119,7 @@ fn asked() -> Scenario {
 
 fn rules(behaviour: Behaviour) -> (PermissionChange, PermissionChange) {
     let rules = || vec!["write".to_owned()];
-    (
-        PermissionChange::AddRules { behaviour, rules: rules() },
-        PermissionChange::RemoveRules { behaviour, rules: rules() },
-    )
+    (PermissionChange::AddRules(behaviour, rules()), PermissionChange::RemoveRules(behaviour, rules()))
 }
 
 #[test]

@@ -420,9 +420,10 @@ fn a_session_at_rest_is_the_same_to_the_last_byte() {
 fn next_request(state: State) -> Vec<String> {
     let (_, effects) = step(state, Input::at(0, Event::Submit("next".into())), &Config::default());
     effects
+        .list
         .iter()
         .filter_map(|effect| match effect {
-            windlass_core::Effect::CallModel { body, .. } => {
+            windlass_core::Effect::CallModel(_, body) => {
                 Some(format!("{:?} {}", body.breakpoints, body.transcript.to_json()))
             }
             _ => None,

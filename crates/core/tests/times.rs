@@ -12,7 +12,7 @@ fn outcome_of(events: Vec<(u64, Event)>) -> Outcome {
     for (at_ms, event) in events {
         let (next, effects) = step(state, Input::at(at_ms, event), &Config::default());
         state = next;
-        done = done.or(effects.into_iter().find_map(|effect| match effect {
+        done = done.or(effects.list.into_iter().find_map(|effect| match effect {
             Effect::Emit(Update::Done(outcome)) => Some(*outcome),
             _ => None,
         }));
@@ -21,7 +21,7 @@ fn outcome_of(events: Vec<(u64, Event)>) -> Outcome {
 }
 
 fn told(request: u32, event: ModelEvent) -> Event {
-    Event::Model { request: RequestId(request), event }
+    Event::Model(RequestId(request), event)
 }
 
 fn ended() -> ModelEvent {

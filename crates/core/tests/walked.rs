@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, RunSource, State, step};
 use windlass_protocol::{
-    Admission, AmbientChanges, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
+    Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
     LookId, Message, MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price,
     RawValue, RequestId, StopReason, Terminal, ThinkingSupport, TimerId, ToolOutput, ToolSpec, Transcript,
     Update, Usage,
@@ -28,9 +28,9 @@ impl Run {
     fn tell(&mut self, event: Event) -> &mut Self {
         let (state, effects) = step(std::mem::take(&mut self.state), Input::at(0, event), &self.config);
         self.state = state;
-        let is_request = |effect: &&Effect| matches!(effect, Effect::CallModel { .. });
-        self.requests += u32::try_from(effects.iter().filter(is_request).count()).expect("a few");
-        self.effects.extend(effects);
+        let is_request = |effect: &&Effect| matches!(effect, Effect::CallModel(..));
+        self.requests += u32::try_from(effects.list.iter().filter(is_request).count()).expect("a few");
+        self.effects.extend(effects.list);
         self
     }
 
@@ -40,7 +40,7 @@ impl Run {
 
     /// News of the request that was sent last.
     fn model(&mut self, event: ModelEvent) -> &mut Self {
-        self.tell(Event::Model { request: RequestId(self.requests), event })
+        self.tell(Event::Model(RequestId(self.requests), event))
     }
 
     fn starts(&mut self, usage: Usage) -> &mut Self {
@@ -65,15 +65,15 @@ impl Run {
         self.says(Block::tool_use(&format!("toolu_{call}"), "Read", input)).ends(StopReason::ToolUse);
         let facts = CallFacts { shared: true, ..CallFacts::new(CallKind::Read) };
         let call = CallId(call);
-        self.tell(Event::Examined { call, admission: Admission::Ready { tool: "Read".into(), facts } });
-        self.tell(Event::Finished { call, outcome })
+        self.tell(Event::Examined(call, Admission::Ready { tool: "Read".into(), facts }));
+        self.tell(Event::Finished(call, outcome))
     }
 
     fn forked(&mut self, fork: u32, usage: Usage, usd: f64) -> &mut Self {
         let spend = ModelSpend { usage: usage.clone(), cost_usd: Some(usd), ..ModelSpend::default() };
         let models = BTreeMap::from([("small".into(), spend)]);
         let outcome = Outcome { text: "in short".into(), usage, models, ..Outcome::new(Terminal::Completed) };
-        self.tell(Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome) })
+        self.tell(Event::Forked(ForkId(fork), Box::new(outcome)))
     }
 
     fn updates(&self) -> impl Iterator<Item = &Update> {
@@ -93,7 +93,7 @@ impl Run {
 
     fn sent(&self) -> &ModelRequest {
         let sent = self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::CallModel { body, .. } => Some(body),
+            Effect::CallModel(_, body) => Some(body),
             _ => None,
         });
         sent.expect("a request was sent")
@@ -170,7 +170,7 @@ fn an_input_with_the_field_unparsed_reaches_its_tool() {
         let input = RawValue::from_string(json.into()).expect("JSON");
         run.submit().says(Block::tool_use("toolu_1", "Read", input)).ends(StopReason::ToolUse);
         let examined = run.effects.iter().find_map(|effect| match effect {
-            Effect::Examine { tool_use, .. } => Some(tool_use.input.get()),
+            Effect::Examine(_, tool_use, _) => Some(tool_use.input.get()),
             _ => None,
         });
         assert_eq!(examined, Some(json));
@@ -236,9 +236,9 @@ fn a_budget_that_is_spent_during_a_look_around_keeps_the_results() {
         stamp: None,
     };
     run.submit().calls(1, ToolOutput::text("x").with_seen(seen));
-    run.tell(Event::Looked { look: LookId(1), found: Box::default() });
+    run.tell(Event::Looked(LookId(1), Box::default()));
     run.calls(2, ToolOutput::text("y")).forked(1, tokens(7), 0.6);
-    run.tell(Event::Looked { look: LookId(2), found: Box::new(AmbientChanges::default()) });
+    run.tell(Event::Looked(LookId(2), Box::default()));
     assert_eq!(run.outcome().terminal, Terminal::MaxBudgetUsd);
     assert!(run.state.messages().to_json().contains("\"tool_use_id\":\"toolu_2\""));
 }
@@ -296,7 +296,7 @@ fn a_refused_transcript_is_compacted_once_until_the_next_results() {
     let mut run = Run::new(config, Transcript::default());
     let cured = |run: &mut Run, fork, look| {
         run.fails(FailureClass::Overflow).forked(fork, tokens(1), 0.0);
-        run.tell(Event::Looked { look: LookId(look), found: Box::default() });
+        run.tell(Event::Looked(LookId(look), Box::default()));
     };
     run.submit().says(Block::text(&"words ".repeat(9_000))).ends(StopReason::EndTurn);
     cured(&mut run, 1, 1);

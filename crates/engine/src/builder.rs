@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, RecalledSession};
+use windlass_core::{Config, RecalledSession, State};
 use windlass_permission::UnknownTool;
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
 use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
@@ -25,14 +25,15 @@ pub(crate) struct EngineParts {
     pub(crate) system_prompt: Arc<str>,
     pub(crate) config: Arc<Config>,
     pub(crate) toolbox: Toolbox,
+    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) ports: EnginePorts,
     pub(crate) cwd: PathBuf,
     unknown_tools: Vec<UnknownTool>,
 }
 
-/// The world outside of an engine, as far as it was given one.
+/// The world outside of an engine besides the model, as far as it was given one.
+#[derive(Default)]
 pub(crate) struct EnginePorts {
-    pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) hooks: Option<Arc<dyn HookRunner>>,
     pub(crate) lookout: Option<Arc<dyn LookAround>>,
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
@@ -69,6 +70,7 @@ pub struct EngineBuilder {
     system_prompt: Option<String>,
     append: Option<String>,
     config: Config,
+    model: Arc<dyn ModelClient>,
     ports: EnginePorts,
 }
 
@@ -76,17 +78,8 @@ impl Engine {
     /// Begins to put an engine together.
     pub fn builder(model: Arc<dyn ModelClient>, card: ModelCard) -> EngineBuilder {
         let config = Config { model: card, ..Config::default() };
-        let ports = EnginePorts {
-            model,
-            hooks: None,
-            lookout: None,
-            prefetch: None,
-            tasks: None,
-            results_directory: None,
-            redactor: Redactor::default(),
-        };
-        let (tools, added) = (Vec::new(), Vec::new());
-        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, ports }
+        let (tools, added, ports) = (Vec::new(), Vec::new(), EnginePorts::default());
+        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, model, ports }
     }
 
     /// A new session.
@@ -96,7 +89,7 @@ impl Engine {
 
     /// A session with this seed that goes on from these messages. The last gate mends what they lack.
     pub fn session_with(&self, seed: SessionSeed, messages: Transcript) -> Session {
-        Session::new(self.shared.clone(), seed, messages)
+        Session::new(self.shared.clone(), seed, State::new(self.shared.cwd.clone(), messages))
     }
 
     /// A session that goes on where it was left, as its log tells it. What the log lacks, such as answers to calls that were
@@ -107,7 +100,7 @@ impl Engine {
         recalled: RecalledSession,
         log: Option<Box<dyn SessionLog>>,
     ) -> Session {
-        let mut session = Session::with_state(self.shared.clone(), seed, recalled.state.reopened());
+        let mut session = Session::new(self.shared.clone(), seed, recalled.state.reopened());
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
             session.machine.log_on(log, results);
@@ -251,8 +244,8 @@ impl EngineBuilder {
         };
         let system_prompt = joined(vec![Some(base), self.append]);
         config.system = joined(vec![Some(system_prompt.to_string()), form]);
-        let (config, ports) = (Arc::new(config), self.ports);
-        let shared = EngineParts { system_prompt, config, toolbox, ports, cwd, unknown_tools };
+        let (config, model, ports) = (Arc::new(config), self.model, self.ports);
+        let shared = EngineParts { system_prompt, config, toolbox, model, ports, cwd, unknown_tools };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }

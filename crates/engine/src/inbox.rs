@@ -136,7 +136,7 @@ impl Handle {
 
     /// Answers a question of the run.
     pub async fn answer(&self, call: CallId, answer: Answer) -> Result<(), SessionEnded> {
-        self.send(Event::Answered { call, answer }).await
+        self.send(Event::Answered(call, answer)).await
     }
 
     /// Changes who may do what, from the next decision on.

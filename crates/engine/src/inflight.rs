@@ -19,7 +19,7 @@ use windlass_ports::{
 };
 use windlass_protocol::{
     CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, PathFact, RequestId,
-    SessionSeed, TimerId, ToolUse,
+    SessionSeed, TimerId,
 };
 
 use crate::builder::EnginePorts;
@@ -97,7 +97,7 @@ impl Inflight {
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
             let progress = jobs::redaction::progress(&self.world.shared.ports.redactor, progress);
-            return Poll::Ready(Event::Progress { call, progress });
+            return Poll::Ready(Event::Progress(call, progress));
         }
         if let Some(event) = poll_jobs(&mut self.jobs, &mut self.stops, cx) {
             return Poll::Ready(event);
@@ -122,34 +122,33 @@ impl Inflight {
     /// Starts what an effect asks for; never waits for it.
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::CallModel { request, body } => {
-                self.model = Some((request, with_panics_caught(&*self.world.shared.ports.model, body)));
+            Effect::CallModel(request, body) => {
+                self.model = Some((request, with_panics_caught(&*self.world.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
             }
-            Effect::Examine { call, tool_use, cwd } => {
+            Effect::Examine(call, tool_use, cwd) => {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
-                self.ready.push_back(Event::Examined { call, admission });
+                self.ready.push_back(Event::Examined(call, admission));
             }
             Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, confined } => {
-                let hidden = self.hidden(permissions, &facts.paths);
-                let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
-                let (tool_use_id, cwd, cancel) =
-                    (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
+                let (tool_use_id, cancel) = (tool_use.id.clone(), CancellationToken::new());
                 let context = ToolContext {
                     call,
                     tool_use_id,
-                    cwd,
-                    roots,
+                    cwd: cwd.to_path_buf(),
+                    roots: self.config.roots.clone(),
+                    hidden: self.hidden(permissions, &facts.paths),
                     facts,
                     seen,
-                    hidden,
                     confined,
-                    cancel,
-                    progress,
+                    cancel: cancel.clone(),
+                    progress: self.progress.0.clone(),
                 };
-                self.run_tool(&tool_use, context);
+                let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
+                let work = jobs::tool(tool, &tool_use, context, self.world.shared.ports.redactor.clone());
+                self.start(Stoppable::Call(call), cancel, work);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
             Effect::AbandonTool(call) => self.drop_job(Stoppable::Call(call)),
@@ -162,13 +161,13 @@ impl Inflight {
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
             Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
-            Effect::RunHooks { hook, call, scene } => {
+            Effect::RunHooks(hook, call, scene) => {
                 let cancel = CancellationToken::new();
                 let work = jobs::hooks(&self.world.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
             Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),
-            Effect::Store { store, results } => {
+            Effect::Store(store, results) => {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
@@ -179,7 +178,7 @@ impl Inflight {
                 self.start_simple(jobs::prefetch(self.world.shared.ports.prefetch.clone(), text));
             }
             // The machine does these itself.
-            Effect::Emit(_) | Effect::Persist { .. } => (),
+            Effect::Emit(_) | Effect::Persist(..) => (),
         }
     }
 
@@ -196,13 +195,6 @@ impl Inflight {
             let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
             if is_agreed { rules.hides(&fact) } else { rules.restricts_reading(&fact) }
         })
-    }
-
-    fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {
-        let (call, cancel) = (context.call, context.cancel.clone());
-        let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
-        let work = jobs::tool(tool, tool_use, context, self.world.shared.ports.redactor.clone());
-        self.start(Stoppable::Call(call), cancel, work);
     }
 
     /// Starts a job that the core may want to stop.
@@ -247,7 +239,7 @@ impl Inflight {
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
         }
-        Poll::Ready(Event::Model { request, event })
+        Poll::Ready(Event::Model(request, event))
     }
 
     /// Drops everything. Work on other threads learns from its token that nobody waits any more.

@@ -30,7 +30,6 @@ async fn shielded<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) 
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| failed())
 }
 
-/// Runs a tool.
 pub(crate) fn tool(
     tool: Option<Arc<dyn AnyTool>>,
     tool_use: &ToolUse,
@@ -47,7 +46,7 @@ pub(crate) fn tool(
         };
         let failed = || ToolOutput::error("The tool panicked. This is a bug in the tool.");
         let outcome = redaction::outcome(&redactor, shielded(work, failed).await);
-        Some(Event::Finished { call, outcome })
+        Some(Event::Finished(call, outcome))
     }
     .boxed()
 }
@@ -56,17 +55,16 @@ pub(crate) fn tool(
 pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mpsc::Sender<Event>) -> Job {
     let mut prompt = Some(prompt);
     // A word that finds no room matters only if the fork is cancelled before the next one.
-    let spent = move |models| drop(news.try_send(Event::ForkSpent { fork, models }));
+    let spent = move |models| drop(news.try_send(Event::ForkSpent(fork, models)));
     let outcome = poll_fn(move |cx| {
         if let Some(prompt) = prompt.take() {
             machine.advance(Event::Submit(prompt));
         }
         machine.poll_outcome(&spent, cx)
     });
-    outcome.map(move |outcome| Some(Event::Forked { fork, outcome: outcome? })).boxed()
+    outcome.map(move |outcome| Some(Event::Forked(fork, outcome?))).boxed()
 }
 
-/// Asks hooks.
 pub(crate) fn hooks(
     shared: &EngineParts,
     hook: HookId,
@@ -75,7 +73,7 @@ pub(crate) fn hooks(
     cancel: CancellationToken,
 ) -> Job {
     let asked = ask_hooks(shared, call, scene, cancel);
-    asked.map(move |answer| Some(Event::Hooked { hook, answer: Box::new(answer) })).boxed()
+    asked.map(move |answer| Some(Event::Hooked(hook, Box::new(answer)))).boxed()
 }
 
 /// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that a blocking hook was to see.
@@ -110,12 +108,11 @@ pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<s
     async move {
         let count = results.len();
         let written = tokio::task::spawn_blocking(move || place.store(&results)).await;
-        Some(Event::Stored { store, files: written.unwrap_or_else(|_| vec![None; count]) })
+        Some(Event::Stored(store, written.unwrap_or_else(|_| vec![None; count])))
     }
     .boxed()
 }
 
-/// Looks around.
 pub(crate) fn look(
     lookout: Option<Arc<dyn LookAround>>,
     look: LookId,
@@ -131,7 +128,7 @@ pub(crate) fn look(
             }
         };
         let found = redaction::surroundings(&redactor, shielded(work, AmbientChanges::default).await);
-        Some(Event::Looked { look, found: Box::new(found) })
+        Some(Event::Looked(look, Box::new(found)))
     }
     .boxed()
 }

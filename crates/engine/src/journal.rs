@@ -62,13 +62,14 @@ impl Journal {
             return;
         }
         match &input.event {
-            Event::Progress { .. } => return,
-            Event::Model { request, event: ModelEvent::Delta { index, delta } } => {
+            Event::Progress(..) => return,
+            Event::Model(request, ModelEvent::Delta { index, delta }) => {
                 return self.hear_piece(input, *request, *index, delta);
             }
-            Event::Model { event: ModelEvent::Block { .. }, .. } => self.partial = None,
-            Event::Model { event: ModelEvent::Ended { .. } | ModelEvent::Failed(_), .. }
-            | Event::Interrupt(_) => self.flush_partial(),
+            Event::Model(_, ModelEvent::Block { .. }) => self.partial = None,
+            Event::Model(_, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) | Event::Interrupt(_) => {
+                self.flush_partial();
+            }
             _ => (),
         }
         self.batch.push(Record::Heard(Box::new(input.clone())));
@@ -91,7 +92,7 @@ impl Journal {
 
     fn flush_partial(&mut self) {
         let Some(Partial { heard, request, index, text }) = self.partial.take() else { return };
-        let event = Event::Model { request, event: ModelEvent::Delta { index, delta: Delta::Text(text) } };
+        let event = Event::Model(request, ModelEvent::Delta { index, delta: Delta::Text(text) });
         self.batch.push(Record::Heard(Box::new(Input { event, ..heard })));
     }
 

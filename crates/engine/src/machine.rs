@@ -153,11 +153,11 @@ impl Machine {
             self.journal.hear(&input);
         } else {
             let record = Record::Heard(Box::new(input.clone()));
-            self.todo.push_back(Effect::Persist { record, durability: Durability::Written });
+            self.todo.push_back(Effect::Persist(record, Durability::Written));
         }
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
-        self.todo.extend(effects);
+        self.todo.extend(effects.list);
     }
 
     /// An event with the time and the chance of this moment.
@@ -181,7 +181,7 @@ impl Machine {
                     Ok(()) => return,
                     failed => failed,
                 },
-                Some(Effect::Persist { record, durability }) => self.persist(record, durability),
+                Some(Effect::Persist(record, durability)) => self.persist(record, durability),
                 Some(Effect::Emit(update)) => {
                     self.emit(update);
                     Ok(())
@@ -198,8 +198,8 @@ impl Machine {
     /// may change are kept and its record is in the log.
     fn persist(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
         let mut records = vec![record];
-        let is_record = |effect: &mut Effect| matches!(effect, Effect::Persist { .. });
-        while let Some(Effect::Persist { record, durability: wanted }) = self.todo.pop_front_if(is_record) {
+        let is_record = |effect: &mut Effect| matches!(effect, Effect::Persist(..));
+        while let Some(Effect::Persist(record, wanted)) = self.todo.pop_front_if(is_record) {
             durability = durability.max(wanted);
             records.push(record);
         }

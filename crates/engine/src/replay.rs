@@ -179,9 +179,9 @@ impl Replay {
         let (state, effects) = step(std::mem::take(&mut self.state), input.clone(), &self.config);
         self.state = state;
         let mut updates = Vec::new();
-        for effect in effects {
+        for effect in effects.list {
             match effect {
-                Effect::Persist { record, .. } => self.due.push_back(record),
+                Effect::Persist(record, _) => self.due.push_back(record),
                 Effect::Emit(update) => updates.push(update),
                 _ => (),
             }
@@ -227,7 +227,7 @@ impl Replay {
         }
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let fork = match event {
-            Event::Forked { fork, .. } | Event::ForkSpent { fork, .. } => Some(*fork),
+            Event::Forked(fork, _) | Event::ForkSpent(fork, _) => Some(*fork),
             _ => None,
         };
         let is_background = fork.is_some_and(|fork| self.state.is_background(fork));

@@ -18,16 +18,12 @@ use crate::session::Session;
 /// [`Session::background`].
 #[must_use = "a run does nothing until it is polled"]
 pub struct Run<'session> {
-    session: &'session mut Session,
-    first: Option<Event>,
+    pub(crate) session: &'session mut Session,
+    /// What it begins with, until it is polled.
+    pub(crate) first: Option<Event>,
 }
 
-impl<'session> Run<'session> {
-    pub(crate) fn new(session: &'session mut Session, first: Event) -> Self {
-        session.machine.rest();
-        Self { session, first: Some(first) }
-    }
-
+impl Run<'_> {
     /// A handle for other tasks.
     pub fn handle(&self) -> Handle {
         self.session.handle()
@@ -37,13 +33,7 @@ impl<'session> Run<'session> {
 /// What is at work since a run ended; see [`Session::background`].
 #[must_use = "nothing goes on until it is polled"]
 pub struct Background<'session> {
-    session: &'session mut Session,
-}
-
-impl<'session> Background<'session> {
-    pub(crate) fn new(session: &'session mut Session) -> Self {
-        Self { session }
-    }
+    pub(crate) session: &'session mut Session,
 }
 
 impl Stream for Background<'_> {

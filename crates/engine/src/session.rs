@@ -45,12 +45,7 @@ enum PendingIntroduction {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, messages: Transcript) -> Self {
-        let state = State::new(shared.cwd.clone(), messages);
-        Self::with_state(shared, seed, state)
-    }
-
-    pub(crate) fn with_state(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
+    pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.ports.tasks.clone());
@@ -100,7 +95,7 @@ impl Session {
     /// What is at work since the last run ended, such as a suggestion for the next prompt: a stream of its updates that ends
     /// when nothing is left. No poll, no progress. It can be dropped and asked for again; the next run cancels what is left.
     pub fn background(&mut self) -> Background<'_> {
-        Background::new(self)
+        Background { session: self }
     }
 
     /// Says why the session begins, for the hooks of its first run; by default new without a past, else resumed.
@@ -126,7 +121,8 @@ impl Session {
     fn start(&mut self, event: Event) -> Run<'_> {
         self.take_messages();
         self.has_run = true;
-        Run::new(self, event)
+        self.machine.rest();
+        Run { session: self, first: Some(event) }
     }
 
     /// The session goes on in another directory than before: the next prompt tells the model.

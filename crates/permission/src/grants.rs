@@ -70,12 +70,12 @@ impl Grants {
         let source = source(destination);
         match change {
             PermissionChange::SetMode(name) => permissions.mode = mode(name, &permissions)?,
-            PermissionChange::AddRules { behaviour, rules } => permissions.add(*behaviour, rules, &source)?,
-            PermissionChange::ReplaceRules { behaviour, rules } => {
+            PermissionChange::AddRules(behaviour, rules) => permissions.add(*behaviour, rules, &source)?,
+            PermissionChange::ReplaceRules(behaviour, rules) => {
                 permissions.rules.retain(*behaviour, |rule| rule.source.place != source.place);
                 permissions.add(*behaviour, rules, &source)?;
             }
-            PermissionChange::RemoveRules { behaviour, rules } => {
+            PermissionChange::RemoveRules(behaviour, rules) => {
                 let gone: BTreeSet<&str> = rules.iter().map(|rule| rule.trim()).collect();
                 let named = |text: &str| gone.contains(text);
                 // A permission can be given up wherever it came from; what restricts is taken back only where it stands.

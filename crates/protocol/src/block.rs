@@ -109,14 +109,8 @@ impl ToolInput {
     }
 }
 
-impl From<Arc<RawValue>> for ToolInput {
-    fn from(json: Arc<RawValue>) -> Self {
-        Self::Parsed(json)
-    }
-}
-
-impl From<Box<RawValue>> for ToolInput {
-    fn from(json: Box<RawValue>) -> Self {
+impl<T: Into<Arc<RawValue>>> From<T> for ToolInput {
+    fn from(json: T) -> Self {
         Self::Parsed(json.into())
     }
 }

@@ -45,16 +45,11 @@ pub enum Decision {
     },
     /// Everything before a tail was replaced by a boundary.
     Compacted(Box<Compaction>),
-    /// Pictures, documents or another block that the provider refused were replaced by a short text each.
-    MediaStripped {
-        /// The messages as they are now.
-        messages: Vec<Arc<Message>>,
-    },
+    /// Pictures, documents or another block that the provider refused were replaced by a short text each: the messages as they
+    /// are now.
+    MediaStripped(Vec<Arc<Message>>),
     /// Thinking was taken out of these messages: another model answers, or the provider refused it.
-    ThinkingStripped {
-        /// The messages.
-        messages: Vec<MessageId>,
-    },
+    ThinkingStripped(Vec<MessageId>),
 }
 
 /// A result that stands in a file.

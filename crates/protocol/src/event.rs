@@ -53,79 +53,29 @@ pub enum Event {
     /// Stop: answer everything and end.
     Interrupt(Interrupt),
     /// News from the model, about this request.
-    Model {
-        /// The request.
-        request: RequestId,
-        /// The news.
-        event: ModelEvent,
-    },
+    Model(RequestId, ModelEvent),
     /// What the driver found out about a call's input.
-    Examined {
-        /// The call.
-        call: CallId,
-        /// The answer.
-        admission: Admission,
-    },
+    Examined(CallId, Admission),
     /// A tool says how it is getting on.
-    Progress {
-        /// The call.
-        call: CallId,
-        /// The news.
-        progress: ToolProgress,
-    },
-    /// A tool finished.
-    Finished {
-        /// The call.
-        call: CallId,
-        /// What it returned.
-        outcome: ToolOutput,
-    },
-    /// Somebody answered a question.
-    Answered {
-        /// The call it was about.
-        call: CallId,
-        /// The answer.
-        answer: Answer,
-    },
+    Progress(CallId, ToolProgress),
+    /// A tool finished, and returned this.
+    Finished(CallId, ToolOutput),
+    /// Somebody answered the question about a call.
+    Answered(CallId, Answer),
     /// Somebody changes who may do what.
     Permissions(Vec<PermissionUpdate>),
     /// A timer ran out.
     Timer(TimerId),
-    /// A fork that is at work has taken this so far: what counts if it is cancelled.
-    ForkSpent {
-        /// The fork.
-        fork: ForkId,
-        /// What each model took.
-        models: BTreeMap<Arc<str>, ModelSpend>,
-    },
+    /// A fork that is at work has taken this so far, by model: what counts if it is cancelled.
+    ForkSpent(ForkId, BTreeMap<Arc<str>, ModelSpend>),
     /// A fork came to its end. Its cost is in the outcome.
-    Forked {
-        /// The fork.
-        fork: ForkId,
-        /// What it came to.
-        outcome: Box<Outcome>,
-    },
-    /// Hooks answered.
-    Hooked {
-        /// The question.
-        hook: HookId,
-        /// What all of them said together.
-        answer: Box<HookAnswer>,
-    },
-    /// Results were put into files.
-    Stored {
-        /// The wish.
-        store: StoreId,
-        /// The file of each, in the order of the wish; none where it could not be written.
-        files: Vec<Option<PathBuf>>,
-    },
-    /// The driver looked around.
-    Looked {
-        /// The look.
-        look: LookId,
-        /// What it found.
-        found: Box<AmbientChanges>,
-    },
+    Forked(ForkId, Box<Outcome>),
+    /// Hooks answered a question: what all of them said together.
+    Hooked(HookId, Box<HookAnswer>),
+    /// Results were put into files: the file of each, in the order of the wish; none where it could not be written.
+    Stored(StoreId, Vec<Option<PathBuf>>),
+    /// The driver looked around, and found this.
+    Looked(LookId, Box<AmbientChanges>),
     /// Memory that may help with the prompt was found. Nobody waits for it.
     Prefetched(Vec<MemoryNote>),
     /// The log cannot be written; what stood behind the record was not done.
@@ -194,15 +144,9 @@ pub enum Priority {
     Later,
 }
 
-impl From<&str> for Prompt {
-    fn from(text: &str) -> Self {
-        Self { blocks: vec![Block::text(text)], ..Self::default() }
-    }
-}
-
-impl From<String> for Prompt {
-    fn from(text: String) -> Self {
-        text.as_str().into()
+impl<T: AsRef<str>> From<T> for Prompt {
+    fn from(text: T) -> Self {
+        Self { blocks: vec![Block::text(text.as_ref())], ..Self::default() }
     }
 }
 

@@ -50,9 +50,9 @@ pub use model::{
 };
 pub use reason::{Terminal, Transition};
 pub use record::{
-    AnswerBlock, CallIntent, CallResult, CallRuling, CompactionMemory, Durability, Fate, Record,
-    RequestEntry, SentRequest, SessionMemory, SessionSnapshot, SpendEntry, SyncPolicy, TimeSpent,
-    UnfinishedPrompt, UserEntry,
+    AnswerBlock, CallIntent, CallResult, CallRuling, CompactionMemory, Durability, Fate, FinishedCall,
+    Record, RequestEntry, RunEnding, SentRequest, SessionMemory, SessionSnapshot, SpendEntry, SyncPolicy,
+    TimeSpent, UnfinishedPrompt, UserEntry,
 };
 pub use ruling::{
     Behaviour, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, SettingsDestination, Verdict,

@@ -34,14 +34,7 @@ pub enum Record {
     /// A call is about to start.
     Intended(CallIntent),
     /// A call came to an end by itself; what it returned was heard just before.
-    Finished {
-        /// The call.
-        call: CallId,
-        /// The provider's id of the call.
-        tool_use_id: Arc<str>,
-        /// Whether it failed.
-        is_error: bool,
-    },
+    Finished(FinishedCall),
     /// A context layer changed the transcript, or prepared to.
     Decided(Decision),
     /// A model took this.
@@ -49,12 +42,7 @@ pub enum Record {
     /// The conversation was mended: by the last gate, or when it was opened.
     Repaired(Vec<Repair>),
     /// The run is over.
-    Ended {
-        /// The typed reason.
-        terminal: Terminal,
-        /// What the session remembers besides the conversation.
-        rest: Box<SessionMemory>,
-    },
+    Ended(RunEnding),
     /// Everything that counts at this point, restated: whoever opens the session need not read what stands before.
     Snapshot(Box<SessionSnapshot>),
 }
@@ -174,6 +162,26 @@ pub struct CallIntent {
     pub input_hash: u64,
     /// Files it may change, as far as that is known: their content is kept before it starts.
     pub changes: Vec<PathBuf>,
+}
+
+/// A call that came to an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedCall {
+    /// The call.
+    pub call: CallId,
+    /// The provider's id of the call.
+    pub tool_use_id: Arc<str>,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEnding {
+    /// The typed reason.
+    pub terminal: Terminal,
+    /// What the session remembers besides the conversation.
+    pub rest: Box<SessionMemory>,
 }
 
 /// What a model took.
@@ -322,11 +330,11 @@ impl Record {
             Self::Requested(_) => "requested",
             Self::Ruled(_) => "ruled",
             Self::Intended(_) => "intended",
-            Self::Finished { .. } => "finished",
+            Self::Finished(_) => "finished",
             Self::Decided(_) => "decided",
             Self::Spent(_) => "spent",
             Self::Repaired(_) => "repaired",
-            Self::Ended { .. } => "ended",
+            Self::Ended(_) => "ended",
             Self::Snapshot(_) => "facts",
         }
     }

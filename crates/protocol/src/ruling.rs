@@ -33,27 +33,12 @@ pub struct PermissionUpdate {
 /// What changes of who may do what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermissionChange {
-    /// These rules hold too.
-    AddRules {
-        /// The kind of rules.
-        behaviour: Behaviour,
-        /// The rules, as they are written.
-        rules: Vec<String>,
-    },
+    /// These rules of one kind hold too, as they are written.
+    AddRules(Behaviour, Vec<String>),
     /// These rules hold instead of those of the same kind and place.
-    ReplaceRules {
-        /// The kind of rules.
-        behaviour: Behaviour,
-        /// The rules, as they are written.
-        rules: Vec<String>,
-    },
+    ReplaceRules(Behaviour, Vec<String>),
     /// These rules do not hold any more.
-    RemoveRules {
-        /// The kind of rules.
-        behaviour: Behaviour,
-        /// The rules, as they are written.
-        rules: Vec<String>,
-    },
+    RemoveRules(Behaviour, Vec<String>),
     /// Another mode, by its name.
     SetMode(String),
     /// More working directories.
@@ -65,7 +50,7 @@ pub enum PermissionChange {
 impl PermissionUpdate {
     /// Allows what these rules name from now on.
     pub fn allow(rules: &[String], destination: SettingsDestination) -> Self {
-        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.to_vec() };
+        let change = PermissionChange::AddRules(Behaviour::Allow, rules.to_vec());
         Self { change, destination }
     }
 
@@ -119,9 +104,9 @@ impl UpdateJson {
         let behaviour = || given.ok_or("`behavior` is not allow, ask or deny");
         let rules = || self.rules.iter().map(RuleJson::text).collect();
         let change = match self.r#type.as_str() {
-            "addRules" => PermissionChange::AddRules { behaviour: behaviour()?, rules: rules() },
-            "replaceRules" => PermissionChange::ReplaceRules { behaviour: behaviour()?, rules: rules() },
-            "removeRules" => PermissionChange::RemoveRules { behaviour: behaviour()?, rules: rules() },
+            "addRules" => PermissionChange::AddRules(behaviour()?, rules()),
+            "replaceRules" => PermissionChange::ReplaceRules(behaviour()?, rules()),
+            "removeRules" => PermissionChange::RemoveRules(behaviour()?, rules()),
             "setMode" => PermissionChange::SetMode(self.mode.ok_or("`mode` is missing")?),
             "addDirectories" => PermissionChange::AddDirectories(self.directories),
             "removeDirectories" => PermissionChange::RemoveDirectories(self.directories),
@@ -143,11 +128,9 @@ impl UpdateJson {
             ..Self::default()
         };
         let entry = match &update.change {
-            PermissionChange::AddRules { behaviour, rules: list } => rules("addRules", behaviour, list),
-            PermissionChange::ReplaceRules { behaviour, rules: list } => {
-                rules("replaceRules", behaviour, list)
-            }
-            PermissionChange::RemoveRules { behaviour, rules: list } => rules("removeRules", behaviour, list),
+            PermissionChange::AddRules(behaviour, list) => rules("addRules", behaviour, list),
+            PermissionChange::ReplaceRules(behaviour, list) => rules("replaceRules", behaviour, list),
+            PermissionChange::RemoveRules(behaviour, list) => rules("removeRules", behaviour, list),
             PermissionChange::SetMode(mode) => {
                 Self { r#type: "setMode".to_owned(), mode: Some(mode.clone()), ..Self::default() }
             }

@@ -92,9 +92,7 @@ impl Transcript {
         }
         let mut prefix = Self { segments: self.segments[..whole].to_vec(), len: taken };
         let rest = self.segments[whole..].iter().flat_map(|segment| &segment.messages);
-        for message in rest.take(len - taken) {
-            prefix.push(message.clone());
-        }
+        prefix.extend(rest.take(len - taken).cloned());
         prefix
     }
 
@@ -139,10 +137,16 @@ impl Transcript {
     }
 }
 
+impl Extend<Arc<Message>> for Transcript {
+    fn extend<I: IntoIterator<Item = Arc<Message>>>(&mut self, messages: I) {
+        messages.into_iter().for_each(|message| self.push(message));
+    }
+}
+
 impl FromIterator<Arc<Message>> for Transcript {
     fn from_iter<I: IntoIterator<Item = Arc<Message>>>(messages: I) -> Self {
         let mut transcript = Self::default();
-        messages.into_iter().for_each(|message| transcript.push(message));
+        transcript.extend(messages);
         transcript
     }
 }

@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
-use windlass_protocol::{BlockKind, CallIntent, CallKind, MessageId, Record, SessionKey, ToolUse, UserEntry};
+use windlass_protocol::{
+    BlockKind, CallIntent, CallKind, FinishedCall, MessageId, Record, SessionKey, ToolUse, UserEntry,
+};
 
 use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
@@ -322,7 +324,7 @@ pub(crate) fn may_change_files(call: &CallIntent) -> bool {
 /// The call that is over with this record.
 fn over(record: &Record) -> Option<&str> {
     match record {
-        Record::Finished { tool_use_id, .. } => Some(tool_use_id),
+        Record::Finished(FinishedCall { tool_use_id, .. }) => Some(tool_use_id),
         Record::Result(result) => match result.result.kind() {
             BlockKind::ToolResult { tool_use_id, .. } => Some(tool_use_id),
             _ => None,

@@ -153,7 +153,7 @@ impl Checker {
     /// Something is about to happen.
     pub(crate) fn on_event(&mut self, event: &Event, config: &Config) {
         match event {
-            Event::Model { request, event } if self.request == Some(*request) => {
+            Event::Model(request, event) if self.request == Some(*request) => {
                 self.turns.on_response(event);
                 if matches!(event, ModelEvent::Failed(_)) {
                     self.account.close_response(config);
@@ -162,13 +162,13 @@ impl Checker {
                     self.request = None;
                 }
             }
-            Event::Hooked { hook, answer } if answer.stop.is_some() => {
+            Event::Hooked(hook, answer) if answer.stop.is_some() => {
                 self.calls.ending |= self.side_work.asks_before_call(*hook);
             }
-            Event::Forked { fork, outcome } if self.side_work.waits_for(*fork) => {
+            Event::Forked(fork, outcome) if self.side_work.waits_for(*fork) => {
                 self.account.book_fork(&outcome.models);
             }
-            Event::Forked { fork, outcome } if self.side_work.is_background(*fork) => {
+            Event::Forked(fork, outcome) if self.side_work.is_background(*fork) => {
                 self.account.book_background(&outcome.models);
             }
             Event::GoOn { .. } => self.goes_on = true,
@@ -222,7 +222,7 @@ impl Checker {
         let is_over = self.dones > 0;
         let fits = match effect {
             Effect::Fork { config, .. } => is_over == (config.source == RunSource::PromptSuggestion),
-            Effect::Persist { record: Record::Spent(spent), .. } => !is_over || spent.by_fork,
+            Effect::Persist(Record::Spent(spent), _) => !is_over || spent.by_fork,
             Effect::CancelFork(fork) => !is_over || self.side_work.is_background(*fork),
             Effect::Emit(Update::PromptSuggestion { .. }) => {
                 self.suggestions += 1;
@@ -244,7 +244,7 @@ impl Checker {
         self.side_work.check(effect, config)?;
         match effect {
             Effect::Emit(update) => self.check_update(update, step),
-            Effect::CallModel { request, body } => {
+            Effect::CallModel(request, body) => {
                 if self.request.replace(*request).is_some() {
                     return Err("two requests are out at once".into());
                 }
@@ -279,7 +279,7 @@ impl Checker {
                 }
                 Ok(())
             }
-            Effect::RunHooks { call, .. } => self.turns.on_hooks(call, config),
+            Effect::RunHooks(_, call, _) => self.turns.on_hooks(call, config),
             _ => Ok(()),
         }
     }

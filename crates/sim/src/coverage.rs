@@ -109,8 +109,8 @@ impl Coverage {
                     self.count("sight", "fork behind the conversation of the run");
                 }
             }
-            Effect::RunHooks { call, .. } => self.count("hook", call.event().name()),
-            Effect::CallModel { body, .. } => self.on_request(body),
+            Effect::RunHooks(_, call, _) => self.count("hook", call.event().name()),
+            Effect::CallModel(_, body) => self.on_request(body),
             _ => (),
         }
     }
@@ -241,8 +241,8 @@ fn decision_name(decision: &Decision) -> &'static str {
             (CompactTrigger::Reactive, false) => "compacted reactively by a model",
             (CompactTrigger::Reactive, true) => "compacted reactively mechanically",
         },
-        Decision::MediaStripped { .. } => "media_stripped",
-        Decision::ThinkingStripped { .. } => "thinking_stripped",
+        Decision::MediaStripped(..) => "media_stripped",
+        Decision::ThinkingStripped(..) => "thinking_stripped",
     }
 }
 

@@ -75,17 +75,17 @@ impl ForkWorld<'_> {
         let input = Input { at_ms: self.now_ms, wall_ms: 0, entropy: self.rng.bits(), event };
         let (state, effects) = step(state, input, &self.fork.config);
         *self.fork.state = state;
-        effects.into_iter().try_for_each(|effect| self.perform(effect))
+        effects.list.into_iter().try_for_each(|effect| self.perform(effect))
     }
 
     fn perform(&mut self, effect: Effect) -> Result<(), String> {
         match effect {
-            Effect::CallModel { request, body } => {
+            Effect::CallModel(request, body) => {
                 check_sent(&body.transcript, self.is_paused).map_err(|why| format!("in a fork: {why}"))?;
                 self.bindings.check(&body, &self.fork.config).map_err(|why| format!("in a fork: {why}"))?;
                 self.bindings.on_request(&body);
                 let answer = self.answer(&body);
-                self.waiting.extend(answer.into_iter().map(|event| Event::Model { request, event }));
+                self.waiting.extend(answer.into_iter().map(|event| Event::Model(request, event)));
             }
             Effect::StartTimer { timer, after_ms } => {
                 self.now_ms += after_ms;
@@ -93,7 +93,7 @@ impl ForkWorld<'_> {
             }
             Effect::Emit(update) => self.on_update(update),
             // Nobody keeps what a fork says.
-            Effect::Persist { .. } => (),
+            Effect::Persist(..) => (),
             other => return Err(format!("a fork asks for {other:?}")),
         }
         Ok(())

@@ -108,7 +108,7 @@ impl Mutant {
     /// The words of a failure that may be cured, if the event is one.
     pub(crate) fn text_of(event: &Event) -> Option<String> {
         match event {
-            Event::Model { event: ModelEvent::Failed(failure), .. } => {
+            Event::Model(_, ModelEvent::Failed(failure)) => {
                 (failure.class == FailureClass::Overflow).then(|| failure.message.clone())
             }
             _ => None,
@@ -121,7 +121,7 @@ impl Mutant {
         if self == Self::AnswersOutOfOrder {
             told.sort_by_key(|effect| match effect {
                 Effect::Emit(Update::ToolResult { call, .. }) => std::cmp::Reverse(call.0),
-                Effect::Persist { record: Record::Result(result), .. } => std::cmp::Reverse(result.call.0),
+                Effect::Persist(Record::Result(result), _) => std::cmp::Reverse(result.call.0),
                 _ => std::cmp::Reverse(0),
             });
         }
@@ -137,7 +137,7 @@ impl Mutant {
                 Self::AsksAfterFailure => {
                     let call = HookCall::Stop { active: false, text: "".into() };
                     let scene = HookScene::default();
-                    told.insert(0, Effect::RunHooks { hook: HookId(u32::MAX), call, scene });
+                    told.insert(0, Effect::RunHooks(HookId(u32::MAX), call, scene));
                 }
                 _ => (),
             }
@@ -167,11 +167,11 @@ impl Mutant {
             (Self::LosesResults, Effect::Emit(Update::ToolResult { .. }))
             | (Self::KeepsForks, Effect::CancelFork(_))
             | (Self::KeepsHooks, Effect::CancelHooks(_))
-            | (Self::SkipsHooks, Effect::RunHooks { call: HookCall::PreToolUse { .. }, .. }) => Vec::new(),
+            | (Self::SkipsHooks, Effect::RunHooks(_, HookCall::PreToolUse { .. }, _)) => Vec::new(),
             (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
-                let decision = Decision::ThinkingStripped { messages: Vec::new() };
+                let decision = Decision::ThinkingStripped(Vec::new());
                 let (record, durability) = (Record::Decided(decision.clone()), Durability::Written);
-                vec![same, Effect::Persist { record, durability }, Effect::Emit(Update::Decided(decision))]
+                vec![same, Effect::Persist(record, durability), Effect::Emit(Update::Decided(decision))]
             }
             (Self::TakesBackActs, Effect::RunTool { call, .. }) => {
                 let calls = vec![*call];
@@ -191,10 +191,10 @@ impl Mutant {
                 }
                 vec![Effect::Emit(Update::Done(outcome))]
             }
-            (_, Effect::Persist { record, .. }) => self.log_otherwise(record, same),
-            (_, Effect::CallModel { request, body }) => {
+            (_, Effect::Persist(record, _)) => self.log_otherwise(record, same),
+            (_, Effect::CallModel(request, body)) => {
                 let body = self.rewrite(body).map_or_else(|| body.clone(), Arc::new);
-                vec![Effect::CallModel { request: *request, body }]
+                vec![Effect::CallModel(*request, body)]
             }
             _ => vec![same],
         }
@@ -204,11 +204,11 @@ impl Mutant {
     fn log_otherwise(self, record: &Record, same: Effect) -> Vec<Effect> {
         match (self, record) {
             (Self::ForgetsIntentions, Record::Intended(_))
-            | (Self::ForgetsEndsOfCalls, Record::Finished { .. })
+            | (Self::ForgetsEndsOfCalls, Record::Finished(_))
             | (Self::LosesQueuedPrompts, Record::Queued(_))
             | (Self::ForgetsRetractions, Record::Retracted(_)) => Vec::new(),
             (Self::SyncsNothing, record) => {
-                vec![Effect::Persist { record: record.clone(), durability: Durability::Written }]
+                vec![Effect::Persist(record.clone(), Durability::Written)]
             }
             _ => vec![same],
         }

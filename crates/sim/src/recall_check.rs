@@ -47,13 +47,11 @@ fn parts(facts: &SessionSnapshot) -> [(&'static str, String); 11] {
 /// The next request of both is the same, byte for byte. A cap in USD would begin anew.
 pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Config) -> Verdict {
     recalled.set_before_usd(live.before_usd());
-    let next = |state: State| {
-        let (_, effects) = step(state, Input::at(0, Event::Submit("go on".into())), config);
-        effects.into_iter().collect::<Vec<Effect>>()
-    };
+    let next = |state: State| step(state, Input::at(0, Event::Submit("go on".into())), config).1.list;
     let (live, own) = (next(live), next(recalled));
     // What is at work in the background is in no log. What it has cost so far may be more than the cap.
-    let is_paid = |effect: &Effect| matches!(effect, Effect::Persist { record: Record::Spent(spent), .. } if spent.by_fork);
+    let is_paid =
+        |effect: &Effect| matches!(effect, Effect::Persist(Record::Spent(spent), _) if spent.by_fork);
     let is_stop = |effect: &&Effect| matches!(effect, Effect::CancelFork(_));
     let kinds = |effects: &[Effect]| {
         effects.iter().filter(|effect| !is_stop(effect)).map(std::mem::discriminant).collect::<Vec<_>>()
@@ -71,7 +69,7 @@ pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Conf
 
 fn request(effects: &[Effect]) -> Option<&ModelRequest> {
     effects.iter().find_map(|effect| match effect {
-        Effect::CallModel { body, .. } => Some(&**body),
+        Effect::CallModel(_, body) => Some(&**body),
         _ => None,
     })
 }
@@ -103,8 +101,7 @@ pub(crate) fn check_damaged(records: &[Record], config: &Config, rng: &mut Rng) 
     let (mended, _) = repair(&with_prompt(recalled.state.messages()));
     check_request(&mended).map_err(|why| format!("from a damaged log: {why}"))?;
     let (_, effects) = step(recalled.state, Input::at(0, Event::Submit("go on".into())), config);
-    let sent = effects.into_iter().collect::<Vec<_>>();
-    let sent = request(&sent).map_or(Ok(()), |body| check_request(&body.transcript));
+    let sent = request(&effects.list).map_or(Ok(()), |body| check_request(&body.transcript));
     sent.map_err(|why| format!("sent from a damaged log: {why}"))
 }
 

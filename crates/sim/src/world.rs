@@ -314,7 +314,7 @@ impl World {
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.count(&effects);
-        let mut effects: Vec<Effect> = effects.into_iter().collect();
+        let mut effects = effects.list;
         for effect in &effects {
             self.tell(|| format!("    {effect:?}"));
         }
@@ -379,10 +379,10 @@ impl World {
     }
 
     fn count(&mut self, effects: &Effects) {
-        for edge in effects.edges() {
+        for edge in &effects.edges {
             *self.coverage.edges.entry(*edge).or_default() += 1;
         }
-        for effect in effects {
+        for effect in &effects.list {
             self.coverage.on_effect(effect);
         }
     }
@@ -397,10 +397,10 @@ impl World {
                 Some(End::Interrupt(Interrupt::Replace))
             }
             Event::StoreFailed { .. } if is_live => Some(End::Failed),
-            Event::Model {
+            Event::Model(
                 request,
-                event: ModelEvent::Failed(_) | ModelEvent::Ended { stop: StopReason::Refusal, .. },
-            } if self.checker.request == Some(*request) => Some(End::Failed),
+                ModelEvent::Failed(_) | ModelEvent::Ended { stop: StopReason::Refusal, .. },
+            ) if self.checker.request == Some(*request) => Some(End::Failed),
             _ => None,
         }
     }
@@ -419,12 +419,12 @@ impl World {
     fn perform(&mut self, effect: Effect) {
         let beside = &mut self.open;
         match effect {
-            Effect::CallModel { body, .. } => {
+            Effect::CallModel(_, body) => {
                 self.server.on_request(&body, &mut self.rng);
                 self.checker.spoken.clear();
             }
             Effect::RunTool { .. } => self.server.response.acted = true,
-            Effect::Examine { call, tool_use, .. } => self.examine.push_back((call, tool_use.name)),
+            Effect::Examine(call, tool_use, _) => self.examine.push_back((call, tool_use.name)),
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.push((timer, self.now.saturating_add(after_ms)));
             }
@@ -442,16 +442,16 @@ impl World {
                 beside.forks.retain(|(id, _)| *id != fork);
                 beside.cancelled.push(fork);
             }
-            Effect::RunHooks { hook, call, .. } => {
+            Effect::RunHooks(hook, call, _) => {
                 beside.hooks.push((hook, call, Pace::random(&mut self.rng)));
             }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
-            Effect::Store { store, results } => beside.stores.push((store, results.len())),
+            Effect::Store(store, results) => beside.stores.push((store, results.len())),
             Effect::LookAround { look, known, show } => {
                 beside.looks.push((look, known, show.into_iter().map(|(path, _)| path).collect()));
             }
             Effect::Prefetch(_) => beside.prefetches += 1,
-            Effect::Persist { .. }
+            Effect::Persist(..)
             | Effect::Emit(_)
             | Effect::CancelModel(_)
             | Effect::CancelTool(_)

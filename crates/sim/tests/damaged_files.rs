@@ -58,8 +58,8 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), String> {
     loaded.records.into_iter().for_each(|record| recall.take(record));
     let recalled = recall.finish();
     let (_, effects) = step(recalled.state, Input::at(0, Event::Submit("go on".into())), &Config::default());
-    let sent = effects.into_iter().find_map(|effect| match effect {
-        Effect::CallModel { body, .. } => Some(body),
+    let sent = effects.list.into_iter().find_map(|effect| match effect {
+        Effect::CallModel(_, body) => Some(body),
         _ => None,
     });
     sent.map_or(Ok(()), |body| check_request(&body.transcript))

@@ -121,7 +121,7 @@ fn whatever_it_is_given_the_gate_makes_valid_and_then_leaves_alone() {
 fn without_thinking(messages: &Transcript) -> Transcript {
     let thinks = |message: &&Arc<Message>| message.blocks.iter().any(Block::is_thinking);
     let messages_with = messages.iter().filter(thinks).map(|message| message.id).collect();
-    apply(&Decision::ThinkingStripped { messages: messages_with }, messages)
+    apply(&Decision::ThinkingStripped(messages_with), messages)
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn a_request_is_repaired_if_and_only_if_it_needs_it() {
         asked.push(Arc::new(Message::user(MessageId(99), Origin::Prompt, vec![Block::text("go on")])));
         let state = State::new("/".into(), before);
         let (_, effects) = step(state, Input::at(0, Event::Submit("go on".into())), &config);
-        let repaired = effects.iter().any(|effect| matches!(effect, Effect::Emit(Update::Repaired(_))));
-        let sent = effects.iter().find_map(|effect| match effect {
-            Effect::CallModel { body, .. } => Some(body.transcript.clone()),
+        let repaired = effects.list.iter().any(|effect| matches!(effect, Effect::Emit(Update::Repaired(_))));
+        let sent = effects.list.iter().find_map(|effect| match effect {
+            Effect::CallModel(_, body) => Some(body.transcript.clone()),
             _ => None,
         });
         let sent = sent.expect("a submission sends a request");

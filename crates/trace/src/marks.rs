@@ -65,8 +65,8 @@ impl Trace {
             Decision::Collapsed { spans, tokens: freed, .. } => {
                 ("collapsed", format!("{}, {}", many(spans.len(), "span"), tokens(*freed)))
             }
-            Decision::MediaStripped { messages } => ("media removed", many(messages.len(), "message")),
-            Decision::ThinkingStripped { messages } => ("thinking removed", many(messages.len(), "message")),
+            Decision::MediaStripped(messages) => ("media removed", many(messages.len(), "message")),
+            Decision::ThinkingStripped(messages) => ("thinking removed", many(messages.len(), "message")),
         };
         self.mark(MarkKind::Decision, name, &about);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, Event, Input, Interrupt, Message, MessageId, ModelEvent, Origin, Record,
-    RequestEntry, RequestId, SpendEntry, Terminal, UserEntry,
+    RequestEntry, RequestId, RunEnding, SpendEntry, Terminal, UserEntry,
 };
 
 use crate::calls::CallTracker;
@@ -74,14 +74,14 @@ impl Trace {
             Record::Decided(decision) => self.on_decided(decision),
             Record::Spent(spent) => self.on_spent(spent),
             Record::Repaired(repairs) => self.on_repaired(repairs),
-            Record::Ended { terminal, .. } => self.on_ended(*terminal),
+            Record::Ended(RunEnding { terminal, .. }) => self.on_ended(*terminal),
             Record::Snapshot(facts) => {
                 // What stands before is not always there to be read.
                 if self.story.total_usd.is_none() && !facts.spent.is_empty() {
                     self.story.total_usd = Some(facts.total_usd);
                 }
             }
-            Record::Queued(_) | Record::Dequeued | Record::Ruled(_) | Record::Finished { .. } => {}
+            Record::Queued(_) | Record::Dequeued | Record::Ruled(_) | Record::Finished(_) => {}
         }
     }
 
@@ -123,15 +123,15 @@ impl Trace {
                 self.mark(MarkKind::Interrupt, "interrupted", about);
                 self.close_requests(&RequestOutcome::Interrupted);
             }
-            Event::Model { request, event } => self.on_model_event(*request, event),
-            Event::Examined { call, admission } => {
+            Event::Model(request, event) => self.on_model_event(*request, event),
+            Event::Examined(call, admission) => {
                 self.calls.examined.insert(*call, (at, admission.clone()));
             }
-            Event::Answered { call, answer } => self.on_question_answered(*call, at, answer),
-            Event::Finished { call, outcome } => self.on_finished(*call, outcome),
-            Event::Forked { outcome, .. } => self.on_forked(outcome),
-            Event::Hooked { answer, .. } => self.on_hooked(answer),
-            Event::Looked { found, .. } if !found.changed.is_empty() => {
+            Event::Answered(call, answer) => self.on_question_answered(*call, at, answer),
+            Event::Finished(call, outcome) => self.on_finished(*call, outcome),
+            Event::Forked(_, outcome) => self.on_forked(outcome),
+            Event::Hooked(_, answer) => self.on_hooked(answer),
+            Event::Looked(_, found) if !found.changed.is_empty() => {
                 let paths: Vec<_> =
                     found.changed.iter().map(|change| change.path.to_string_lossy()).collect();
                 self.mark(MarkKind::Note, "files changed", &paths.join(", "));
@@ -146,11 +146,11 @@ impl Trace {
             | Event::GoOn { .. }
             | Event::Compact { .. }
             | Event::TakeBack(_)
-            | Event::ForkSpent { .. }
-            | Event::Progress { .. }
+            | Event::ForkSpent(..)
+            | Event::Progress(..)
             | Event::Timer(_)
-            | Event::Stored { .. }
-            | Event::Looked { .. }
+            | Event::Stored(..)
+            | Event::Looked(..)
             | Event::Prefetched(_) => {}
         }
     }

@@ -31,7 +31,7 @@ impl PermissionSaver {
     /// Saves a change; gives what is to be said about it, also where it could not be saved.
     pub(crate) fn save_or_explain(&self, update: &PermissionUpdate) -> Option<String> {
         let what = || match &update.change {
-            PermissionChange::AddRules { rules, .. } => rules.join(", "),
+            PermissionChange::AddRules(_, rules) => rules.join(", "),
             _ => "the change of the permissions".into(),
         };
         let not_saved =

@@ -83,7 +83,7 @@ impl SessionReplay {
                 self.open.remove(&result.asked_by);
             }
             Record::Retracted(messages) => self.open.retain(|id, _| !messages.contains(id)),
-            Record::Ended { .. } => self.open.clear(),
+            Record::Ended(_) => self.open.clear(),
             _ => {}
         }
     }

@@ -154,14 +154,14 @@ fn describe(decision: &Decision) -> Option<String> {
         Decision::Collapsed { spans, tokens, .. } => {
             format!("Replaced {} by a summary (about {tokens} tokens).", counted(spans.len(), "span"))
         }
-        Decision::MediaStripped { messages } => {
+        Decision::MediaStripped(messages) => {
             let messages = counted(messages.len(), "message");
             format!("Removed the content that the provider rejected from {messages}.")
         }
         Decision::Stored(_)
         | Decision::Snipped { .. }
         | Decision::Staged(_)
-        | Decision::ThinkingStripped { .. }
+        | Decision::ThinkingStripped(..)
         | Decision::Compacted(_) => return None,
     })
 }

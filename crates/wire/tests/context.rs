@@ -126,8 +126,8 @@ fn what_context_layers_and_providers_do() {
         },
         Decision::Staged(collapse.clone()),
         Decision::Collapsed { spans: vec![collapse], tokens: 300, unbound_from: None },
-        Decision::MediaStripped { messages: vec![message(3)] },
-        Decision::ThinkingStripped { messages: vec![MessageId(1)] },
+        Decision::MediaStripped(vec![message(3)]),
+        Decision::ThinkingStripped(vec![MessageId(1)]),
     ];
     let mut updates: Vec<Update> = decisions.into_iter().map(Update::Decided).collect();
     let missed = |part| Update::CacheMissed { expected: 1_000, read: 10, part };

@@ -176,7 +176,7 @@ impl Drop for Progress {
 fn remark(update: &Update) -> Option<String> {
     Some(match update {
         Update::Decided(Decision::Compacted(compaction)) => slash_commands::compaction_report(compaction),
-        Update::Decided(Decision::MediaStripped { .. }) => {
+        Update::Decided(Decision::MediaStripped(..)) => {
             "What the provider refused was left out of the conversation.".into()
         }
         Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),

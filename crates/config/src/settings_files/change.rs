@@ -198,11 +198,11 @@ fn check_mode(mode: &str, destination: SettingsDestination) -> Result<(), Change
 /// What has to happen in the other files that are read with the one that is meant.
 fn elsewhere(change: &PermissionChange) -> Option<PermissionChange> {
     match change {
-        PermissionChange::RemoveRules { .. } | PermissionChange::RemoveDirectories(_) => Some(change.clone()),
-        PermissionChange::ReplaceRules { behaviour, .. } => {
-            Some(PermissionChange::ReplaceRules { behaviour: *behaviour, rules: Vec::new() })
+        PermissionChange::RemoveRules(..) | PermissionChange::RemoveDirectories(_) => Some(change.clone()),
+        PermissionChange::ReplaceRules(behaviour, _) => {
+            Some(PermissionChange::ReplaceRules(*behaviour, Vec::new()))
         }
-        PermissionChange::AddRules { .. }
+        PermissionChange::AddRules(..)
         | PermissionChange::SetMode(_)
         | PermissionChange::AddDirectories(_) => None,
     }
@@ -210,10 +210,8 @@ fn elsewhere(change: &PermissionChange) -> Option<PermissionChange> {
 
 fn only_takes_away(change: &PermissionChange) -> bool {
     match change {
-        PermissionChange::RemoveRules { .. } | PermissionChange::RemoveDirectories(_) => true,
-        PermissionChange::AddRules { rules, .. } | PermissionChange::ReplaceRules { rules, .. } => {
-            rules.is_empty()
-        }
+        PermissionChange::RemoveRules(..) | PermissionChange::RemoveDirectories(_) => true,
+        PermissionChange::AddRules(_, rules) | PermissionChange::ReplaceRules(_, rules) => rules.is_empty(),
         PermissionChange::AddDirectories(added) => added.is_empty(),
         PermissionChange::SetMode(_) => false,
     }
@@ -222,11 +220,11 @@ fn only_takes_away(change: &PermissionChange) -> bool {
 fn apply(change: &PermissionChange, settings: &mut Map<String, Value>) -> Result<(), String> {
     const DIRECTORIES: &str = "additionalDirectories";
     match change {
-        PermissionChange::AddRules { behaviour, rules } => add(settings, behaviour.name(), rules),
-        PermissionChange::RemoveRules { behaviour, rules } => remove(settings, behaviour.name(), rules),
+        PermissionChange::AddRules(behaviour, rules) => add(settings, behaviour.name(), rules),
+        PermissionChange::RemoveRules(behaviour, rules) => remove(settings, behaviour.name(), rules),
         PermissionChange::AddDirectories(paths) => add(settings, DIRECTORIES, &names(paths)),
         PermissionChange::RemoveDirectories(paths) => remove(settings, DIRECTORIES, &names(paths)),
-        PermissionChange::ReplaceRules { behaviour, rules } => {
+        PermissionChange::ReplaceRules(behaviour, rules) => {
             if let Some(list) = list(settings, behaviour.name(), !rules.is_empty())? {
                 list.clear();
             }

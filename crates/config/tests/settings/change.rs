@@ -27,7 +27,7 @@ fn change_permissions(
 }
 
 fn add(rules: &[&str]) -> PermissionChange {
-    PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: texts(rules) }
+    PermissionChange::AddRules(Behaviour::Allow, texts(rules))
 }
 
 fn texts(list: &[&str]) -> Vec<String> {
@@ -108,19 +108,15 @@ fn each_change_touches_what_it_means_and_nothing_else() {
     );
     check(
         before,
-        &RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A", "Q"]) },
+        &RemoveRules(Behaviour::Allow, texts(&["A", "Q"])),
         r#"{"z":1,"permissions":{"deny":["D"],"allow":["B"],"x":null},"a":2}"#,
     );
     check(
         before,
-        &ReplaceRules { behaviour: Behaviour::Deny, rules: texts(&["E"]) },
+        &ReplaceRules(Behaviour::Deny, texts(&["E"])),
         r#"{"z":1,"permissions":{"deny":["E"],"allow":["A","B"],"x":null},"a":2}"#,
     );
-    check(
-        "{}",
-        &AddRules { behaviour: Behaviour::Ask, rules: texts(&["E"]) },
-        r#"{"permissions":{"ask":["E"]}}"#,
-    );
+    check("{}", &AddRules(Behaviour::Ask, texts(&["E"])), r#"{"permissions":{"ask":["E"]}}"#);
     check("{}", &SetMode("plan".into()), r#"{"permissions":{"defaultMode":"plan"}}"#);
     check("{}", &AddDirectories(vec!["/a".into()]), r#"{"permissions":{"additionalDirectories":["/a"]}}"#);
     check(
@@ -128,11 +124,9 @@ fn each_change_touches_what_it_means_and_nothing_else() {
         &RemoveDirectories(vec!["/a".into()]),
         r#"{"permissions":{"additionalDirectories":["/b"]}}"#,
     );
-    for nothing in [
-        RemoveRules { behaviour: Behaviour::Deny, rules: texts(&["D"]) },
-        ReplaceRules { behaviour: Behaviour::Ask, rules: vec![] },
-        add(&[]),
-    ] {
+    for nothing in
+        [RemoveRules(Behaviour::Deny, texts(&["D"])), ReplaceRules(Behaviour::Ask, vec![]), add(&[])]
+    {
         check(r#"{ "a" : 1 }"#, &nothing, r#"{ "a" : 1 }"#);
     }
 }
@@ -150,18 +144,9 @@ fn a_change_reaches_every_file_that_is_read() {
         let rules = machine.read(None).effective(false).settings.permissions.allow;
         rules.into_iter().map(|rule| rule.value).collect::<Vec<_>>()
     };
-    assert_eq!(
-        change(&PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) }),
-        ["D", "B", "C"]
-    );
-    assert_eq!(
-        change(&PermissionChange::ReplaceRules { behaviour: Behaviour::Allow, rules: texts(&["E"]) }),
-        ["E"]
-    );
-    assert_eq!(
-        change(&PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: texts(&["F"]) }),
-        ["E", "F"]
-    );
+    assert_eq!(change(&PermissionChange::RemoveRules(Behaviour::Allow, texts(&["A"]))), ["D", "B", "C"]);
+    assert_eq!(change(&PermissionChange::ReplaceRules(Behaviour::Allow, texts(&["E"]))), ["E"]);
+    assert_eq!(change(&PermissionChange::AddRules(Behaviour::Allow, texts(&["F"]))), ["E", "F"]);
 }
 
 #[test]
@@ -177,14 +162,8 @@ fn the_users_settings_for_other_agents_are_only_read() {
         "part of it is also in {}; change that file yourself.",
         machine.path("home/.claude/settings.json").display()
     );
-    assert_eq!(
-        notice(PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["C"]) }),
-        None
-    );
-    assert_eq!(
-        notice(PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) }),
-        Some(told)
-    );
+    assert_eq!(notice(PermissionChange::RemoveRules(Behaviour::Allow, texts(&["C"]))), None);
+    assert_eq!(notice(PermissionChange::RemoveRules(Behaviour::Allow, texts(&["A"]))), Some(told));
     assert_eq!(
         fs::read_to_string(machine.path("home/.windlass/settings.json")).unwrap(),
         "{\"permissions\":{\"allow\":[]}}\n"
@@ -216,7 +195,7 @@ fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
     check(&["work/app/.claude"], SettingsDestination::Project, "work/app/.claude/settings.json");
     check(&["home/.claude"], SettingsDestination::User, "home/.windlass/settings.json");
     let machine = Machine::new(&[]);
-    let nothing = PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) };
+    let nothing = PermissionChange::RemoveRules(Behaviour::Allow, texts(&["A"]));
     change_permissions(&machine.places(), SettingsDestination::Project, &nothing).unwrap();
     assert!(!machine.path("work/app/.windlass").exists());
 }

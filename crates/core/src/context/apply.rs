@@ -54,11 +54,11 @@ pub fn apply(decision: &Decision, before: &Transcript) -> Transcript {
             without_thinking_from(&collapsed, *unbound_from)
         }
         Decision::Compacted(compaction) => compact(before, compaction),
-        Decision::MediaStripped { messages } => rebuild(before, |old| {
+        Decision::MediaStripped(messages) => rebuild(before, |old| {
             let new = messages.iter().find(|new| (new.id, new.role) == (old.id, old.role));
             Some(new.unwrap_or(old).clone())
         }),
-        Decision::ThinkingStripped { messages } => rebuild(before, |message| {
+        Decision::ThinkingStripped(messages) => rebuild(before, |message| {
             if messages.contains(&message.id) { without_thinking(message) } else { Some(message.clone()) }
         }),
     }
@@ -110,9 +110,7 @@ fn rebuild_from(
     };
     let same = old.iter().zip(&new).take_while(is_same).count();
     let mut after = before.prefix(from + same);
-    for message in new.into_iter().skip(same).flatten() {
-        after.push(message);
-    }
+    after.extend(new.into_iter().skip(same).flatten());
     after
 }
 
@@ -156,9 +154,7 @@ fn collapse(before: &Transcript, span: &Collapse) -> Transcript {
     let Some(place) = place_of(span, before) else { return before.clone() };
     let mut after = before.prefix(*place.start());
     after.push(span.summary.clone());
-    for message in before.iter().skip(place.end() + 1) {
-        after.push(message.clone());
-    }
+    after.extend(before.iter().skip(place.end() + 1).cloned());
     after
 }
 
@@ -240,8 +236,8 @@ mod tests {
         check(&collapsed(span(2, 3), None), &[1, 9, 4, 5, 6], 1, &[4]);
         check(&collapsed(span(2, 5), Some(id(4))), &[1, 9, 6], 1, &[]);
         check(&collapsed(span(3, 2), None), &[1, 2, 3, 4, 5, 6], 6, &[2, 4]);
-        check(&Decision::ThinkingStripped { messages: vec![id(4)] }, &[1, 2, 3, 4, 5, 6], 3, &[2]);
-        let stripped = Decision::MediaStripped { messages: vec![Arc::new(results(5, &[("t3", "stub")]))] };
+        check(&Decision::ThinkingStripped(vec![id(4)]), &[1, 2, 3, 4, 5, 6], 3, &[2]);
+        let stripped = Decision::MediaStripped(vec![Arc::new(results(5, &[("t3", "stub")]))]);
         check(&stripped, &[1, 2, 3, 4, 5, 6], 4, &[2, 4]);
     }
 
@@ -267,7 +263,7 @@ mod tests {
     #[test]
     fn a_message_of_nothing_but_thinking_goes_with_it() {
         let before = transcript(vec![prompt(1, "a"), calls(2, &[]), prompt(3, "b")]);
-        let after = apply(&Decision::ThinkingStripped { messages: vec![MessageId(2)] }, &before);
+        let after = apply(&Decision::ThinkingStripped(vec![MessageId(2)]), &before);
         assert_eq!(ids(&after), [1, 3]);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn strip_media(messages: &Transcript, culprit: Option<Culprit>) -> Op
         .enumerate()
         .filter_map(|(place, message)| without_media(message, |block| wanted((place, block))))
         .collect();
-    (!stripped.is_empty()).then_some(Decision::MediaStripped { messages: stripped })
+    (!stripped.is_empty()).then_some(Decision::MediaStripped(stripped))
 }
 
 /// Replaces the block the provider complains about by a short text. Calls stay, since their results answer them, and so does
@@ -47,7 +47,7 @@ pub(crate) fn replace_block(messages: &Transcript, culprit: Option<Culprit>) -> 
         return None;
     }
     blocks[block] = stub;
-    Some(Decision::MediaStripped { messages: vec![Arc::new(message.with_blocks(blocks))] })
+    Some(Decision::MediaStripped(vec![Arc::new(message.with_blocks(blocks))]))
 }
 
 /// The place of a block as we count: the provider counts neighbouring messages of one role as one.
@@ -119,8 +119,8 @@ pub(crate) fn stub_text(block: &Block) -> String {
 /// The same replacement without the thinking of what it puts in place.
 pub(crate) fn unbound(decision: Decision) -> Decision {
     match decision {
-        Decision::MediaStripped { messages } => {
-            Decision::MediaStripped { messages: messages.iter().filter_map(without_thinking).collect() }
+        Decision::MediaStripped(messages) => {
+            Decision::MediaStripped(messages.iter().filter_map(without_thinking).collect())
         }
         other => other,
     }
@@ -138,7 +138,7 @@ pub(crate) fn strip_thinking(messages: &Transcript, keep_model: Option<&str>) ->
     };
     let stripped = messages.iter().filter(|message| message.thinks() && !kept(message));
     let ids: Vec<MessageId> = stripped.map(|message| message.id).collect();
-    (!ids.is_empty()).then_some(Decision::ThinkingStripped { messages: ids })
+    (!ids.is_empty()).then_some(Decision::ThinkingStripped(ids))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{BlockKind, ContextReport, Message, Origin, Role, estimate_tokens};
+use windlass_protocol::{Block, BlockKind, ContextReport, Message, Origin, Role, estimate_tokens};
 
 use super::Thresholds;
 use super::tokens::{scaled, system_tokens, tools_tokens};
@@ -15,18 +15,15 @@ const PARTS: [&str; 8] =
 
 /// What the next request is made of, by whole messages: a rough picture that costs next to nothing.
 pub(crate) fn sizes(cx: &Cx<'_>) -> Vec<(Arc<str>, u64)> {
-    let carry = &cx.state.carry;
-    let mut sizes = [0_u64; PARTS.len()];
-    sizes[0] = system_tokens(cx.config);
-    sizes[1] = tools_tokens(cx.config);
-    for message in carry.messages.iter() {
+    let messages = &cx.state.carry.messages;
+    let used = cx.context_tokens();
+    let of_message = |message: &Arc<Message>| {
         let place = message.blocks.first().map_or(7, |block| part(message, block.kind()));
         let place = if message.role == Role::Assistant { 4 } else { place };
-        sizes[place] += u64::from(message.tokens());
-    }
-    let (used, estimated) = (carry.tokens.total(&carry.messages, cx.config), sizes.iter().sum());
-    let parts = PARTS.iter().zip(sizes).filter(|(_, size)| *size > 0);
-    parts.map(|(name, size)| ((*name).into(), scaled(size, used, estimated))).collect()
+        (place, message.tokens())
+    };
+    let parts = parts(cx.config, used, messages.iter().map(of_message));
+    parts.map(|(name, size)| (name.into(), size)).collect()
 }
 
 impl State {
@@ -35,29 +32,36 @@ impl State {
         let (carry, model) = (&self.carry, config.model_after(self.carry.guards.fallbacks));
         let thresholds = Thresholds::of(config, model);
         let is_automatic = config.context.compaction == CompactionPolicy::Automatic;
-        let mut sizes = [0_u64; PARTS.len()];
-        sizes[0] = system_tokens(config);
-        sizes[1] = tools_tokens(config);
-        for message in carry.messages.iter() {
-            for block in &message.blocks {
-                sizes[part(message, block.kind())] += u64::from(estimate_tokens(block));
-            }
-        }
         let used = carry.tokens.total(&carry.messages, config);
-        let estimated: u64 = sizes.iter().sum();
-        let parts = PARTS
-            .into_iter()
-            .zip(sizes.map(|size| scaled(size, used, estimated)))
-            .filter(|(_, size)| *size > 0);
+        let blocks = carry.messages.iter().flat_map(|message| {
+            let of_block = |block| (part(message, Block::kind(block)), estimate_tokens(block));
+            message.blocks.iter().map(of_block)
+        });
         ContextReport {
             model: model.id.clone(),
             window: Thresholds::window(config, model),
             used,
             compact_at: is_automatic.then_some(thresholds.compact),
             blocked_at: (!is_automatic).then_some(thresholds.blocking),
-            parts: parts.collect(),
+            parts: parts(config, used, blocks).collect(),
         }
     }
+}
+
+/// The parts that are not empty, scaled so that they add up to what is used. Each estimate comes with its place in [`PARTS`].
+fn parts(
+    config: &Config,
+    used: u64,
+    estimates: impl Iterator<Item = (usize, u32)>,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    let mut sizes = [0_u64; PARTS.len()];
+    sizes[0] = system_tokens(config);
+    sizes[1] = tools_tokens(config);
+    for (place, tokens) in estimates {
+        sizes[place] += u64::from(tokens);
+    }
+    let estimated = sizes.iter().sum();
+    PARTS.into_iter().zip(sizes.map(|size| scaled(size, used, estimated))).filter(|(_, size)| *size > 0)
 }
 
 /// The place in [`PARTS`] of a block.

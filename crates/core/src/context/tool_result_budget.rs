@@ -39,7 +39,7 @@ pub(crate) fn tool_result_budget(
     }
     let store = cx.state.ids.store();
     let results = large.iter().map(|large| (large.tool_use_id.clone(), large.result.clone())).collect();
-    cx.effects.push(Effect::Store { store, results });
+    cx.effects.push(Effect::Store(store, results));
     preparing.storing = large;
     LayerStep::Asked(LayerQuestion::Store(store))
 }

@@ -237,17 +237,15 @@ impl Ledger {
 
     /// What is missing in the answer of a completed run.
     fn incomplete(&self, terminal: Terminal) -> Option<&'static str> {
-        let cut = match (&self.stop, terminal) {
+        match (&self.stop, terminal) {
             (Some(StopReason::PauseTurn), Terminal::Completed) => {
-                "The answer is incomplete: the provider paused it too often."
+                Some("The answer is incomplete: the provider paused it too often.")
             }
             (_, Terminal::Completed) if self.outcome.text.trim().is_empty() => {
-                "The last answer of the model is \
-                empty."
+                Some("The last answer of the model is empty.")
             }
-            _ => return None,
-        };
-        Some(cut)
+            _ => None,
+        }
     }
 }
 

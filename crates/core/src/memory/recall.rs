@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    AnswerBlock, Block, CallId, CallIntent, CallResult, Decision, Event, Fate, Message, MessageId,
-    ModelEvent, ModelSpend, Origin, Record, RequestEntry, Role, SentRequest, SpendEntry, ToolOutput, ToolUse,
-    Transcript, UserEntry,
+    AnswerBlock, Block, CallId, CallIntent, CallResult, Decision, Event, Fate, FinishedCall, Message,
+    MessageId, ModelEvent, ModelSpend, Origin, Record, RequestEntry, Role, RunEnding, SentRequest,
+    SpendEntry, ToolOutput, ToolUse, Transcript, UserEntry,
 };
 
 use crate::context::prefix::SentPrefix;
@@ -88,7 +88,7 @@ impl Recall {
             Record::Intended(intended) => {
                 self.open.intended.insert(intended.tool_use_id.clone(), intended);
             }
-            Record::Finished { call, tool_use_id, .. } => self.finished(call, tool_use_id),
+            Record::Finished(FinishedCall { call, tool_use_id, .. }) => self.finished(call, tool_use_id),
             // Why a call was allowed says nothing about what is allowed now.
             Record::Ruled(_) => (),
             Record::Decided(decision) => self.decided(&decision),
@@ -101,7 +101,7 @@ impl Recall {
                 carry.tokens = TokenCount::default();
                 carry.sent = None;
             }
-            Record::Ended { rest, .. } => {
+            Record::Ended(RunEnding { rest, .. }) => {
                 self.close();
                 self.state.carry.doubtful.clear();
                 self.state.set_rest(&rest);
@@ -151,11 +151,11 @@ impl Recall {
     fn hear(&mut self, event: Event) {
         match event {
             Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. } => self.running = true,
-            Event::Finished { call, outcome } => {
+            Event::Finished(call, outcome) => {
                 self.heard.insert(call, outcome);
             }
-            Event::Model { event: ModelEvent::Started { .. }, .. } => self.state.ledger.reached = true,
-            Event::Model { event: ModelEvent::Ended { usage, .. }, .. } => {
+            Event::Model(_, ModelEvent::Started { .. }) => self.state.ledger.reached = true,
+            Event::Model(_, ModelEvent::Ended { usage, .. }) => {
                 self.open.counted = Some(usage.input_total().saturating_add(usage.output_tokens));
             }
             // During a run nobody can say whether it was told already.

@@ -188,9 +188,7 @@ impl Cx<'_> {
     pub(crate) fn tell(&mut self, blocks: &[Block]) {
         let mut attached = AttachedMessages::new();
         self.remind(&mut attached, blocks.to_vec());
-        for message in attached {
-            self.state.carry.messages.push(message);
-        }
+        self.state.carry.messages.extend(attached);
     }
 
     fn remind(&mut self, attached: &mut AttachedMessages, blocks: Vec<Block>) {

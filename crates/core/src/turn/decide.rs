@@ -179,7 +179,7 @@ impl Cx<'_> {
         }
         // Thinking goes first: wherever the log ends, it holds none that was bound to something else.
         let decision = context::unbound(decision);
-        self.change(Decision::ThinkingStripped { messages: unbound });
+        self.change(Decision::ThinkingStripped(unbound));
         self.change(decision);
     }
 
@@ -190,7 +190,7 @@ impl Cx<'_> {
 
     /// The messages whose thinking was bound to what is taken out.
     fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
-        let Decision::MediaStripped { messages: changed } = decision else { return Vec::new() };
+        let Decision::MediaStripped(changed) = decision else { return Vec::new() };
         if !self.model().binds_thinking {
             return Vec::new();
         }

@@ -74,19 +74,6 @@ impl Cx<'_> {
         Some(fork)
     }
 
-    /// A fork has taken this so far. One that nobody knows was cancelled or is over.
-    pub(crate) fn on_fork_spent(
-        &mut self,
-        phase: Phase,
-        fork: ForkId,
-        models: BTreeMap<Arc<str>, ModelSpend>,
-    ) -> Phase {
-        if let Some(spends) = self.state.fork_spends.get_mut(&fork) {
-            *spends = models;
-        }
-        phase
-    }
-
     /// Nobody waits for a fork any more. What it took is paid for all the same.
     pub(crate) fn cancel_fork(&mut self, fork: ForkId) {
         self.effects.push(Effect::CancelFork(fork));

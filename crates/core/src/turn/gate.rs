@@ -116,8 +116,8 @@ pub fn repair(messages: &Transcript) -> (Transcript, Vec<Repair>) {
     mender.repairs = renamed;
     while let Some(group) = mender.groups.next() {
         match group.role {
-            Role::Assistant => mender.mend_assistant(group),
-            Role::User => mender.mend_user(group, &[]),
+            Role::Assistant => mender.mend_assistant(&group),
+            Role::User => mender.mend_user(&group, &[]),
         }
     }
     mender.finish()
@@ -149,32 +149,18 @@ fn rename(messages: &Transcript) -> (Transcript, Vec<Repair>) {
     (rebuilt.collect(), repairs)
 }
 
-/// Neighbouring messages of one role: the API sees them as one.
-struct Group {
-    id: MessageId,
-    role: Role,
-    origin: Origin,
-    blocks: Vec<Block>,
-}
-
-fn groups(messages: &Transcript) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for message in messages.iter() {
-        match groups.last_mut() {
-            Some(last) if last.role == message.role => last.blocks.extend(message.blocks.iter().cloned()),
-            _ => groups.push(Group {
-                id: message.id,
-                role: message.role,
-                origin: message.origin.clone(),
-                blocks: message.blocks.clone(),
-            }),
-        }
-    }
-    groups
+/// Neighbouring messages of one role as one message: so the API sees them.
+fn groups(messages: &Transcript) -> Vec<Message> {
+    let list: Vec<&Arc<Message>> = messages.iter().collect();
+    let joined = list.chunk_by(|one, next| one.role == next.role).map(|group| {
+        let blocks = group.iter().flat_map(|message| message.blocks.iter().cloned());
+        group[0].with_blocks(blocks.collect())
+    });
+    joined.collect()
 }
 
 struct Mender {
-    groups: Peekable<IntoIter<Group>>,
+    groups: Peekable<IntoIter<Message>>,
     mended: Transcript,
     repairs: Vec<Repair>,
     tool_uses: BTreeSet<Arc<str>>,
@@ -202,10 +188,10 @@ impl Mender {
         }
     }
 
-    fn mend_assistant(&mut self, group: Group) {
+    fn mend_assistant(&mut self, group: &Message) {
         let mut blocks = Vec::new();
-        for block in group.blocks {
-            blocks.extend(self.mend_assistant_block(block));
+        for block in &group.blocks {
+            blocks.extend(self.mend_assistant_block(block.clone()));
         }
         while blocks.last().is_some_and(Block::is_thinking) {
             blocks.pop();
@@ -213,11 +199,11 @@ impl Mender {
         }
         let calls: Vec<Arc<str>> =
             blocks.iter().filter_map(Block::as_tool_use).map(|tool_use| tool_use.id.clone()).collect();
-        self.push(Group { blocks, ..group });
+        self.push(group.with_blocks(blocks));
         let answer = self.groups.next_if(|group| group.role == Role::User);
         if answer.is_some() || !calls.is_empty() {
-            let empty = Group { id: group.id, role: Role::User, origin: Origin::Repair, blocks: Vec::new() };
-            self.mend_user(answer.unwrap_or(empty), &calls);
+            let empty = Message::user(group.id, Origin::Repair, Vec::new());
+            self.mend_user(&answer.unwrap_or(empty), &calls);
         }
     }
 
@@ -240,11 +226,11 @@ impl Mender {
     }
 
     /// The user's side after an assistant message with these calls: their results first, then the rest.
-    fn mend_user(&mut self, group: Group, calls: &[Arc<str>]) {
+    fn mend_user(&mut self, group: &Message, calls: &[Arc<str>]) {
         let mut here = BTreeSet::new();
         let mut rest = Vec::new();
         let mut moved = BTreeSet::new();
-        for block in group.blocks {
+        for block in &group.blocks {
             match block.kind() {
                 BlockKind::ToolResult { tool_use_id, .. } => {
                     let wanted = calls.contains(tool_use_id) && here.insert(tool_use_id.clone());
@@ -260,12 +246,12 @@ impl Mender {
                 BlockKind::Thinking | BlockKind::RedactedThinking => {
                     self.repairs.push(Repair::DroppedThinking);
                 }
-                _ => rest.extend(self.unless_blank(block)),
+                _ => rest.extend(self.unless_blank(block.clone())),
             }
         }
         let mut blocks: Vec<Block> = calls.iter().map(|call| self.result_of(call, &here, &moved)).collect();
         blocks.append(&mut rest);
-        self.push(Group { blocks, ..group });
+        self.push(group.with_blocks(blocks));
     }
 
     /// Whether a result that is not wanted here was or will be put where it belongs.
@@ -299,16 +285,15 @@ impl Mender {
         Some(block)
     }
 
-    fn push(&mut self, group: Group) {
-        if group.blocks.is_empty() {
+    fn push(&mut self, message: Message) {
+        if message.blocks.is_empty() {
             self.repairs.push(Repair::DroppedMessage);
             return;
         }
-        if self.mended.is_empty() && group.role == Role::Assistant {
-            self.add_user(group.id, "(The beginning of this conversation is missing.)");
+        if self.mended.is_empty() && message.role == Role::Assistant {
+            self.add_user(message.id, "(The beginning of this conversation is missing.)");
         }
-        let Group { id, role, origin, blocks } = group;
-        self.mended.push(Arc::new(Message::new(id, role, origin, blocks)));
+        self.mended.push(Arc::new(message));
     }
 
     fn add_user(&mut self, id: MessageId, text: &str) {

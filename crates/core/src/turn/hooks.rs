@@ -84,7 +84,7 @@ impl Cx<'_> {
     pub(crate) fn ask_hooks(&mut self, call: HookCall) -> HookId {
         let hook = self.state.ids.hook();
         let scene = self.hook_scene();
-        self.effects.push(Effect::RunHooks { hook, call, scene });
+        self.effects.push(Effect::RunHooks(hook, call, scene));
         hook
     }
 

@@ -16,7 +16,6 @@ use crate::step::Cx;
 use crate::turn::budget::{self, TokenBudget};
 use crate::turn::gate;
 use crate::turn::guards::Guards;
-use crate::turn::queue::PromptBatch;
 use crate::turn::request::is_thinking_on;
 use crate::turn::retry::Attempts;
 use crate::turn::run_start::{RunStart, StartCause, opening};
@@ -120,12 +119,14 @@ impl Cx<'_> {
         self.submitted(TokenBudget { total, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(prompt.start);
         let prompt = Prompt { start: None, ..prompt };
-        let logged = self.asks_at_opening(start);
+        let untold = self.untold(start);
+        // While hooks are asked the prompt waits, and the log has to know of it.
+        let logged = self.asks_about_prompts() || !untold.is_empty();
         if logged {
             self.persist(Record::Queued(prompt.clone()));
         }
         self.state.carry.waiting.push_own(prompt);
-        self.prepare_opening(StartCause::Prompt { logged }, start)
+        self.prepare_opening(RunStart::new(StartCause::Prompt { logged }, untold))
     }
 
     /// The prompts that wait become part of the conversation, the one that began the run last.
@@ -137,13 +138,15 @@ impl Cx<'_> {
         if let Some(text) = text.filter(|_| self.config.source.is_main()) {
             self.effects.push(Effect::Prefetch(text.into()));
         }
-        let PromptBatch { context, mut blocks, ids } = waiting.take();
-        if blocks.is_empty() {
+        let prompts = waiting.take();
+        let ids: Vec<Arc<str>> = prompts.iter().filter_map(|prompt| prompt.id.clone()).collect();
+        let mut blocks: Vec<Block> = prompts.iter().flat_map(|prompt| prompt.context.clone()).collect();
+        let in_front = blocks.len();
+        blocks.extend(prompts.into_iter().flat_map(|prompt| prompt.blocks));
+        if blocks.len() == in_front {
             blocks.push(Block::text(EMPTY));
         }
-        let (id, in_front) = (self.message_id(), context.len());
-        let blocks = [context, blocks].concat();
-        let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
+        let message = Arc::new(Message::user(self.message_id(), Origin::Prompt, blocks));
         let said = UserEntry { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
         self.note_prompt(&said);
         self.persist(Record::Said(said));
@@ -156,7 +159,7 @@ impl Cx<'_> {
         let Phase::Idle = phase else { return phase };
         self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(start);
-        self.prepare_opening(StartCause::GoOn, start)
+        self.prepare_opening(RunStart::new(StartCause::GoOn, self.untold(start)))
     }
 
     /// The prompts that wait become part of the conversation, and the model is asked to go on.
@@ -164,9 +167,8 @@ impl Cx<'_> {
         let unfinished = self.state.carry.unfinished.iter().flat_map(|prompt| prompt.prompts.clone());
         let unfinished = unfinished.collect();
         self.start_prompts(unfinished);
-        for message in self.waiting_prompts(Priority::Later) {
-            self.state.carry.messages.push(message);
-        }
+        let waiting = self.waiting_prompts(Priority::Later);
+        self.state.carry.messages.extend(waiting);
         // An answer is never sent last: whoever is to go on has to be asked.
         if self.state.carry.messages.last().is_some_and(|last| last.role == Role::Assistant) {
             self.say(GO_ON, Origin::Continuation);
@@ -212,14 +214,10 @@ impl Cx<'_> {
             doubtful: carry.doubtful,
         };
     }
-    pub(crate) fn push(&mut self, message: Message) {
-        self.state.carry.messages.push(Arc::new(message));
-    }
 
     /// The first iteration of a run.
-    fn prepare_opening(&mut self, by: StartCause, start: Option<StartSource>) -> Phase {
-        let opening = Some(Box::new(self.opened(by, start)));
-        self.prepare(Preparation { opening, ..Preparation::default() })
+    fn prepare_opening(&mut self, opening: RunStart) -> Phase {
+        self.prepare(Preparation { opening: Some(Box::new(opening)), ..Preparation::default() })
     }
 
     /// Makes the next request and sends it.
@@ -286,7 +284,7 @@ impl Cx<'_> {
         let (attempt, parts) = (attempts.retries + 1, context::sizes(self));
         self.persist(Record::Requested(RequestEntry { request, model: model.clone(), attempt, parts }));
         self.emit(Update::Requesting { request, model, attempt });
-        self.effects.push(Effect::CallModel { request, body: body.clone() });
+        self.effects.push(Effect::CallModel(request, body.clone()));
         Phase::Streaming(Box::new(OpenResponse::new(request, body, attempts, before, self.at_ms)))
     }
 }

@@ -1,7 +1,5 @@
 //! Prompts that wait: by priority, in order within one.
 
-use std::sync::Arc;
-
 use windlass_protocol::{Block, HookId, Priority, Prompt, Speaker, StartSource};
 
 /// Prompts that the model has not seen yet.
@@ -29,17 +27,6 @@ enum HookHearing {
     No,
     Asked(HookId),
     Passed,
-}
-
-/// Prompts that go in together.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PromptBatch {
-    /// What the engine puts in front.
-    pub(crate) context: Vec<Block>,
-    /// What they say, without blank text.
-    pub(crate) blocks: Vec<Block>,
-    /// The ids their senders gave them.
-    pub(crate) ids: Vec<Arc<str>>,
 }
 
 impl Queue {
@@ -165,16 +152,10 @@ impl Queue {
         self.entries.extract_if(.., is_taken).map(WaitingPrompt::into_prompt).collect()
     }
 
-    /// Takes everything that waits, as one, the prompt of the submission last.
-    pub(crate) fn take(&mut self) -> PromptBatch {
-        let mut taken = PromptBatch::default();
+    /// Takes everything that waits, the prompt of the submission last.
+    pub(crate) fn take(&mut self) -> Vec<Prompt> {
         self.entries.sort_by_key(|entry| entry.is_own);
-        for prompt in self.take_each(Priority::Later, /* heard only */ false) {
-            taken.context.extend(prompt.context);
-            taken.ids.extend(prompt.id);
-            taken.blocks.extend(prompt.blocks);
-        }
-        taken
+        self.take_each(Priority::Later, /* heard only */ false)
     }
 }
 
@@ -223,9 +204,8 @@ mod tests {
         }
         queue.push_own(prompt("f", Now));
         let taken = queue.take();
-        let texts: Vec<&str> = taken.blocks.iter().filter_map(Block::as_text).collect();
-        assert_eq!(texts, ["c", "e", "a", "d", "b", "f"]);
-        assert_eq!(taken.ids.len(), 7);
+        assert_eq!(texts(&taken), ["c", "e", "a", "d", "b", "f"]);
+        assert_eq!(taken.len(), 7);
         assert_eq!(queue.len(), 0);
     }
 
@@ -247,7 +227,7 @@ mod tests {
         queue.push(Prompt { speaker: Speaker::Command, ..prompt("/cost", Priority::Now) });
         queue.push(prompt("a", Priority::Later));
         assert_eq!((queue.len(), queue.prompt_count(), queue.has_spoken()), (2, 1, true));
-        assert_eq!(queue.take().ids, ["a".into()]);
+        assert_eq!(texts(&queue.take()), ["a"]);
         assert!(queue.take_back("/cost") && !queue.take_back("/cost"));
         assert_eq!(queue.len(), 0);
     }

@@ -48,25 +48,21 @@ pub(crate) fn opening(cx: &mut Cx<'_>, preparing: &mut Preparation, reply: Optio
     LayerStep::Passed
 }
 
-impl Cx<'_> {
+impl RunStart {
     /// A run that begins in this way, and with it perhaps the session.
-    pub(crate) fn opened(&self, by: StartCause, start: Option<StartSource>) -> RunStart {
-        let untold = self.untold(start).into_iter();
-        RunStart { by, untold, asked: None, context: Vec::new() }
+    pub(crate) fn new(by: StartCause, untold: Vec<HookCall>) -> Self {
+        Self { by, untold: untold.into_iter(), asked: None, context: Vec::new() }
     }
+}
 
+impl Cx<'_> {
     /// Whether hooks hear of a prompt before anybody acts on it.
     pub(crate) fn asks_about_prompts(&self) -> bool {
         self.config.hooks.contains(&HookEvent::UserPromptSubmit)
     }
 
-    /// Whether hooks are asked before a run begins: then its prompt waits meanwhile, and the log has to know of it.
-    pub(crate) fn asks_at_opening(&self, start: Option<StartSource>) -> bool {
-        self.asks_about_prompts() || !self.untold(start).is_empty()
-    }
-
     /// What hooks are to hear of a session that begins.
-    fn untold(&self, start: Option<StartSource>) -> Vec<HookCall> {
+    pub(crate) fn untold(&self, start: Option<StartSource>) -> Vec<HookCall> {
         let Some(source) = start else { return Vec::new() };
         let started = HookCall::SessionStart { source, model: self.config.model.id.clone() };
         // Later on, what is remembered is in the conversation already.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    AmbientChanges, CallId, HookAnswer, Interrupt, LookId, Message, ModelRequest, Origin, Record, Terminal,
-    TimerId, Update,
+    AmbientChanges, CallId, HookAnswer, Interrupt, LookId, Message, ModelRequest, Origin, Record, RunEnding,
+    Terminal, TimerId, Update,
 };
 
 use crate::effect::Effect;
@@ -53,7 +53,7 @@ impl Cx<'_> {
             Phase::Streaming(mut streaming) => {
                 news(&mut streaming.calls, self);
                 if streaming.calls.must_stop() {
-                    return self.stop_streaming(*streaming);
+                    return self.stop_streaming(*streaming, None);
                 }
                 streaming.calls.advance_early(self);
                 streaming.calls.release(self);
@@ -101,7 +101,7 @@ impl Cx<'_> {
         };
         self.state.ledger.interrupted = self.state.ledger.interrupted.or(interrupted);
         match phase {
-            Phase::Streaming(streaming) => self.interrupt_streaming(*streaming, kind),
+            Phase::Streaming(streaming) => self.stop_streaming(*streaming, Some(kind)),
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
             Phase::Preparing(preparing) => {
                 self.interrupt_preparing(&preparing);
@@ -151,7 +151,7 @@ impl Cx<'_> {
             }
             Phase::Settling(mut settling) => {
                 // The word to stop reading may be among what was not done.
-                self.effects.extend(settling.left.request.map(Effect::CancelModel));
+                self.effects.list.extend(settling.left.request.map(Effect::CancelModel));
                 settling.calls.leave_unstarted(unstarted, self);
                 settling.calls.stop_again(self);
                 settling.then = end;
@@ -232,16 +232,14 @@ impl Cx<'_> {
         if self.ask_round_hooks(&mut settling) {
             return Phase::Settling(settling);
         }
-        match self.decide_round(&settling, broken) {
-            Err(terminal) => self.end_round(&settling.calls, terminal),
-            Ok(onward) => match self.look_around() {
-                Some(look) => {
-                    settling.looking = Some(look);
-                    Phase::Settling(settling)
-                }
-                None => self.go_round(&settling.calls, onward, &AmbientChanges::default()),
-            },
+        let decided = self.decide_round(&settling, broken);
+        if decided.is_ok() {
+            settling.looking = self.look_around();
         }
+        if settling.looking.is_some() {
+            return Phase::Settling(settling);
+        }
+        self.go_round(&settling.calls, decided, &AmbientChanges::default())
     }
 
     /// Hooks have spoken about a round. A text of theirs ends the run with its results.
@@ -252,32 +250,35 @@ impl Cx<'_> {
         self.end(Terminal::HookStopped, None)
     }
 
-    /// The run ends with the results of these calls.
-    fn end_round(&mut self, calls: &CallQueue, terminal: Terminal) -> Phase {
-        self.note_end(calls, terminal);
-        self.record_results(calls);
-        self.end(terminal, None)
-    }
     pub(crate) fn on_looked(&mut self, phase: Phase, look: LookId, found: AmbientChanges) -> Phase {
         match phase {
             Phase::Settling(settling) if settling.looking == Some(look) => {
                 let AfterCalls::NextTurn(broken) = settling.then else { return Phase::Settling(settling) };
-                match self.decide_round(&settling, broken) {
-                    Ok(onward) => self.go_round(&settling.calls, onward, &found),
-                    Err(terminal) => self.end_round(&settling.calls, terminal),
-                }
+                let decided = self.decide_round(&settling, broken);
+                self.go_round(&settling.calls, decided, &found)
             }
             other => self.on_reply(other, LayerQuestion::Look(look), LayerReply::Looked(Box::new(found))),
         }
     }
 
-    /// Transition: tool results exist.
-    fn go_round(&mut self, calls: &CallQueue, onward: Onward, found: &AmbientChanges) -> Phase {
+    /// Transition: tool results exist. The run may also end with them.
+    fn go_round(
+        &mut self,
+        calls: &CallQueue,
+        decided: Result<Onward, Terminal>,
+        found: &AmbientChanges,
+    ) -> Phase {
+        let onward = match decided {
+            Ok(onward) => onward,
+            Err(terminal) => {
+                self.note_end(calls, terminal);
+                self.record_results(calls);
+                return self.end(terminal, None);
+            }
+        };
         let attached = self.attachments(&AttachmentContext { found, due: calls.due() });
         self.record_results(calls);
-        for message in attached {
-            self.state.carry.messages.push(message);
-        }
+        self.state.carry.messages.extend(attached);
         let phase = self.go(onward);
         if !matches!(phase, Phase::Done(_)) {
             self.start_summary(calls);
@@ -336,7 +337,7 @@ impl Cx<'_> {
         // Whoever speaks next has heard how this run went.
         self.state.carry.doubtful.clear();
         let rest = Box::new(self.state.rest());
-        self.persist_synced(Record::Ended { terminal, rest });
+        self.persist_synced(Record::Ended(RunEnding { terminal, rest }));
         if terminal.is_failure() {
             let failure = outcome.failure.clone().map(Box::new);
             self.emit(Update::Failed { terminal, text: outcome.error_text(), failure });
@@ -370,7 +371,7 @@ impl Cx<'_> {
     fn record_results(&mut self, calls: &CallQueue) {
         let blocks = calls.results();
         if let (false, Some(id)) = (blocks.is_empty(), calls.last_shown()) {
-            self.push(Message::user(id, Origin::Results, blocks));
+            self.state.carry.messages.push(Arc::new(Message::user(id, Origin::Results, blocks)));
         }
     }
 

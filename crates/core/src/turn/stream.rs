@@ -226,26 +226,24 @@ impl Cx<'_> {
         Some(retry::decide(&trouble, &self.config.retry))
     }
 
-    /// What was said stays said, what was started is stopped.
-    pub(crate) fn interrupt_streaming(&mut self, mut streaming: OpenResponse, kind: Interrupt) -> Phase {
+    /// What was said stays said, what was started is stopped: by an interrupt, or because a hook ends the run before a call of the
+    /// response, which need not be complete for that.
+    pub(crate) fn stop_streaming(
+        &mut self,
+        mut streaming: OpenResponse,
+        interrupt: Option<Interrupt>,
+    ) -> Phase {
         self.stop_reading(&mut streaming);
-        streaming.calls.cancel(kind, self);
+        let terminal = if let Some(kind) = interrupt {
+            streaming.calls.cancel(kind, self);
+            Terminal::AbortedStreaming
+        } else {
+            streaming.calls.stop_for_hook(self);
+            Terminal::HookStopped
+        };
         self.record_answer(&mut streaming);
-        let end = AfterCalls::End(Terminal::AbortedStreaming);
-        self.leave(
-            streaming.calls,
-            end,
-            LeftEarly { interrupt: Some(kind), request: Some(streaming.request) },
-        )
-    }
-
-    /// A hook ends the run before a call of the response, which need not be complete for that.
-    pub(crate) fn stop_streaming(&mut self, mut streaming: OpenResponse) -> Phase {
-        self.stop_reading(&mut streaming);
-        streaming.calls.stop_for_hook(self);
-        self.record_answer(&mut streaming);
-        let end = AfterCalls::End(Terminal::HookStopped);
-        self.leave(streaming.calls, end, LeftEarly { interrupt: None, request: Some(streaming.request) })
+        let left = LeftEarly { interrupt, request: Some(streaming.request) };
+        self.leave(streaming.calls, AfterCalls::End(terminal), left)
     }
 
     /// Text that was on its way is shown as far as it came.

@@ -429,7 +429,7 @@ fn what_the_provider_says_about_the_window_is_heeded() {
     let failure = Failure { overflow, ..Failure::new(FailureClass::Overflow, "too long") };
     let request = windlass_protocol::RequestId(u32::try_from(world.requests.len()).unwrap());
     let event = windlass_protocol::ModelEvent::Failed(Box::new(failure));
-    world.tell(windlass_core::Event::Model { request, event });
+    world.tell(windlass_core::Event::Model(request, event));
     assert!(compaction(&world).tokens_after <= 4_100, "{}", compaction(&world).tokens_after);
 }
 

@@ -152,13 +152,13 @@ impl World {
     /// The oldest fork that nobody answered comes to its end.
     pub(crate) fn forked(&mut self, ends: Ends) -> &mut Self {
         let (_, fork) = self.open.pop_first().unwrap();
-        self.tell(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+        self.tell(Event::Forked(fork, Box::new(outcome(&ends))))
     }
 
     /// The newest fork comes to its end.
     pub(crate) fn answer_newest(&mut self, ends: Ends) -> &mut Self {
         let (_, fork) = self.open.pop_last().unwrap();
-        self.tell(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+        self.tell(Event::Forked(fork, Box::new(outcome(&ends))))
     }
 
     fn ended(&mut self, stop: StopReason, used: u64) -> &mut Self {
@@ -171,7 +171,7 @@ impl World {
     }
 
     fn model(&mut self, event: ModelEvent) -> &mut Self {
-        self.tell(Event::Model { request: RequestId(self.request), event })
+        self.tell(Event::Model(RequestId(self.request), event))
     }
 
     pub(crate) fn tell(&mut self, event: Event) -> &mut Self {
@@ -182,7 +182,7 @@ impl World {
                 step(std::mem::take(&mut self.state), Input::at(self.at_ms, event), &self.config);
             self.state = state;
             let decided = self.decisions.len();
-            for effect in effects {
+            for effect in effects.list {
                 events.extend(self.answer(effect));
             }
             self.replay(decided);
@@ -224,16 +224,16 @@ impl World {
                 self.hear(update);
                 None
             }
-            Effect::CallModel { request, body } => {
+            Effect::CallModel(request, body) => {
                 self.request = request.0;
                 self.log.push("request".into());
                 self.check_prefix(&body);
                 self.requests.push(body);
                 None
             }
-            Effect::Examine { call, tool_use, .. } => {
+            Effect::Examine(call, tool_use, _) => {
                 let facts = self.facts();
-                Some(Event::Examined { call, admission: Admission::Ready { tool: tool_use.name, facts } })
+                Some(Event::Examined(call, Admission::Ready { tool: tool_use.name, facts }))
             }
             Effect::RunTool { call, seen, .. } => {
                 self.shown = seen.into_iter().flat_map(|seen| seen.shown).collect();
@@ -248,22 +248,22 @@ impl World {
                 };
                 let outcome = ToolOutput::text(&self.results.pop_front().unwrap()).with_seen(seen);
                 let cwd = self.cwd.take();
-                Some(Event::Finished { call, outcome: ToolOutput { cwd, ..outcome } })
+                Some(Event::Finished(call, ToolOutput { cwd, ..outcome }))
             }
-            Effect::Store { store, results } => {
+            Effect::Store(store, results) => {
                 self.log.push("store".into());
                 let file = |(id, _): &(Arc<str>, Block)| PathBuf::from(format!("/stored/{id}.txt"));
                 let files = results.iter().map(|result| self.can_store.then(|| file(result))).collect();
-                Some(Event::Stored { store, files })
+                Some(Event::Stored(store, files))
             }
             Effect::LookAround { look, show, .. } => {
                 let mut found = self.surroundings.clone();
                 found.shown.extend(show.into_iter().map(|(path, _)| (path, "its text".into())));
-                Some(Event::Looked { look, found: Box::new(found) })
+                Some(Event::Looked(look, Box::new(found)))
             }
-            Effect::RunHooks { hook, .. } => {
+            Effect::RunHooks(hook, _, _) => {
                 self.log.push("hooks".into());
-                Some(Event::Hooked { hook, answer: Box::new(self.hooks.clone()) })
+                Some(Event::Hooked(hook, Box::new(self.hooks.clone())))
             }
             Effect::Fork { fork, state, config, prompt } => {
                 let source = format!("{:?}", config.source).to_lowercase();
@@ -276,7 +276,7 @@ impl World {
                     self.open.insert(fork.0, fork);
                     return None;
                 };
-                Some(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+                Some(Event::Forked(fork, Box::new(outcome(&ends))))
             }
             Effect::CancelFork(fork) => {
                 self.log.push("cancel fork".into());
@@ -335,8 +335,8 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Collapsed { .. } => "collapsed",
         Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically",
         Decision::Compacted(_) => "compacted",
-        Decision::MediaStripped { .. } => "media stripped",
-        Decision::ThinkingStripped { .. } => "thinking stripped",
+        Decision::MediaStripped(..) => "media stripped",
+        Decision::ThinkingStripped(..) => "thinking stripped",
     }
 }
 
@@ -352,8 +352,8 @@ pub(crate) fn outcome(ends: &Ends) -> Outcome {
 /// What a fork sends first.
 fn first_request(state: &State, config: &Config, prompt: Prompt, at_ms: u64) -> Arc<ModelRequest> {
     let (_, effects) = step(state.clone(), Input::at(at_ms, Event::Submit(prompt)), config);
-    let sent = effects.into_iter().find_map(|effect| match effect {
-        Effect::CallModel { body, .. } => Some(body),
+    let sent = effects.list.into_iter().find_map(|effect| match effect {
+        Effect::CallModel(_, body) => Some(body),
         _ => None,
     });
     sent.unwrap()

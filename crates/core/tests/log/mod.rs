@@ -268,31 +268,25 @@ impl Scenario {
     }
 
     pub(crate) fn finished(self, call: u32, text: &str) -> Self {
-        let event = Event::Finished { call: CallId(call), outcome: ToolOutput::text(text) };
+        let event = Event::Finished(CallId(call), ToolOutput::text(text));
         self.other(format!("> c{call} finished {text}"), event)
     }
 
     pub(crate) fn failed_call(self, call: u32, text: &str) -> Self {
-        let event = Event::Finished { call: CallId(call), outcome: ToolOutput::error(text) };
+        let event = Event::Finished(CallId(call), ToolOutput::error(text));
         self.other(format!("> c{call} failed {text}"), event)
     }
 
     pub(crate) fn finished_with(self, call: u32, words: &str, outcome: ToolOutput) -> Self {
-        self.other(format!("> c{call} {words}"), Event::Finished { call: CallId(call), outcome })
+        self.other(format!("> c{call} {words}"), Event::Finished(CallId(call), outcome))
     }
 
     pub(crate) fn hooked(self, hook: u32, words: &str, answer: HookAnswer) -> Self {
-        self.other(
-            format!("> h{hook} says {words}"),
-            Event::Hooked { hook: HookId(hook), answer: Box::new(answer) },
-        )
+        self.other(format!("> h{hook} says {words}"), Event::Hooked(HookId(hook), Box::new(answer)))
     }
 
     pub(crate) fn looked(self, look: u32, words: &str, found: AmbientChanges) -> Self {
-        self.other(
-            format!("> l{look} finds {words}"),
-            Event::Looked { look: LookId(look), found: Box::new(found) },
-        )
+        self.other(format!("> l{look} finds {words}"), Event::Looked(LookId(look), Box::new(found)))
     }
 
     pub(crate) fn prefetched(self, words: &str, notes: Vec<MemoryNote>) -> Self {
@@ -302,19 +296,19 @@ impl Scenario {
     /// A fork ended with this text.
     pub(crate) fn forked(self, fork: u32, terminal: Terminal, text: &str) -> Self {
         let line = format!("> f{fork} {} {text}", terminal.name());
-        self.other(line, Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome(terminal, text)) })
+        self.other(line, Event::Forked(ForkId(fork), Box::new(outcome(terminal, text))))
     }
 
     /// A fork has cost so much by now.
     pub(crate) fn fork_spent(self, fork: u32, usd: f64) -> Self {
         let models = costing(usd);
-        self.other(format!("> f{fork} so far {usd} USD"), Event::ForkSpent { fork: ForkId(fork), models })
+        self.other(format!("> f{fork} so far {usd} USD"), Event::ForkSpent(ForkId(fork), models))
     }
 
     /// A fork ended with this text and cost so much.
     pub(crate) fn forked_for(self, fork: u32, text: &str, usd: f64) -> Self {
         let outcome = Box::new(Outcome { models: costing(usd), ..outcome(Terminal::Completed, text) });
-        self.other(format!("> f{fork} for {usd} USD"), Event::Forked { fork: ForkId(fork), outcome })
+        self.other(format!("> f{fork} for {usd} USD"), Event::Forked(ForkId(fork), outcome))
     }
 
     pub(crate) fn timer(self, timer: u32) -> Self {
@@ -322,7 +316,7 @@ impl Scenario {
     }
 
     pub(crate) fn answer(self, call: u32, answer: Answer) -> Self {
-        self.other(format!("> answer c{call}"), Event::Answered { call: CallId(call), answer })
+        self.other(format!("> answer c{call}"), Event::Answered(CallId(call), answer))
     }
 
     pub(crate) fn permissions(self, words: &str, change: PermissionChange) -> Self {
@@ -456,7 +450,7 @@ impl Scenario {
                     player.at_ms += ms;
                     continue;
                 }
-                Told::Model(event) => Event::Model { request: RequestId(player.request), event },
+                Told::Model(event) => Event::Model(RequestId(player.request), event),
             };
             player.tell(line, event);
         }
@@ -493,9 +487,9 @@ impl Player {
             let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
             self.state = state;
             let mut words = Vec::new();
-            let mut edges: VecDeque<PhaseName> = effects.edges().iter().map(|(_, to)| *to).collect();
-            for effect in effects {
-                if let Effect::Examine { call, tool_use, .. } = &effect {
+            let mut edges: VecDeque<PhaseName> = effects.edges.iter().map(|(_, to)| *to).collect();
+            for effect in effects.list {
+                if let Effect::Examine(call, tool_use, _) = &effect {
                     self.inputs.entry(*call).or_insert_with(|| tool_use.input.json());
                     pending.push_back(examination(*call, tool_use));
                 }
@@ -508,10 +502,8 @@ impl Player {
 
     /// Pieces of a block and progress do not go into the log.
     fn hear(&mut self, input: &Input) {
-        let is_piece = matches!(
-            &input.event,
-            Event::Progress { .. } | Event::Model { event: ModelEvent::Delta { .. }, .. }
-        );
+        let is_piece =
+            matches!(&input.event, Event::Progress(..) | Event::Model(_, ModelEvent::Delta { .. }));
         if !is_piece {
             self.records.push(Record::Heard(Box::new(input.clone())));
         }
@@ -561,7 +553,7 @@ impl Player {
             phases(&edges.drain(..=place).collect::<Vec<_>>())
         };
         match effect {
-            Effect::Persist { record, durability } => {
+            Effect::Persist(record, durability) => {
                 if self.shows_records {
                     words.extend(record_words(&record, durability));
                 }
@@ -593,13 +585,13 @@ impl Player {
                 let said = if self.wordy { said(&update) } else { None };
                 words.extend(update_words(&update).map(|word| word + said.as_deref().unwrap_or_default()));
             }
-            Effect::CallModel { request, body } => {
+            Effect::CallModel(request, body) => {
                 words.extend(up_to(edges, &[PhaseName::Streaming]));
                 words.push(self.request_words(request, &body));
                 self.request = request.0;
                 self.requests.push(body);
             }
-            Effect::Examine { call, .. } => {
+            Effect::Examine(call, _, _) => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
                 words.push(format!("examine c{}", call.0));
             }
@@ -615,7 +607,7 @@ impl Player {
                 );
                 words.push(format!("timer t{} {after_ms}", timer.0));
             }
-            Effect::RunHooks { hook, call, .. } => {
+            Effect::RunHooks(hook, call, _) => {
                 words.extend(up_to(edges, &[PhaseName::Stopping]));
                 words.push(format!("ask h{} {}", hook.0, hook_words(&call)));
             }

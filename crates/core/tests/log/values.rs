@@ -50,7 +50,7 @@ pub(super) fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
         "broken" => ("invalid".into(), Admission::Invalid("`words` is wrong".into())),
         _ => ("unknown".into(), Admission::Unknown),
     };
-    (format!("> c{} is {answer}", call.0), Event::Examined { call, admission })
+    (format!("> c{} is {answer}", call.0), Event::Examined(call, admission))
 }
 
 /// A command line that only looks.

@@ -2,8 +2,8 @@
 
 use windlass_core::{Effect, PhaseName, RunSource};
 use windlass_protocol::{
-    Block, BlockKind, Decision, Durability, HookCall, Message, Origin, Record, Role, ToolUse, Transcript,
-    Update,
+    Block, BlockKind, Decision, Durability, FinishedCall, HookCall, Message, Origin, Record, Role, RunEnding,
+    ToolUse, Transcript, Update,
 };
 
 /// A record in brackets, with `!` if it must be on the disk.
@@ -18,10 +18,10 @@ pub(super) fn record_words(record: &Record, durability: Durability) -> Option<St
         Record::Dequeued => "dequeued".into(),
         Record::Requested(requested) => format!("requested #{}", requested.request.0),
         Record::Intended(intended) => format!("intended c{}", intended.call.0),
-        Record::Finished { call, .. } => format!("finished c{}", call.0),
+        Record::Finished(FinishedCall { call, .. }) => format!("finished c{}", call.0),
         Record::Decided(decision) => decision_words(decision),
         Record::Repaired(_) => "repaired".into(),
-        Record::Ended { terminal, .. } => format!("ended {}", terminal.name()),
+        Record::Ended(RunEnding { terminal, .. }) => format!("ended {}", terminal.name()),
         Record::Heard(_) | Record::Ruled(_) | Record::Spent(_) | Record::Snapshot(_) => return None,
     };
     Some(format!("[{words}{}]", if durability == Durability::Synced { "!" } else { "" }))
@@ -36,7 +36,7 @@ pub(super) fn plain_words(effect: &Effect) -> Option<String> {
         Effect::CancelHooks(hook) => format!("cancel h{}", hook.0),
         Effect::Fork { fork, config, .. } => format!("fork f{} {}", fork.0, source_words(&config.source)),
         Effect::CancelFork(fork) => format!("cancel f{}", fork.0),
-        Effect::Store { store, results } => format!("store s{} {}", store.0, results.len()),
+        Effect::Store(store, results) => format!("store s{} {}", store.0, results.len()),
         _ => return None,
     })
 }
@@ -149,8 +149,8 @@ fn decision_words(decision: &Decision) -> String {
         Decision::Collapsed { spans, .. } => format!("collapsed {}", spans.len()),
         Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically".into(),
         Decision::Compacted(_) => "compacted".into(),
-        Decision::MediaStripped { messages } => format!("media stripped from {}", messages.len()),
-        Decision::ThinkingStripped { messages } => format!("thinking stripped from {}", messages.len()),
+        Decision::MediaStripped(messages) => format!("media stripped from {}", messages.len()),
+        Decision::ThinkingStripped(messages) => format!("thinking stripped from {}", messages.len()),
     }
 }
 

@@ -73,7 +73,7 @@ fn fork(inflight: &Inflight, number: u32) -> Effect {
 }
 
 fn request(number: u32) -> Effect {
-    Effect::CallModel { request: RequestId(number), body: Arc::default() }
+    Effect::CallModel(RequestId(number), Arc::default())
 }
 
 const ONE_ANSWER: &str =
@@ -88,18 +88,18 @@ async fn a_fork_runs_to_its_end_beside_the_model() {
     ]}"#;
     let mut inflight = inflight(builder(script, &alive));
     inflight.perform(request(1));
-    while !matches!(next(&mut inflight).await, Event::Model { event: ModelEvent::Delta { .. }, .. }) {}
+    while !matches!(next(&mut inflight).await, Event::Model(_, ModelEvent::Delta { .. })) {}
     let effect = fork(&inflight, 3);
     inflight.perform(effect);
     let mut deltas = 0;
     loop {
         match next(&mut inflight).await {
-            Event::Forked { fork, outcome } => {
+            Event::Forked(fork, outcome) => {
                 assert_eq!((fork, &*outcome.text), (ForkId(3), "short"));
                 assert_eq!(outcome.terminal, Terminal::Completed);
                 break;
             }
-            Event::Model { event: ModelEvent::Ended { .. }, .. } => panic!("the fork waited for the model"),
+            Event::Model(_, ModelEvent::Ended { .. }) => panic!("the fork waited for the model"),
             _ => deltas += 1,
         }
     }
@@ -122,8 +122,8 @@ async fn a_fork_does_nothing_until_it_is_polled_and_is_gone_when_it_is_cancelled
     let mut told = Vec::new();
     loop {
         match next(&mut inflight).await {
-            Event::ForkSpent { fork, models } => told.push((fork, models.len())),
-            Event::Forked { fork, .. } => break assert_eq!(fork, ForkId(2), "the other fork goes on"),
+            Event::ForkSpent(fork, models) => told.push((fork, models.len())),
+            Event::Forked(fork, _) => break assert_eq!(fork, ForkId(2), "the other fork goes on"),
             other => panic!("{other:?}"),
         }
     }
@@ -148,7 +148,7 @@ async fn a_fork_dropped_at_any_poll_leaves_nothing_behind() {
         let mut done = false;
         for _ in 0..polls {
             let polled = poll_fn(|cx| Poll::Ready(inflight.poll_event(None, cx))).await;
-            done = matches!(polled, Poll::Ready(Event::Forked { .. }));
+            done = matches!(polled, Poll::Ready(Event::Forked(..)));
             if !done {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -173,7 +173,7 @@ async fn a_fork_draws_its_chances_from_the_seed() {
         let effect = fork(&inflight, 1);
         inflight.perform(effect);
         let before = Instant::now();
-        while !matches!(next(&mut inflight).await, Event::Forked { .. }) {}
+        while !matches!(next(&mut inflight).await, Event::Forked(..)) {}
         before.elapsed()
     }
     assert_eq!(pause(1).await, pause(1).await);
@@ -216,7 +216,7 @@ impl HookRunner for Hooks {
 
 fn hooks() -> Effect {
     let call = HookCall::PreCompact { trigger: CompactTrigger::Manual, instructions: "".into() };
-    Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() }
+    Effect::RunHooks(HookId(4), call, HookScene::default())
 }
 
 async fn hooked(hooks_of: Option<Hooks>) -> HookAnswer {
@@ -226,7 +226,7 @@ async fn hooked(hooks_of: Option<Hooks>) -> HookAnswer {
     }
     let mut inflight = inflight(builder);
     inflight.perform(hooks());
-    let Event::Hooked { hook, answer } = next(&mut inflight).await else { panic!("no answer") };
+    let Event::Hooked(hook, answer) = next(&mut inflight).await else { panic!("no answer") };
     assert_eq!(hook, HookId(4));
     *answer
 }
@@ -249,8 +249,8 @@ async fn hooks_answer_and_a_runner_that_panics_is_a_notice() {
 async fn a_runner_that_panics_lets_nothing_pass_that_was_to_be_guarded() {
     let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).hooks(Arc::new(Hooks::Panics)));
     let call = HookCall::UserPromptSubmit { prompt: "x".into() };
-    inflight.perform(Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() });
-    let Event::Hooked { answer, .. } = next(&mut inflight).await else { panic!("no answer") };
+    inflight.perform(Effect::RunHooks(HookId(4), call, HookScene::default()));
+    let Event::Hooked(_, answer) = next(&mut inflight).await else { panic!("no answer") };
     assert_eq!(
         answer.blocks,
         ["The runner of the UserPromptSubmit hooks panicked. This is a bug in the runner."]
@@ -285,9 +285,8 @@ async fn results_go_to_files_in_the_order_of_the_wish() {
     let place = directory.path().canonicalize().unwrap().join("results");
     let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).results_directory(place.clone()));
     let result = |id: &str| (Arc::from(id), Block::tool_result(id, &[Block::text(id)], false));
-    inflight
-        .perform(Effect::Store { store: StoreId(2), results: vec![result("b"), result(""), result("a")] });
-    let Event::Stored { store, files } = next(&mut inflight).await else { panic!("not stored") };
+    inflight.perform(Effect::Store(StoreId(2), vec![result("b"), result(""), result("a")]));
+    let Event::Stored(store, files) = next(&mut inflight).await else { panic!("not stored") };
     assert_eq!(
         (store, files),
         (StoreId(2), vec![Some(place.join("b.txt")), None, Some(place.join("a.txt"))])
@@ -318,7 +317,7 @@ async fn the_lookout_says_what_it_sees_and_a_broken_one_sees_nothing() {
         let mut inflight = inflight(builder);
         let (known, show) = (vec![seen.clone()], vec![(path.clone(), 2)]);
         inflight.perform(Effect::LookAround { look: LookId(5), known, show });
-        let Event::Looked { look, found } = next(&mut inflight).await else { panic!("nobody looked") };
+        let Event::Looked(look, found) = next(&mut inflight).await else { panic!("nobody looked") };
         assert_eq!(look, LookId(5));
         (found.changed.len(), found.shown.len())
     };

@@ -155,16 +155,11 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         (Record::Requested(one), Record::Requested(other)) => one == other,
         (Record::Ruled(one), Record::Ruled(other)) => one == other,
         (Record::Intended(one), Record::Intended(other)) => one == other,
-        (
-            Record::Finished { call, tool_use_id, is_error },
-            Record::Finished { call: other_call, tool_use_id: other_id, is_error: other_error },
-        ) => (call, tool_use_id, is_error) == (other_call, other_id, other_error),
+        (Record::Finished(one), Record::Finished(other)) => one == other,
         (Record::Decided(one), Record::Decided(other)) => one == other,
         (Record::Spent(one), Record::Spent(other)) => one == other,
         (Record::Repaired(one), Record::Repaired(other)) => one == other,
-        (Record::Ended { terminal, rest }, Record::Ended { terminal: other_terminal, rest: other_rest }) => {
-            terminal == other_terminal && rest == other_rest
-        }
+        (Record::Ended(one), Record::Ended(other)) => one == other,
         (Record::Snapshot(one), Record::Snapshot(other)) => one == other,
         _ => false,
     }
@@ -179,7 +174,7 @@ pub(super) fn event_name(event: &Event) -> &'static str {
         Event::Steer(_) => "a queued message",
         Event::TakeBack(_) => "a queued message that was taken back",
         Event::Interrupt(_) => "an interrupt",
-        Event::Model { event, .. } => match event {
+        Event::Model(_, event) => match event {
             ModelEvent::Started { .. } => "the start of a response",
             ModelEvent::Delta { .. } => "a delta of a response",
             ModelEvent::Block { .. } => "a block of a response",
@@ -187,17 +182,17 @@ pub(super) fn event_name(event: &Event) -> &'static str {
             ModelEvent::Ended { .. } => "the end of a response",
             ModelEvent::Failed(_) => "a failed request",
         },
-        Event::Examined { .. } => "the facts of a call",
-        Event::Progress { .. } => "progress of a call",
-        Event::Finished { .. } => "the end of a call",
-        Event::Answered { .. } => "an answer to a question",
+        Event::Examined(..) => "the facts of a call",
+        Event::Progress(..) => "progress of a call",
+        Event::Finished(..) => "the end of a call",
+        Event::Answered(..) => "an answer to a question",
         Event::Permissions(_) => "a change of permissions",
         Event::Timer(_) => "a timer",
-        Event::ForkSpent { .. } => "the cost of a fork",
-        Event::Forked { .. } => "the end of a fork",
-        Event::Hooked { .. } => "the answer of hooks",
-        Event::Stored { .. } => "results moved to files",
-        Event::Looked { .. } => "a check of the environment",
+        Event::ForkSpent(..) => "the cost of a fork",
+        Event::Forked(..) => "the end of a fork",
+        Event::Hooked(..) => "the answer of hooks",
+        Event::Stored(..) => "results moved to files",
+        Event::Looked(..) => "a check of the environment",
         Event::Prefetched(_) => "loaded memory files",
         Event::StoreFailed { .. } => "a failed write of the log",
     }

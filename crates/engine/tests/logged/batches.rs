@@ -53,10 +53,8 @@ fn pieces(stage: &Stage) -> Vec<String> {
         _ => None,
     });
     let pieces = heard.filter_map(|event| match event {
-        Event::Model { event: ModelEvent::Delta { delta: Delta::Text(text), .. }, .. } => Some(text.clone()),
-        Event::Progress { .. } | Event::Model { event: ModelEvent::Delta { .. }, .. } => {
-            Some(format!("{event:?}"))
-        }
+        Event::Model(_, ModelEvent::Delta { delta: Delta::Text(text), .. }) => Some(text.clone()),
+        Event::Progress(..) | Event::Model(_, ModelEvent::Delta { .. }) => Some(format!("{event:?}")),
         _ => None,
     });
     pieces.collect()

@@ -99,7 +99,7 @@ async fn facts_that_fail_behind_the_end_are_made_good_by_the_next_run() {
         let stage = Stage::new(WORK);
         let desk = stage.desk.clone();
         stage.desk.order(move |_, records| {
-            if matches!(records.last(), Some(Record::Ended { .. })) {
+            if matches!(records.last(), Some(Record::Ended(_))) {
                 desk.want_facts();
             }
             if is_restating(records) { order } else { Order::Write }
@@ -134,7 +134,7 @@ async fn a_failure_between_runs_is_made_good_by_the_next() {
 async fn a_run_that_is_dropped_after_its_log_failed() {
     let stage = Stage::new(WORK);
     stage.desk.order(|_, records| {
-        if records.iter().any(|record| matches!(record, Record::Finished { .. })) {
+        if records.iter().any(|record| matches!(record, Record::Finished(_))) {
             Order::Fail
         } else {
             Order::Write

@@ -33,7 +33,7 @@ async fn they_are_restated_after_a_compaction_whose_fork_writes_nothing() {
     for record in appends[first..].iter().flatten() {
         let of_fork = match record {
             Record::Said(_) | Record::Answered(_) | Record::Requested(_) | Record::Intended(_) => true,
-            Record::Heard(input) => matches!(input.event, Event::Model { .. }),
+            Record::Heard(input) => matches!(input.event, Event::Model(..)),
             _ => false,
         };
         assert!(!of_fork, "{record:?}");

@@ -120,7 +120,7 @@ impl Desk {
                 Record::Requested(_) => {
                     format!("request {}", self.requests_logged.fetch_add(1, Ordering::SeqCst) + 1)
                 }
-                Record::Ended { .. } => "end".into(),
+                Record::Ended(_) => "end".into(),
                 _ => continue,
             };
             self.note(format!("logged {what}"));

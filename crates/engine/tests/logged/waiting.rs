@@ -137,7 +137,7 @@ async fn facts_that_are_pending_when_the_run_ends_do_not_hold_up_its_end() {
     let stage = Stage::new(r#"{"blocks": [{"text": "Yes."}]}"#);
     let desk = stage.desk.clone();
     stage.desk.order(move |_, records| match records.last() {
-        Some(Record::Ended { .. }) => {
+        Some(Record::Ended(_)) => {
             desk.want_facts();
             Order::Write
         }

@@ -19,7 +19,7 @@ const WORK: &str = r#"{"blocks": [
     {"blocks": [{"text": "All done."}]}"#;
 
 fn is_end(record: &Record) -> bool {
-    matches!(record, Record::Ended { .. })
+    matches!(record, Record::Ended(_))
 }
 
 /// Polls that many times, waiting a little between them; true if the run came to its end.

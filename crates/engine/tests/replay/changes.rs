@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_engine::{Engine, Terminal};
 use windlass_protocol::{
-    AnswerBlock, Block, CallIntent, CallResult, CallRuling, Decision, Event, MessageId, Record, RequestEntry,
-    Ruling, SessionMemory, SessionSnapshot, SpendEntry, UserEntry, Verdict,
+    AnswerBlock, Block, CallIntent, CallResult, CallRuling, Decision, Event, FinishedCall, MessageId, Record,
+    RequestEntry, Ruling, RunEnding, SessionMemory, SessionSnapshot, SpendEntry, UserEntry, Verdict,
 };
 
 use crate::stage::{Stage, play_records, shown};
@@ -63,9 +63,12 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Intended(intended) => {
             (Record::Intended(CallIntent { input_hash: 1, ..intended.clone() }), "input_hash")
         }
-        Record::Finished { call, tool_use_id, is_error } => {
-            let finished =
-                Record::Finished { call: *call, tool_use_id: tool_use_id.clone(), is_error: !is_error };
+        Record::Finished(FinishedCall { call, tool_use_id, is_error }) => {
+            let finished = Record::Finished(FinishedCall {
+                call: *call,
+                tool_use_id: tool_use_id.clone(),
+                is_error: !is_error,
+            });
             (finished, "is_error")
         }
         Record::Decided(Decision::Compacted(compaction)) => {
@@ -76,8 +79,8 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Spent(spent) => {
             (Record::Spent(SpendEntry { by_fork: !spent.by_fork, ..spent.clone() }), "by_fork")
         }
-        Record::Ended { rest, .. } => {
-            (Record::Ended { terminal: Terminal::ApiError, rest: rest.clone() }, "terminal")
+        Record::Ended(RunEnding { rest, .. }) => {
+            (Record::Ended(RunEnding { terminal: Terminal::ApiError, rest: rest.clone() }), "terminal")
         }
         Record::Snapshot(snapshot) => {
             let rest = SessionMemory { reached: !snapshot.rest.reached, ..snapshot.rest.clone() };
@@ -147,7 +150,7 @@ async fn what_was_heard_decides_what_follows() {
     let place = records.iter().position(|record| matches!(record, Record::Result(_))).unwrap();
     let finished = records.iter_mut().find_map(|record| match record {
         Record::Heard(input) => match &mut input.event {
-            Event::Finished { outcome, .. } => Some(outcome),
+            Event::Finished(_, outcome) => Some(outcome),
             _ => None,
         },
         _ => None,
@@ -174,9 +177,9 @@ async fn what_cannot_be_heard_at_that_point_is_noticed() {
     let (_stage, engine, records) = recorded().await;
     let first = |is_meant: fn(&Record) -> bool| records.iter().position(is_meant).unwrap();
     let begun = first(|record| matches!(record, Record::Requested(_)));
-    let ended = first(|record| matches!(record, Record::Ended { .. }));
+    let ended = first(|record| matches!(record, Record::Ended(_)));
     let answer = begun + 1;
-    assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model { .. })));
+    assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model(..))));
     for (moved, behind, expected) in [(answer, ended, "the run ended"), (0, begun, "the run continues")] {
         let mut records = records.clone();
         records.insert(behind + 1, records[moved].clone());

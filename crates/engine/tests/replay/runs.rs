@@ -9,7 +9,7 @@ use windlass_engine::{
 };
 use windlass_models::model_card;
 use windlass_ports::{BoxStream, ModelClient};
-use windlass_protocol::{Decision, Delta, Event, ModelEvent, ModelRequest, Record};
+use windlass_protocol::{Decision, Delta, Event, ModelEvent, ModelRequest, Record, RunEnding};
 
 use crate::stage::{Hooks, Played, Stage, shown};
 
@@ -29,7 +29,7 @@ fn terminal(updates: &[Update]) -> Terminal {
 }
 
 fn ended(terminal: Terminal) -> impl Fn(&Record) -> bool {
-    move |record| matches!(record, Record::Ended { terminal: seen, .. } if *seen == terminal)
+    move |record| matches!(record, Record::Ended(RunEnding { terminal: seen, .. }) if *seen == terminal)
 }
 
 async fn run(session: &mut Session, prompt: &str) -> Vec<Update> {
@@ -179,9 +179,9 @@ async fn hooks_large_results_and_changed_files() {
     let heard = |is_meant: fn(&Event) -> bool| {
         played.has(|record| matches!(record, Record::Heard(input) if is_meant(&input.event)))
     };
-    assert!(heard(|event| matches!(event, Event::Hooked { .. })));
-    assert!(heard(|event| matches!(event, Event::Stored { .. })));
-    assert!(heard(|event| matches!(event, Event::Looked { .. })));
+    assert!(heard(|event| matches!(event, Event::Hooked(..))));
+    assert!(heard(|event| matches!(event, Event::Stored(..))));
+    assert!(heard(|event| matches!(event, Event::Looked(..))));
     assert!(session.messages().to_json().contains("Changed line 2"));
 }
 
@@ -271,7 +271,7 @@ async fn questions_and_their_answers() {
     let live = shown(answering).await;
     let played = stage.play(&engine);
     check_shown(&live, &played);
-    let answered = |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::Answered { .. }));
+    let answered = |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::Answered(..)));
     assert!(played.has(answered) && answers.is_empty());
 }
 
@@ -302,6 +302,6 @@ async fn a_prompt_with_blocks_and_an_empty_answer() {
     live.extend(run(&mut session, "").await);
     let played = stage.play(&engine);
     check_shown(&live, &played);
-    let ended = |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::Model { event: ModelEvent::Ended { .. }, .. }));
+    let ended = |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::Model(_, ModelEvent::Ended { .. })));
     assert!(played.has(ended));
 }

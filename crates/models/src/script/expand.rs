@@ -8,6 +8,7 @@ use windlass_protocol::Delivery;
 
 use super::fault::{CutAfter, ScriptFault};
 use super::format::{AfterLast, RefusalSpec, Script, ScriptBlock, ScriptContent, ScriptResponse, UsageSpec};
+use super::player::ScriptTurn;
 
 /// One response, ready to be played.
 #[derive(Clone, Debug)]
@@ -98,19 +99,13 @@ impl StatusError {
 impl Script {
     /// The streamed answer to the request number `play` in order, counted from 0; `None` after the end of the script.
     pub fn playback(&self, play: usize) -> Option<Playback> {
-        let label = (play + 1).to_string();
-        Some(self.expand(self.response(play)?, label, play, Delivery::Streamed))
+        Some(self.turn(play)?.playback(Delivery::Streamed))
     }
 
-    /// What a response is on the wire. `label` makes its ids different from others; `before` responses came before.
-    pub(super) fn expand(
-        &self,
-        response: &ScriptResponse,
-        label: String,
-        before: usize,
-        delivery: Delivery,
-    ) -> Playback {
-        Expansion { script: self, response, label, before }.playback(delivery)
+    /// The turn of the request number `play` in order.
+    pub(super) fn turn(&self, play: usize) -> Option<ScriptTurn<'_>> {
+        let (response, label) = (self.response(play)?, (play + 1).to_string());
+        Some(ScriptTurn { script: self, number: Some(play), response, label, before: play })
     }
 
     /// The response that answers the request number `play`, counted from 0.
@@ -179,15 +174,14 @@ fn is_tool(block: &ScriptBlock) -> bool {
     }
 }
 
-struct Expansion<'a> {
-    script: &'a Script,
-    response: &'a ScriptResponse,
-    label: String,
-    before: usize,
-}
+impl ScriptTurn<'_> {
+    /// What is to be played if the response were this one.
+    pub fn playback_of(&self, response: &ScriptResponse, delivery: Delivery) -> Playback {
+        ScriptTurn { response, ..self.clone() }.playback(delivery)
+    }
 
-impl Expansion<'_> {
-    fn playback(&self, delivery: Delivery) -> Playback {
+    /// What is to be played.
+    pub fn playback(&self, delivery: Delivery) -> Playback {
         let (mut delay, events) = (Duration::from_millis(self.response.delay_ms), self.events());
         if delivery == Delivery::Whole {
             delay += events.iter().map(|event| event.delay).sum::<Duration>();

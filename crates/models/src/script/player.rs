@@ -3,10 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use windlass_protocol::Delivery;
 use windlass_text::shorten::shorten;
 
-use super::expand::Playback;
 use super::format::{AfterLast, RequestCondition, Script, ScriptResponse};
 
 /// How much of a message a mismatch shows.
@@ -39,15 +37,15 @@ pub struct RequestView {
 /// The turn of one request.
 #[derive(Clone, Debug)]
 pub struct ScriptTurn<'a> {
-    script: &'a Script,
+    pub(super) script: &'a Script,
     /// The place of the response in the order, counted from 0; `None` for a response with a condition.
     pub number: Option<usize>,
     /// Its response.
     pub response: &'a ScriptResponse,
     /// What makes the ids of this answer different from all others.
-    label: String,
+    pub(super) label: String,
     /// How many responses in order came before.
-    before: usize,
+    pub(super) before: usize,
 }
 
 /// Why a request gets no response of the script: it is not the expected one, or there is no response left.
@@ -88,18 +86,19 @@ impl ScriptPlayer {
         }
         let number = position.in_order;
         position.in_order += 1;
-        let response = self.script.response(number).ok_or_else(|| {
+        let turn = self.script.turn(number).ok_or_else(|| {
             ScriptMismatch(format!(
                 "the script has responses for {} requests, and this is request {}. Add a response or \"then\": \"repeat\"",
                 self.script.plays(),
                 number + 1
             ))
         })?;
-        let label = (number + 1).to_string();
-        if let Some(problem) = response.expect.as_ref().and_then(|expect| mismatch(expect, &asked)) {
-            return Err(ScriptMismatch(format!("request {label}: the script expects {problem}")));
+        match turn.response.expect.as_ref().and_then(|expect| mismatch(expect, &asked)) {
+            Some(problem) => {
+                Err(ScriptMismatch(format!("request {}: the script expects {problem}", turn.label)))
+            }
+            None => Ok(turn),
         }
-        Ok(ScriptTurn { script: &self.script, number: Some(number), response, label, before: number })
     }
 
     /// The first response whose condition fits and that is not used up.
@@ -120,18 +119,6 @@ impl ScriptPlayer {
 
     fn lock(&self) -> MutexGuard<'_, Position> {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl ScriptTurn<'_> {
-    /// What is to be played.
-    pub fn playback(&self, delivery: Delivery) -> Playback {
-        self.playback_of(self.response, delivery)
-    }
-
-    /// What is to be played if the response were this one.
-    pub fn playback_of(&self, response: &ScriptResponse, delivery: Delivery) -> Playback {
-        self.script.expand(response, self.label.clone(), self.before, delivery)
     }
 }
 

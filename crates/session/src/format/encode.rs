@@ -12,7 +12,7 @@ use super::chain::{Chain, Link};
 use super::entry::{self, Common, EntryPosition};
 use super::form::As;
 use super::header::Header;
-use super::own_lines::{FinishedCall, OwnLineFrame, RunEnding, SessionMark};
+use super::own_lines::{OwnLineFrame, SessionMark};
 use super::stored_elsewhere;
 
 /// Lists look for the first prompt only so far; one beyond it is also written at once, not only at the run's end.
@@ -175,15 +175,12 @@ impl Encoder {
             }
             Record::Ruled(ruled) => self.frame("ruled").put(ruled, out),
             Record::Intended(intended) => self.frame("intended").put(intended, out),
-            Record::Finished { call, tool_use_id, is_error } => {
-                let (call, tool_use_id, is_error) = (*call, tool_use_id.clone(), *is_error);
-                self.frame("finished").put(&FinishedCall { call, tool_use_id, is_error }, out);
-            }
+            Record::Finished(finished) => self.frame("finished").put(finished, out),
             Record::Decided(decision) => self.frame("decided").put(decision, out),
             Record::Spent(spent) => self.frame("spent").put(spent, out),
             Record::Repaired(repairs) => self.frame("repaired").put(repairs, out),
-            Record::Ended { terminal, rest } => {
-                self.frame("ended").put(&RunEnding { terminal: *terminal, rest: rest.clone() }, out);
+            Record::Ended(ending) => {
+                self.frame("ended").put(ending, out);
                 self.last_prompt(out);
             }
             Record::Snapshot(snapshot) => {

@@ -453,17 +453,19 @@ macro_rules! object {
 }
 
 /// An enum as an object whose field `is` names the variant: `choice!(Type { "a" = A, "b" = B(inside), "c" = C { field } })`.
+/// `"d" = D[one, two]` names the fields of a variant that has none for them.
 macro_rules! choice {
     ($type:ident {
-        $( $name:literal = $variant:ident $(($one:ident $(: $one_form:ty)?))? $({ $($field:ident $(: $form:ty)?),* $(,)? })? ),* $(,)?
+        $( $name:literal = $variant:ident $(($one:ident $(: $one_form:ty)?))? $([$($item:ident),*])? $({ $($field:ident $(: $form:ty)?),* $(,)? })? ),* $(,)?
     }) => {
         impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
             fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 let mut map = to.serialize_map(None)?;
                 match value {
-                    $( $type::$variant $(($one))? $({ $($field),* })? => {
+                    $( $type::$variant $(($one))? $(($($item),*))? $({ $($field),* })? => {
                         serde::ser::SerializeMap::serialize_entry(&mut map, "is", $name)?;
                         $( $crate::format::form::put_field::<_, $crate::format::form::form!($($one_form)?), _>(&mut map, "of", $one)?; )?
+                        $( $( $crate::format::form::put_field::<_, PlainForm, _>(&mut map, stringify!($item), $item)?; )* )?
                         $( $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, stringify!($field), $field)?; )* )?
                     } )*
                 }
@@ -475,6 +477,7 @@ macro_rules! choice {
                 match &*fields.plain::<String, D::Error>("is")? {
                     $( $name => Ok($type::$variant
                         $(({ let $one = fields.read::<_, $crate::format::form::form!($($one_form)?), _>("of")?; $one }))?
+                        $(( $( fields.plain::<_, D::Error>(stringify!($item))? ),* ))?
                         $({ $($field: fields.read::<_, $crate::format::form::form!($($form)?), _>(stringify!($field))?),* })?
                     ), )*
                     other => Err(serde::de::Error::custom(format_args!("unknown value `{other}`"))),

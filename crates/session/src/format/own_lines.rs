@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use uuid::Uuid;
-use windlass_protocol::{CallId, Input, RawValueEq, Record, SessionMemory, SessionSnapshot, Terminal};
+use windlass_protocol::{FinishedCall, Input, RawValueEq, Record, RunEnding, SessionSnapshot};
 
 use super::LogTime;
 use super::chain::Chain;
@@ -56,17 +56,6 @@ struct RewindTarget {
 struct ForkOrigin {
     source: Uuid,
     entry: Option<Uuid>,
-}
-
-pub(super) struct FinishedCall {
-    pub(super) call: CallId,
-    pub(super) tool_use_id: Arc<str>,
-    pub(super) is_error: bool,
-}
-
-pub(super) struct RunEnding {
-    pub(super) terminal: Terminal,
-    pub(super) rest: Box<SessionMemory>,
 }
 
 // The line itself tells when it was heard.
@@ -207,17 +196,11 @@ pub(crate) fn take(kind: &str, at: LogTime, fields: &JsonFields<'_>) -> serde_js
         "requested" => Record::Requested(fields.plain("of")?),
         "ruled" => Record::Ruled(fields.plain("of")?),
         "intended" => Record::Intended(fields.plain("of")?),
-        "finished" => {
-            let FinishedCall { call, tool_use_id, is_error } = fields.plain("of")?;
-            Record::Finished { call, tool_use_id, is_error }
-        }
+        "finished" => Record::Finished(fields.plain("of")?),
         "decided" => Record::Decided(fields.plain("of")?),
         "spent" => Record::Spent(fields.plain("of")?),
         "repaired" => Record::Repaired(fields.plain("of")?),
-        "ended" => {
-            let RunEnding { terminal, rest } = fields.plain("of")?;
-            Record::Ended { terminal, rest }
-        }
+        "ended" => Record::Ended(fields.plain("of")?),
         other => {
             let body = fields.plain("of")?;
             return Ok(OwnLineBody::Mark(SessionMark::Other { kind: other.into(), body }));

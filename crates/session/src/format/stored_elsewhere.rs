@@ -46,12 +46,12 @@ choice!(StoredElsewhere {
 /// What is left to store of what was heard, and where the rest of it stands among the records that follow.
 pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, StoredElsewhere)> {
     let (event, held) = match &input.event {
-        Event::Model { request, event: ModelEvent::Block { index, block } } => {
+        Event::Model(request, ModelEvent::Block { index, block }) => {
             let held = following.iter().find_map(|record| holds_block(record, block))?;
             let event = ModelEvent::Block { index: *index, block: Block::text("") };
-            (Event::Model { request: *request, event }, held)
+            (Event::Model(*request, event), held)
         }
-        Event::Finished { call, outcome } => {
+        Event::Finished(call, outcome) => {
             let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
             let keeps = matches!(held, StoredElsewhere::Result { structured: false, .. });
             let rest = ToolOutput {
@@ -62,7 +62,7 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
                 cwd: outcome.cwd.clone(),
                 readable: outcome.readable.clone(),
             };
-            (Event::Finished { call: *call, outcome: rest }, held)
+            (Event::Finished(*call, rest), held)
         }
         Event::Submit(prompt) | Event::Steer(prompt) => {
             let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
@@ -110,10 +110,10 @@ pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -
         return false;
     }
     match (event, record) {
-        (Event::Model { event: ModelEvent::Block { block, .. }, .. }, Record::Answered(answered)) => {
+        (Event::Model(_, ModelEvent::Block { block, .. }), Record::Answered(answered)) => {
             *block = answered.block.clone();
         }
-        (Event::Finished { outcome, .. }, Record::Result(result)) => {
+        (Event::Finished(_, outcome), Record::Result(result)) => {
             let Some(content) = content(&result.result) else { return false };
             outcome.content = content;
             if is_structured {

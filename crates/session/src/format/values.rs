@@ -156,8 +156,8 @@ choice!(Decision {
     "staged" = Staged(span),
     "collapsed" = Collapsed { spans, tokens, unbound_from },
     "compacted" = Compacted(compaction),
-    "media_stripped" = MediaStripped { messages },
-    "thinking_stripped" = ThinkingStripped { messages },
+    "media_stripped" = MediaStripped[messages],
+    "thinking_stripped" = ThinkingStripped[messages],
 });
 
 object!(Denial { call, tool_use, reason, by_person });
@@ -257,18 +257,18 @@ choice!(Event {
     "steer" = Steer(prompt),
     "take_back" = TakeBack(id),
     "interrupt" = Interrupt(how),
-    "model" = Model { request, event },
-    "examined" = Examined { call, admission },
-    "progress" = Progress { call, progress },
-    "finished" = Finished { call, outcome },
-    "answered" = Answered { call, answer },
+    "model" = Model[request, event],
+    "examined" = Examined[call, admission],
+    "progress" = Progress[call, progress],
+    "finished" = Finished[call, outcome],
+    "answered" = Answered[call, answer],
     "permissions" = Permissions(updates),
     "timer" = Timer(timer),
-    "fork_spent" = ForkSpent { fork, models },
-    "forked" = Forked { fork, outcome },
-    "hooked" = Hooked { hook, answer },
-    "stored" = Stored { store, files },
-    "looked" = Looked { look, found },
+    "fork_spent" = ForkSpent[fork, models],
+    "forked" = Forked[fork, outcome],
+    "hooked" = Hooked[hook, answer],
+    "stored" = Stored[store, files],
+    "looked" = Looked[look, found],
     "prefetched" = Prefetched(notes),
     "store_failed" = StoreFailed { why, unstarted },
 });
@@ -288,9 +288,9 @@ object!(Ruling { verdict = "decision", rule, reason, undecided });
 
 object!(PermissionUpdate { change, destination });
 choice!(PermissionChange {
-    "add_rules" = AddRules { behaviour, rules },
-    "replace_rules" = ReplaceRules { behaviour, rules },
-    "remove_rules" = RemoveRules { behaviour, rules },
+    "add_rules" = AddRules[behaviour, rules],
+    "replace_rules" = ReplaceRules[behaviour, rules],
+    "remove_rules" = RemoveRules[behaviour, rules],
     "set_mode" = SetMode(mode),
     "add_directories" = AddDirectories(paths),
     "remove_directories" = RemoveDirectories(paths),

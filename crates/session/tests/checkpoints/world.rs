@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use windlass_ports::{AppendProgress, SessionLog as _};
 use windlass_protocol::{
-    AnswerBlock, Block, CallId, CallIntent, CallKind, Durability, Message, MessageId, Origin, RawValue,
-    Record, RequestId, SessionKey, SessionSeed, UserEntry,
+    AnswerBlock, Block, CallId, CallIntent, CallKind, Durability, FinishedCall, Message, MessageId, Origin,
+    RawValue, Record, RequestId, SessionKey, SessionSeed, UserEntry,
 };
 use windlass_session::{
     Checkpoints, Header, LogOptions, LogWriter, PreImageTaker, RewindPlan, RewindPoint, RewindResult,
@@ -136,8 +136,11 @@ impl World {
     }
 
     pub(crate) fn ends(&self, id: &Arc<str>) {
-        let finished =
-            Record::Finished { call: CallId(self.calls), tool_use_id: Arc::clone(id), is_error: false };
+        let finished = Record::Finished(FinishedCall {
+            call: CallId(self.calls),
+            tool_use_id: Arc::clone(id),
+            is_error: false,
+        });
         assert!(self.checkpoints.touches_disk(std::slice::from_ref(&finished)));
         self.take_note(&[finished]);
     }

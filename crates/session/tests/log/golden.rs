@@ -62,13 +62,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
             }),
         ],
         vec![
-            heard(
-                2,
-                Event::Model {
-                    request: RequestId(1),
-                    event: ModelEvent::Block { index: 0, block: long.clone() },
-                },
-            ),
+            heard(2, Event::Model(RequestId(1), ModelEvent::Block { index: 0, block: long.clone() })),
             answered(2, long),
         ],
         vec![heard(3, Event::Timer(TimerId(3))), answered(3, call("t1")), answered(4, call("t2"))],
@@ -81,8 +75,8 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
             changes: Vec::new(),
         })],
         vec![
-            heard(4, Event::Finished { call: CallId(1), outcome: ToolOutput::text("one") }),
-            Record::Finished { call: CallId(1), tool_use_id: "t1".into(), is_error: false },
+            heard(4, Event::Finished(CallId(1), ToolOutput::text("one"))),
+            Record::Finished(FinishedCall { call: CallId(1), tool_use_id: "t1".into(), is_error: false }),
             result(5, 3, "t1", "one"),
             result(6, 4, "t2", "two"),
             Record::Said(UserEntry::plain(note.into())),
@@ -99,7 +93,7 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
                 tokens_after: 100,
                 duration_ms: 5,
             }))),
-            Record::Ended { terminal: Terminal::Completed, rest: Box::default() },
+            Record::Ended(RunEnding { terminal: Terminal::Completed, rest: Box::default() }),
             Record::Snapshot(Box::default()),
         ],
     ]

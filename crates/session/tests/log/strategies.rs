@@ -69,8 +69,8 @@ fn decision() -> BoxedStrategy<Decision> {
             Decision::Collapsed { spans, tokens, unbound_from }
         }),
         compaction(),
-        vec(message(), 0..2).prop_map(|messages| Decision::MediaStripped { messages }),
-        ids().prop_map(|messages| Decision::ThinkingStripped { messages }),
+        vec(message(), 0..2).prop_map(Decision::MediaStripped),
+        ids().prop_map(Decision::ThinkingStripped),
     ]
     .boxed()
 }
@@ -249,15 +249,14 @@ fn other() -> BoxedStrategy<Record> {
         Just(Record::Dequeued),
         requested.prop_map(Record::Requested),
         intended.prop_map(Record::Intended),
-        (any::<(u32, bool)>(), name()).prop_map(|((call, is_error), tool_use_id)| Record::Finished {
-            call: CallId(call),
-            tool_use_id,
-            is_error,
-        }),
+        (any::<(u32, bool)>(), name()).prop_map(|((call, is_error), tool_use_id)| Record::Finished(
+            FinishedCall { call: CallId(call), tool_use_id, is_error }
+        )),
         decision().prop_map(Record::Decided),
         spent.prop_map(Record::Spent),
         vec(repair(), 0..3).prop_map(Record::Repaired),
-        (terminal(), rest()).prop_map(|(terminal, rest)| Record::Ended { terminal, rest: Box::new(rest) }),
+        (terminal(), rest())
+            .prop_map(|(terminal, rest)| Record::Ended(RunEnding { terminal, rest: Box::new(rest) })),
         snapshot().prop_map(Record::Snapshot),
     ]
     .boxed()
@@ -272,7 +271,7 @@ fn batch() -> BoxedStrategy<Vec<Record>> {
     });
     let block_heard = (input(), answered()).prop_map(|(mut input, answered)| {
         let event = ModelEvent::Block { index: answered.index, block: answered.block.clone() };
-        input.event = Event::Model { request: answered.request, event };
+        input.event = Event::Model(answered.request, event);
         vec![Record::Heard(input), Record::Dequeued, Record::Answered(answered)]
     });
     let outcome_heard = (input(), tool_outcome(), call_result(), any::<bool>()).prop_map(
@@ -281,7 +280,7 @@ fn batch() -> BoxedStrategy<Vec<Record>> {
             if same {
                 result.structured.clone_from(&outcome.structured);
             }
-            input.event = Event::Finished { call: result.call, outcome };
+            input.event = Event::Finished(result.call, outcome);
             vec![Record::Heard(input), Record::Result(result)]
         },
     );

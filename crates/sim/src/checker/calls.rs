@@ -99,7 +99,7 @@ impl Calls {
             Effect::CancelTool(call) if !self.cancelled.insert(*call) && !self.is_blind => {
                 Err(format!("{call:?} was cancelled twice"))
             }
-            Effect::Examine { call, .. } => {
+            Effect::Examine(call, _, _) => {
                 self.check_holds(*call)?;
                 self.examining.insert(*call);
                 Ok(())

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use windlass_core::{Effect, Event, RecalledSession};
 use windlass_protocol::{
-    Block, BlockKind, CallId, CallKind, Decision, Fate, MessageId, Record, Role, Transcript, Update,
+    Block, BlockKind, CallId, CallKind, Decision, Fate, FinishedCall, MessageId, Record, Role, Transcript,
+    Update,
 };
 
 use crate::validity::{check_request, with_prompt};
@@ -55,7 +56,7 @@ impl Witness {
         for effect in effects {
             match effect {
                 // What is sent was compared with the log.
-                Effect::CallModel { .. } => {
+                Effect::CallModel(..) => {
                     self.shown.clear();
                     self.calls.clear();
                     self.ids.clear();
@@ -66,7 +67,7 @@ impl Witness {
                     self.calls.insert(tool_use.id.clone(), started);
                     self.ids.insert(*call, tool_use.id.clone());
                 }
-                Effect::Persist { record, .. } if changes(record) => self.shown.clear(),
+                Effect::Persist(record, _) if changes(record) => self.shown.clear(),
                 Effect::Emit(Update::Done(_)) => self.calls.clear(),
                 Effect::Emit(update) => self.on_update(update),
                 _ => (),
@@ -129,7 +130,7 @@ impl Witness {
                 let started = StartedCall { acts, finished: false, answered: false };
                 self.calls.entry(intended.tool_use_id.clone()).or_insert(started);
             }
-            Record::Finished { tool_use_id, .. } => {
+            Record::Finished(FinishedCall { tool_use_id, .. }) => {
                 if let Some(call) = self.calls.get_mut(tool_use_id) {
                     call.finished = true;
                 }
@@ -139,7 +140,7 @@ impl Witness {
                     call.answered = true;
                 }
             }
-            Record::Requested(_) | Record::Ended { .. } => self.calls.clear(),
+            Record::Requested(_) | Record::Ended(_) => self.calls.clear(),
             Record::Snapshot(_) => self.on_restated(),
             record if changes(record) => self.shown.clear(),
             _ => (),
@@ -177,7 +178,7 @@ impl Witness {
 /// The call that an event says has come to its end.
 pub(super) fn finished_call(event: &Event) -> Option<CallId> {
     match event {
-        Event::Finished { call, .. } => Some(*call),
+        Event::Finished(call, _) => Some(*call),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ impl Doubt {
 
     /// Somebody answers.
     pub(super) fn on_event(&mut self, event: &Event) {
-        let Event::Answered { call, answer } = event else { return };
+        let Event::Answered(call, answer) = event else { return };
         let asked = self.asked.iter().find(|(asked, _)| asked == call);
         if let (Some((_, hash)), Answer::Allow | Answer::AllowChanged(_)) = (asked, answer) {
             self.hashes.remove(hash);
@@ -38,7 +38,7 @@ impl Doubt {
                 self.asked.push((question.call, hash));
                 return Ok(self.hashes.contains(&hash) && !question.facts.kind.is_read_only());
             }
-            Effect::Persist { record: Record::Intended(intended), .. } => {
+            Effect::Persist(Record::Intended(intended), _) => {
                 let is_new = self.approved.contains(&intended.call) || intended.kind.is_read_only();
                 if !is_new && self.hashes.contains(&intended.input_hash) {
                     return Err(format!("{:?} is in doubt and made again without an answer", intended.call));

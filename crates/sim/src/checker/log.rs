@@ -67,7 +67,7 @@ impl Log {
     /// is none yet.
     pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> bool {
         let sent = effects.iter().find_map(|effect| match effect {
-            Effect::CallModel { body, .. } => Some(&body.transcript),
+            Effect::CallModel(_, body) => Some(&body.transcript),
             _ => None,
         });
         let is_new = |message: &&Arc<Message>| message.origin == Origin::Prompt && message.id.0 > self.newest;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use windlass_core::Effect;
-use windlass_protocol::{Block, CallId, CallKind, Decision, Durability, MessageId, Record, Update};
+use windlass_protocol::{
+    Block, CallId, CallKind, Decision, Durability, FinishedCall, MessageId, Record, Update,
+};
 
 /// What is in the log of a run.
 #[derive(Debug, Default)]
@@ -20,12 +22,12 @@ type Verdict = Result<(), String>;
 impl Order {
     pub(super) fn check(&mut self, effect: &Effect) -> Verdict {
         match effect {
-            Effect::Persist { record, durability } => self.on_record(record, *durability),
+            Effect::Persist(record, durability) => self.on_record(record, *durability),
             Effect::Emit(update) => self.on_update(update),
             Effect::RunTool { call, .. } if !self.intended.contains_key(call) => {
                 Err(format!("{call:?} is started before the log knows"))
             }
-            Effect::CallModel { .. } if !std::mem::take(&mut self.requested) => {
+            Effect::CallModel(..) if !std::mem::take(&mut self.requested) => {
                 Err("a request is sent before the log knows".into())
             }
             _ => Ok(()),
@@ -58,11 +60,11 @@ impl Order {
                 self.intended.insert(intended.call, intended.kind);
                 !intended.kind.is_read_only()
             }
-            Record::Finished { call, .. } => match self.intended.get(call) {
+            Record::Finished(FinishedCall { call, .. }) => match self.intended.get(call) {
                 Some(kind) => !kind.is_read_only(),
                 None => return Err(format!("{call:?} finished and was never intended")),
             },
-            Record::Ended { .. } => {
+            Record::Ended(_) => {
                 self.ended = true;
                 true
             }

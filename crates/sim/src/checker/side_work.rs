@@ -76,15 +76,15 @@ impl SideWork {
     /// An answer came.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::ForkSpent { fork, models } if self.waits_for(*fork) || self.is_background(*fork) => {
+            Event::ForkSpent(fork, models) if self.waits_for(*fork) || self.is_background(*fork) => {
                 self.spent.insert(*fork, models.clone());
             }
-            Event::Forked { fork, .. } => {
+            Event::Forked(fork, _) => {
                 self.spent.remove(fork);
                 self.forks.remove(fork);
                 self.background.remove(fork);
             }
-            Event::Hooked { hook, .. } => {
+            Event::Hooked(hook, _) => {
                 let asked = self.hooks.remove(hook);
                 self.passed.extend(asked.and_then(|asked| asked.tool_use));
             }
@@ -121,7 +121,7 @@ impl SideWork {
             {
                 return Err(format!("{fork:?} was cancelled but does not run"));
             }
-            Effect::CallModel { .. } => {
+            Effect::CallModel(..) => {
                 // Calls of another response are other calls, whatever the provider calls them.
                 self.passed.clear();
                 let before = [HookEvent::SessionStart, HookEvent::UserPromptSubmit, HookEvent::PostToolBatch];
@@ -130,7 +130,7 @@ impl SideWork {
                     return Err(format!("a request went out before {} hooks answered", asked.event.name()));
                 }
             }
-            Effect::RunHooks { hook, call, .. } => return self.on_asked(*hook, call, config),
+            Effect::RunHooks(hook, call, _) => return self.on_asked(*hook, call, config),
             Effect::CancelHooks(hook) if self.hooks.remove(hook).is_none() && !self.is_blind => {
                 return Err(format!("{hook:?} was cancelled but is not asked"));
             }

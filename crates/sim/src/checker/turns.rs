@@ -72,7 +72,7 @@ impl Turns {
             Event::Interrupt(_) => self.interrupted = true,
             Event::Steer(prompt) | Event::Submit(prompt) if replaces(prompt) => self.interrupted = true,
             Event::StoreFailed { .. } => self.store_failed = true,
-            Event::Hooked { answer, .. } => self.answers.push((**answer).clone()),
+            Event::Hooked(_, answer) => self.answers.push((**answer).clone()),
             _ => (),
         }
     }

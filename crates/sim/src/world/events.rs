@@ -116,10 +116,10 @@ impl World {
     pub(super) fn is_current(&self, event: &Event) -> bool {
         let calls = &self.checker.calls;
         match event {
-            Event::Model { request, .. } => self.checker.request == Some(*request),
-            Event::Finished { call, .. } | Event::Progress { call, .. } => calls.running.contains_key(call),
-            Event::Examined { call, .. } => self.examine.iter().any(|(waiting, _)| waiting == call),
-            Event::Answered { call, .. } => self.asked.contains(call),
+            Event::Model(request, _) => self.checker.request == Some(*request),
+            Event::Finished(call, _) | Event::Progress(call, _) => calls.running.contains_key(call),
+            Event::Examined(call, _) => self.examine.iter().any(|(waiting, _)| waiting == call),
+            Event::Answered(call, _) => self.asked.contains(call),
             Event::Timer(timer) => self.timers.iter().any(|(running, _)| running == timer),
             _ => false,
         }
@@ -141,7 +141,7 @@ impl World {
             Some(refusal) => ModelEvent::Failed(Box::new(refusal)),
             None => self.server.next_honest(&mut self.rng, &mut self.checker.spoken),
         };
-        Ok(Some(Event::Model { request, event }))
+        Ok(Some(Event::Model(request, event)))
     }
 
     pub(super) fn fire_timer(&mut self) -> Option<Event> {
@@ -159,7 +159,7 @@ impl World {
         for point in self.server.response.failure_points() {
             self.coverage.count_failure(failure.class, point);
         }
-        Some(Event::Model { request, event: ModelEvent::Failed(Box::new(failure)) })
+        Some(Event::Model(request, ModelEvent::Failed(Box::new(failure))))
     }
 
     pub(super) fn model_event(&mut self) -> Option<Event> {
@@ -168,6 +168,6 @@ impl World {
             Some(refusal) => ModelEvent::Failed(Box::new(refusal)),
             None => self.server.next(&mut self.rng, &self.config, &mut self.checker.spoken),
         };
-        Some(Event::Model { request, event })
+        Some(Event::Model(request, event))
     }
 }

@@ -94,7 +94,7 @@ impl World {
     /// What is sent is what the log says.
     pub(super) fn check_logged(&self, effects: &[Effect]) -> Result<(), String> {
         let sent = effects.iter().find_map(|effect| match effect {
-            Effect::CallModel { body, .. } => Some(&body.transcript),
+            Effect::CallModel(_, body) => Some(&body.transcript),
             _ => None,
         });
         let Some(sent) = sent.filter(|_| self.journal.is_complete()) else { return Ok(()) };

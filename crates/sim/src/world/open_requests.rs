@@ -55,23 +55,23 @@ impl World {
         } else {
             Box::new(random_outcome(&mut self.rng))
         };
-        Ok(Some(Event::Forked { fork: id, outcome }))
+        Ok(Some(Event::Forked(id, outcome)))
     }
 
     /// A fork tells what it has taken so far.
     pub(super) fn fork_spent(&mut self) -> Option<Event> {
         let forks: Vec<ForkId> = self.open.forks.iter().map(|(fork, _)| *fork).collect();
         let fork = self.rng.pick(&forks)?;
-        Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models })
+        Some(Event::ForkSpent(fork, random_outcome(&mut self.rng).models))
     }
 
     /// The answer of a fork that was cancelled comes all the same, or what it took.
     pub(super) fn forked_late(&mut self) -> Option<Event> {
         let fork = self.open.cancelled.pop()?;
         if self.rng.one_in(4) {
-            return Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models });
+            return Some(Event::ForkSpent(fork, random_outcome(&mut self.rng).models));
         }
-        Some(Event::Forked { fork, outcome: Box::new(random_outcome(&mut self.rng)) })
+        Some(Event::Forked(fork, Box::new(random_outcome(&mut self.rng))))
     }
 
     pub(super) fn hooked(&mut self, is_honest: bool) -> Option<Event> {
@@ -85,7 +85,7 @@ impl World {
         {
             self.refused += prompt.lines().filter(|line| line.starts_with("steer ")).count();
         }
-        Some(Event::Hooked { hook, answer: Box::new(answer) })
+        Some(Event::Hooked(hook, Box::new(answer)))
     }
 
     pub(super) fn stored(&mut self) -> Option<Event> {
@@ -93,7 +93,7 @@ impl World {
         let is_full = self.rng.one_in(8);
         let file = |rng: &mut Rng| (!is_full && !rng.one_in(8)).then(|| "/session/result.txt".into());
         let files = (0..count).map(|_| file(&mut self.rng)).collect();
-        Some(Event::Stored { store, files })
+        Some(Event::Stored(store, files))
     }
 
     pub(super) fn looked(&mut self) -> Option<Event> {
@@ -113,7 +113,7 @@ impl World {
                 found.shown.push((path, long_text(&mut self.rng).into()));
             }
         }
-        Some(Event::Looked { look, found: Box::new(found) })
+        Some(Event::Looked(look, Box::new(found)))
     }
 
     pub(super) fn prefetched(&mut self) -> Option<Event> {

@@ -134,13 +134,12 @@ impl SimLog {
             return;
         }
         match &input.event {
-            Event::Progress { .. } => return,
-            Event::Model { event: ModelEvent::Delta { delta, .. }, .. } => {
+            Event::Progress(..) => return,
+            Event::Model(_, ModelEvent::Delta { delta, .. }) => {
                 return self.hear_piece(input, delta);
             }
-            Event::Model { event: ModelEvent::Block { .. }, .. } => self.partial = None,
-            Event::Model { event: ModelEvent::Ended { .. } | ModelEvent::Failed(_), .. }
-            | Event::Interrupt(_) => {
+            Event::Model(_, ModelEvent::Block { .. }) => self.partial = None,
+            Event::Model(_, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) | Event::Interrupt(_) => {
                 let partial = self.partial.take().map(|heard| Record::Heard(Box::new(heard)));
                 self.batch.extend(partial);
             }
@@ -151,7 +150,7 @@ impl SimLog {
 
     fn hear_piece(&mut self, input: &Input, piece: &Delta) {
         let heard = self.partial.get_or_insert_with(|| input.clone());
-        if let (Event::Model { event: ModelEvent::Delta { delta, .. }, .. }, Delta::Text(more)) =
+        if let (Event::Model(_, ModelEvent::Delta { delta, .. }), Delta::Text(more)) =
             (&mut heard.event, piece)
         {
             match delta {
@@ -211,7 +210,7 @@ impl SimLog {
 
 fn record(effect: &Effect) -> Option<&Record> {
     match effect {
-        Effect::Persist { record, .. } => Some(record),
+        Effect::Persist(record, _) => Some(record),
         _ => None,
     }
 }

@@ -24,7 +24,7 @@ impl World {
                 Admission::Ready { tool, facts }
             }
         };
-        Some(Event::Examined { call, admission })
+        Some(Event::Examined(call, admission))
     }
 
     fn random_facts(&mut self) -> CallFacts {
@@ -52,12 +52,12 @@ impl World {
             1 => Answer::AllowChanged(raw("{\"changed\":true}")),
             _ => Answer::Allow,
         };
-        Some(Event::Answered { call, answer })
+        Some(Event::Answered(call, answer))
     }
 
     pub(super) fn progress(&mut self) -> Option<Event> {
         let call = self.running_call()?;
-        Some(Event::Progress { call, progress: ToolProgress { text: "…".into() } })
+        Some(Event::Progress(call, ToolProgress { text: "…".into() }))
     }
 
     fn running_call(&mut self) -> Option<CallId> {
@@ -69,7 +69,7 @@ impl World {
         let call = self.running_call()?;
         self.checker.calls.running.remove(&call);
         if self.server.repeats_itself() && !self.rng.one_in(8) {
-            return Some(Event::Finished { call, outcome: ToolOutput::text("the same") });
+            return Some(Event::Finished(call, ToolOutput::text("the same")));
         }
         let mut outcome = match self.rng.below(8) {
             0..=1 => ToolOutput::error("failed"),
@@ -97,7 +97,7 @@ impl World {
         for seen in &outcome.seen {
             calls.on_seen(seen);
         }
-        Some(Event::Finished { call, outcome })
+        Some(Event::Finished(call, outcome))
     }
 
     fn random_seen(&mut self) -> FileSeen {

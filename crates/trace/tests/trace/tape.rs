@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Admission, Answer, AnswerBlock, Block, CallFacts, CallId, CallIntent, CallKind, CallResult,
-    CompactTrigger, Compaction, Decision, Event, Failure, FailureClass, ForkId, HookAnswer, HookId, Input,
-    Interrupt, Message, MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record, RequestEntry,
-    RequestId, Role, SessionMemory, SpendEntry, StopReason, Terminal, TimerId, ToolOutput, Usage, UserEntry,
+    CompactTrigger, Compaction, Decision, Event, Failure, FailureClass, FinishedCall, ForkId, HookAnswer,
+    HookId, Input, Interrupt, Message, MessageId, ModelEvent, ModelSpend, Origin, Outcome, RawValue, Record,
+    RequestEntry, RequestId, Role, RunEnding, SessionMemory, SpendEntry, StopReason, Terminal, TimerId,
+    ToolOutput, Usage, UserEntry,
 };
 
 pub(crate) const MODEL: &str = "claude-sonnet-5";
@@ -78,7 +79,7 @@ impl Tape {
 
     pub(crate) fn model(&mut self, event: ModelEvent) -> &mut Self {
         let request = RequestId(self.requests);
-        self.heard(Event::Model { request, event })
+        self.heard(Event::Model(request, event))
     }
 
     pub(crate) fn started(&mut self) -> &mut Self {
@@ -116,7 +117,7 @@ impl Tape {
         let block = self.block(Block::tool_use(&self.tool_use_id(call), name, input));
         let facts =
             CallFacts { shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
-        self.heard(Event::Examined { call, admission: Admission::Ready { tool: name.into(), facts } });
+        self.heard(Event::Examined(call, Admission::Ready { tool: name.into(), facts }));
         (call, block)
     }
 
@@ -140,9 +141,9 @@ impl Tape {
 
     pub(crate) fn finished(&mut self, call: CallId, text: &str, is_error: bool) -> &mut Self {
         let outcome = if is_error { ToolOutput::error(text) } else { ToolOutput::text(text) };
-        self.heard(Event::Finished { call, outcome });
+        self.heard(Event::Finished(call, outcome));
         let tool_use_id = self.tool_use_id(call).into();
-        self.push(Record::Finished { call, tool_use_id, is_error })
+        self.push(Record::Finished(FinishedCall { call, tool_use_id, is_error }))
     }
 
     pub(crate) fn result(
@@ -194,11 +195,11 @@ impl Tape {
     }
 
     pub(crate) fn hooked(&mut self, answer: HookAnswer) -> &mut Self {
-        self.heard(Event::Hooked { hook: HookId(1), answer: Box::new(answer) })
+        self.heard(Event::Hooked(HookId(1), Box::new(answer)))
     }
 
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) -> &mut Self {
-        self.heard(Event::Answered { call, answer })
+        self.heard(Event::Answered(call, answer))
     }
 
     pub(crate) fn interrupt(&mut self) -> &mut Self {
@@ -207,7 +208,7 @@ impl Tape {
 
     pub(crate) fn forked(&mut self, duration_ms: u64) -> &mut Self {
         let outcome = Outcome { duration_ms, ..Outcome::new(Terminal::Completed) };
-        self.heard(Event::Forked { fork: ForkId(1), outcome: Box::new(outcome) })
+        self.heard(Event::Forked(ForkId(1), Box::new(outcome)))
     }
 
     pub(crate) fn compacted(&mut self, before: u64, after: u64, duration_ms: u64) -> &mut Self {
@@ -227,7 +228,7 @@ impl Tape {
     }
 
     pub(crate) fn end(&mut self, terminal: Terminal) -> &mut Self {
-        self.push(Record::Ended { terminal, rest: Box::new(SessionMemory::default()) })
+        self.push(Record::Ended(RunEnding { terminal, rest: Box::new(SessionMemory::default()) }))
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use windlass_permission::{self as permission, PermissionCase};
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallIntent, CallKind, CallResult, CallRuling, Denial,
-    ForkId, HookId, HookPermission, Interrupt, MessageId, Question, RawValue, Record, Ruling, ToolInput,
-    ToolOutput, ToolSpec, ToolUse, Update, Verdict,
+    FinishedCall, ForkId, HookId, HookPermission, Interrupt, MessageId, Question, RawValue, Record, Ruling,
+    ToolInput, ToolOutput, ToolSpec, ToolUse, Update, Verdict,
 };
 
 use super::hooks::{OpenDecision, Review};
@@ -157,7 +157,7 @@ impl Call {
             self.answer_unrun(ToolOutput::error(TRUNCATED), cx);
         } else {
             let cwd = cx.state.carry.tools.cwd.clone();
-            cx.effects.push(Effect::Examine { call: self.id, tool_use: self.tool_use.clone(), cwd });
+            cx.effects.push(Effect::Examine(self.id, self.tool_use.clone(), cwd));
             self.stage = CallStage::Examining;
         }
     }
@@ -307,7 +307,7 @@ impl Call {
     pub(crate) fn on_finished(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
         let CallStage::Running { shared, .. } = self.stage else { return };
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
-        let record = Record::Finished { call, tool_use_id, is_error };
+        let record = Record::Finished(FinishedCall { call, tool_use_id, is_error });
         cx.persist_for(self.acted, record);
         self.stop_clock(cx);
         let from = cx.state.carry.tools.cwd.clone();

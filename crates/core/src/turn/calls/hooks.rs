@@ -104,13 +104,16 @@ impl Call {
         cx: &mut Cx<'_>,
     ) {
         let asked = std::mem::replace(&mut self.requested, true);
-        if asked || !cx.config.hooks.contains(&HookEvent::PermissionRequest) {
-            return self.ask_or_deny(facts, undecided, cx);
+        if !asked && cx.config.hooks.contains(&HookEvent::PermissionRequest) {
+            let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
+            let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
+            let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions });
+            self.stage = CallStage::Requesting { hook, facts };
+        } else if undecided.can_ask {
+            self.ask(facts, undecided.reason, undecided.repeated, cx);
+        } else {
+            self.deny(undecided.reason, /* by a person */ false, cx);
         }
-        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
-        let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions });
-        self.stage = CallStage::Requesting { hook, facts };
     }
 
     /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
@@ -152,15 +155,6 @@ impl Call {
         let retry = answer.permission == Some(HookPermission::Allow);
         let reason = if retry { format!("{reason} A hook allows another try.") } else { reason };
         self.deny(reason, /* by a person */ false, cx);
-    }
-
-    fn ask_or_deny(&mut self, facts: CallFacts, undecided: OpenDecision, cx: &mut Cx<'_>) {
-        let OpenDecision { reason, repeated, can_ask } = undecided;
-        if can_ask {
-            self.ask(facts, reason, repeated, cx);
-        } else {
-            self.deny(reason, /* by a person */ false, cx);
-        }
     }
 
     fn deny_by_hook(&mut self, why: &str, cx: &mut Cx<'_>) {

@@ -9,9 +9,9 @@ use serde_json::value::to_raw_value;
 use windlass_ports::{AppendProgress, SessionLog as _};
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, CallId, CallIntent, CallKind, CallResult, CompactTrigger, Compaction,
-    Decision, Durability, Event, Input, Message, MessageId, ModelEvent, Origin, Prompt, RawValueEq, Record,
-    RequestEntry, RequestId, SessionMemory, SessionSeed, SessionSnapshot, StopReason, Terminal, ToolOutput,
-    Usage, UserEntry,
+    Decision, Durability, Event, FinishedCall, Input, Message, MessageId, ModelEvent, Origin, Prompt,
+    RawValueEq, Record, RequestEntry, RequestId, RunEnding, SessionMemory, SessionSeed, SessionSnapshot,
+    StopReason, Terminal, ToolOutput, Usage, UserEntry,
 };
 use windlass_session::{Header, LogOptions, LogWriter, SessionPaths, SyncPolicy};
 
@@ -123,16 +123,19 @@ impl Author {
         };
         self.push(Message::user(answer.id, Origin::Results, vec![result]));
         let records = [
-            Record::Finished { call, tool_use_id: id.as_str().into(), is_error: false },
+            Record::Finished(FinishedCall { call, tool_use_id: id.as_str().into(), is_error: false }),
             Record::Result(answer),
             self.requested(),
         ];
-        self.append(Event::Finished { call, outcome }, records)
+        self.append(Event::Finished(call, outcome), records)
     }
 
     fn end(&mut self) -> Result<()> {
         self.answered(Block::text("They are as expected."))?;
-        let ended = Record::Ended { terminal: Terminal::Completed, rest: Box::new(SessionMemory::default()) };
+        let ended = Record::Ended(RunEnding {
+            terminal: Terminal::Completed,
+            rest: Box::new(SessionMemory::default()),
+        });
         self.append(
             self.model(ModelEvent::Ended { stop: StopReason::EndTurn, usage: Box::default() }),
             [ended],
@@ -229,7 +232,7 @@ impl Author {
     }
 
     fn model(&self, event: ModelEvent) -> Event {
-        Event::Model { request: RequestId(self.call), event }
+        Event::Model(RequestId(self.call), event)
     }
 
     fn requested(&self) -> Record {

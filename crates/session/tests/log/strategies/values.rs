@@ -438,23 +438,19 @@ fn event() -> BoxedStrategy<Event> {
         prompt().prop_map(Event::Steer),
         prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace), Just(Interrupt::Leave)]
             .prop_map(Event::Interrupt),
-        (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered { call: CallId(call), answer }),
-        (any::<u32>(), text())
-            .prop_map(|(call, text)| Event::Progress { call: CallId(call), progress: ToolProgress { text } }),
+        (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered(CallId(call), answer)),
+        (any::<u32>(), text()).prop_map(|(call, text)| Event::Progress(CallId(call), ToolProgress { text })),
     ];
     let happened = prop_oneof![
-        (any::<u32>(), model_event()).prop_map(|(id, event)| Event::Model { request: RequestId(id), event }),
-        (any::<u32>(), admission())
-            .prop_map(|(id, admission)| Event::Examined { call: CallId(id), admission }),
-        (any::<u32>(), tool_outcome())
-            .prop_map(|(id, outcome)| Event::Finished { call: CallId(id), outcome }),
+        (any::<u32>(), model_event()).prop_map(|(id, event)| Event::Model(RequestId(id), event)),
+        (any::<u32>(), admission()).prop_map(|(id, admission)| Event::Examined(CallId(id), admission)),
+        (any::<u32>(), tool_outcome()).prop_map(|(id, outcome)| Event::Finished(CallId(id), outcome)),
         any::<u32>().prop_map(|id| Event::Timer(TimerId(id))),
-        (any::<u32>(), outcome()).prop_map(|(id, outcome)| Event::Forked { fork: ForkId(id), outcome }),
-        (any::<u32>(), models()).prop_map(|(id, models)| Event::ForkSpent { fork: ForkId(id), models }),
-        (any::<u32>(), hook_answer()).prop_map(|(id, answer)| Event::Hooked { hook: HookId(id), answer }),
-        (any::<u32>(), vec(of(path()), 0..3))
-            .prop_map(|(id, files)| Event::Stored { store: StoreId(id), files }),
-        (any::<u32>(), surroundings()).prop_map(|(id, found)| Event::Looked { look: LookId(id), found }),
+        (any::<u32>(), outcome()).prop_map(|(id, outcome)| Event::Forked(ForkId(id), outcome)),
+        (any::<u32>(), models()).prop_map(|(id, models)| Event::ForkSpent(ForkId(id), models)),
+        (any::<u32>(), hook_answer()).prop_map(|(id, answer)| Event::Hooked(HookId(id), answer)),
+        (any::<u32>(), vec(of(path()), 0..3)).prop_map(|(id, files)| Event::Stored(StoreId(id), files)),
+        (any::<u32>(), surroundings()).prop_map(|(id, found)| Event::Looked(LookId(id), found)),
         vec(memory(), 0..2).prop_map(Event::Prefetched),
         (text(), vec(any::<u32>().prop_map(CallId), 0..3))
             .prop_map(|(why, unstarted)| Event::StoreFailed { why, unstarted }),
