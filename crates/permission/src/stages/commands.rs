@@ -64,31 +64,32 @@ pub(super) fn allowance<'a>(
     if command.network {
         return Err(MissingRight::Person);
     }
-    let redirected = |list: &'a [NamedPath]| list.iter().filter(|named| named.redirected);
-    let may_change = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_write(path));
-    if let Some(named) = redirected(&command.writes).find(may_change) {
-        return Err(exact(named).map_or(MissingRight::Person, MissingRight::Write));
-    }
+    check_redirected(&command.writes, |path| case.may_write(path), MissingRight::Write)?;
     if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
-        let may_read = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_read(path));
-        return match redirected(&command.reads).find(may_read) {
-            None => Ok(Allowance::Rule(rule)),
-            Some(named) => Err(exact(named).map_or(MissingRight::Person, MissingRight::Read)),
-        };
+        check_redirected(&command.reads, |path| case.may_read(path), MissingRight::Read)?;
+        return Ok(Allowance::Rule(rule));
     }
+    let may_read = || case.first_unfree(&command.reads, PermissionCase::may_read_named).is_none();
+    let may_change = || case.first_unfree(&command.writes, PermissionCase::may_change).is_none();
     match command.effect {
-        CommandEffect::Looks => match case.first_unfree(&command.reads, PermissionCase::may_read_named) {
-            None => Ok(Allowance::Looks),
-            Some(_) => Err(MissingRight::Command),
-        },
-        CommandEffect::ChangesFiles if case.accepts_edits() => {
-            let reads = case.first_unfree(&command.reads, PermissionCase::may_read_named);
-            match reads.or_else(|| case.first_unfree(&command.writes, PermissionCase::may_change)) {
-                None => Ok(Allowance::Changes),
-                Some(_) => Err(MissingRight::Command),
-            }
+        CommandEffect::Looks if may_read() => Ok(Allowance::Looks),
+        CommandEffect::ChangesFiles if case.accepts_edits() && may_read() && may_change() => {
+            Ok(Allowance::Changes)
         }
-        CommandEffect::ChangesFiles | CommandEffect::Unknown => Err(MissingRight::Command),
+        _ => Err(MissingRight::Command),
+    }
+}
+
+/// Whether every file that a redirection names may be touched.
+fn check_redirected<'a>(
+    named: &'a [NamedPath],
+    may_touch: impl Fn(&PathFact) -> bool,
+    missing: fn(&'a PathFact) -> MissingRight<'a>,
+) -> Result<(), MissingRight<'a>> {
+    let is_closed = |named: &&NamedPath| !exact(named).is_some_and(&may_touch);
+    match named.iter().filter(|named| named.redirected).find(is_closed) {
+        None => Ok(()),
+        Some(closed) => Err(exact(closed).map_or(MissingRight::Person, missing)),
     }
 }
 
