@@ -10,7 +10,7 @@ use windlass_protocol::{
     RulingRule, ToolProfile, Verdict,
 };
 
-use crate::rules::{Match, Rule, RuleScope, RuleSubject, is_private};
+use crate::rules::{Behaviour, Match, Rule, RuleScope, RuleSubject, is_private};
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
 mod advice;
@@ -88,7 +88,7 @@ impl<'a> PermissionCase<'a> {
     /// The rules that allow. Where a model judges, those that would let anything run do not count.
     fn allow_rules(&self) -> impl Iterator<Item = &'a Rule> {
         let judged = self.mode() == PermissionMode::Auto;
-        self.permissions.rules.allow.iter().filter(move |rule| !(judged && rule.is_broad()))
+        self.permissions.rules.list(Behaviour::Allow).iter().filter(move |rule| !(judged && rule.is_broad()))
     }
 }
 
@@ -134,11 +134,11 @@ impl<'a> Restrictions<'a> {
             doubting = doubting.or((seen == Match::May).then_some(*rule));
             seen == Match::Yes
         };
-        let denying = rules.deny.iter().find(&mut means);
+        let denying = rules.list(Behaviour::Deny).iter().find(&mut means);
         // A rule about every command was made for commands that can reach everything.
         let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && sandbox::is_free(case));
         // Behind a denial nothing counts any more.
-        let asked = rules.ask.iter().filter(|_| denying.is_none());
+        let asked = rules.list(Behaviour::Ask).iter().filter(|_| denying.is_none());
         let asking = asked.filter(counts).find(means);
         Self { denying, asking, doubting }
     }

@@ -68,8 +68,8 @@ impl PathPattern {
     /// Whether an allow rule covers a path, by both of its names.
     pub(crate) fn covers(&self, path: &PathFact) -> bool {
         let covers = |name: &Path| {
-            let text = name.to_string_lossy();
-            self.forms.iter().any(|form| self.meets(form, NameText::known(&text), path.is_directory))
+            let text = NameText { start: &name.to_string_lossy(), more: &[] };
+            self.forms.iter().any(|form| self.meets(form, text, path.is_directory))
         };
         covers(&path.lexical) && path.resolved.as_deref().is_some_and(covers)
     }

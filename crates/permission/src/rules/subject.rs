@@ -139,10 +139,3 @@ impl<'a> NameSpelling<'a> {
         }
     }
 }
-
-impl<'a> NameText<'a> {
-    /// A name that is known.
-    pub(super) fn known(text: &'a str) -> Self {
-        Self { start: text, more: &[] }
-    }
-}
