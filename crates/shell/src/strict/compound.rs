@@ -5,7 +5,7 @@ use super::word::RawWord;
 use super::{After, Parts, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::{LineEffect, LinePath, NameEnd, Word};
+use crate::{LineEffect, LinePath, NameEnd, StrictCommand, Word};
 
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
@@ -32,13 +32,11 @@ impl Reader<'_> {
             self.here = condition.success;
             ends.push(self.list("elif else fi")?.any());
             self.here = condition.failure;
-            if !self.is_keyword("elif")? {
+            if !self.take_keyword("elif")? {
                 break;
             }
-            self.next()?;
         }
-        if self.is_keyword("else")? {
-            self.next()?;
+        if self.take_keyword("else")? {
             self.here = self.list("fi")?.any();
         }
         self.keyword("fi")?;
@@ -105,8 +103,11 @@ impl Reader<'_> {
         let reads: Vec<LinePath> =
             patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
         if !reads.is_empty() {
-            let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
-            self.push(start, Parts { reads, ..Parts::default() }, Vec::new(), facts);
+            self.push(
+                start,
+                Parts::default(),
+                Facts { effect: LineEffect::Looks, reads, ..Facts::default() },
+            );
         }
     }
 
@@ -169,8 +170,7 @@ impl Reader<'_> {
         let mut result = start.clone();
         loop {
             self.skip_newlines()?;
-            if self.is_keyword("esac")? {
-                self.next()?;
+            if self.take_keyword("esac")? {
                 return Ok(After::same(&result));
             }
             self.case_patterns()?;
@@ -179,18 +179,14 @@ impl Reader<'_> {
             if !self.is_end(";; esac")? {
                 result = result.or(&self.list(";; esac")?.any());
             }
-            if self.is_operator(";;")? {
-                self.next()?;
-            } else if !self.is_keyword("esac")? {
+            if !(self.take_operator(";;")? || self.is_end("esac")?) {
                 return Err(no("a `case` is unusual"));
             }
         }
     }
 
     fn case_patterns(&mut self) -> Result<()> {
-        if self.is_operator("(")? {
-            self.next()?;
-        }
+        self.take_operator("(")?;
         loop {
             if !matches!(self.next()?, Token::Word(_)) {
                 return Err(no("a `case` is unusual"));
@@ -222,9 +218,9 @@ impl Reader<'_> {
         words.push(Word::new("]]"));
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
-        let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
-        self.push(start, parts, words, facts);
+        let command = StrictCommand { whole: words.clone(), words, ..StrictCommand::default() };
+        let facts = Facts { effect: LineEffect::Looks, reads, ..Facts::default() };
+        self.push(start, Parts { command, ..Parts::default() }, facts);
         Ok(After::same(&self.here.clone()))
     }
 }

@@ -2,15 +2,9 @@
 
 use super::is_led;
 use crate::effect::taken;
-use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
+use crate::expansion::{EXPANDED_MAX, USUAL_LENGTH, WordLetter, is_unusual_pattern, may_move_tilde, text_of};
 use crate::names::{is_digits, is_name_char};
 use crate::{LinePath, NameEnd, Word};
-
-/// More words do not come from the braces of one word.
-const EXPANDED_MAX: usize = 64;
-
-/// Most words are not longer.
-const USUAL: usize = 16;
 
 /// What a word begins with, if that is a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +39,7 @@ pub(super) struct RawWord {
 impl RawWord {
     /// An empty word with room for what most words hold.
     pub(super) fn new() -> Self {
-        Self { letters: Vec::with_capacity(USUAL), ..Self::default() }
+        Self { letters: Vec::with_capacity(USUAL_LENGTH), ..Self::default() }
     }
 
     pub(super) fn push(&mut self, c: char, is_live: bool) {
@@ -158,10 +152,6 @@ impl RawWord {
             choices,
         })
     }
-}
-
-fn text_of(letters: &[WordLetter]) -> String {
-    letters.iter().map(|(c, _)| *c).collect()
 }
 
 fn is_name((c, is_live): WordLetter) -> bool {
