@@ -18,7 +18,7 @@ use crate::expansion::may_take_next;
 use crate::names::has_name as has;
 use crate::places::{self, Places};
 use crate::{LinePath, LooseCommand, StrictCommand};
-use made::{Made, Streams};
+use made::Made;
 use variables::Variables;
 use word::{Argument, Draft};
 
@@ -96,9 +96,10 @@ impl Input {
     }
 }
 
-/// How a command comes to run.
-#[derive(Clone, Copy)]
-struct Way {
+/// How a command comes to run, and what it is handed besides its words.
+struct Surroundings<'a> {
+    targets: &'a [Target],
+    places: &'a Places,
     /// Something is piped into it.
     is_piped: bool,
     /// It runs once in any case, and in the shell itself.
@@ -207,7 +208,8 @@ impl Walk {
     }
 
     /// Takes in one command as it was written.
-    fn command(&mut self, words: &[Draft], targets: &[Target], places: &Places, way: Way) -> Consequence {
+    fn command(&mut self, words: &[Draft], around: &Surroundings<'_>) -> Consequence {
+        let Surroundings { targets, places, .. } = *around;
         let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();
         for word in &words[..assignments] {
             let Some((name, value)) = word.assignment() else { continue };
@@ -219,7 +221,7 @@ impl Walk {
                 let reads = files::path(&Argument::new(&value), places);
                 self.push(LooseCommand { reads, ..LooseCommand::default() });
             }
-            if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
+            if assignments == words.len() && targets.is_empty() && around.is_certain && self.depth == 0 {
                 self.variables.set(&name, &value);
             }
         }
@@ -229,9 +231,9 @@ impl Walk {
         }
         let at = self.commands.len();
         let has_words = !arguments.is_empty();
-        let piped = if way.is_piped { made::printed(&self.last) } else { None };
+        let piped = if around.is_piped { made::printed(&self.last) } else { None };
         let mut consequence = if has_words {
-            self.run(arguments, places, way.is_piped)
+            self.run(arguments, places, around.is_piped)
         } else {
             self.push(LooseCommand::default());
             // What comes in is for the commands of a group.
@@ -240,8 +242,7 @@ impl Walk {
         self.redirect(at, targets, places, &consequence);
         if !targets.is_empty() || !consequence.keeps.is_empty() {
             let printed = made::output(if has_words { &self.last } else { &[] });
-            let (has_document, piped) = (way.has_document, piped.as_deref());
-            self.make(&printed, &Streams { targets, places, has_document, piped }, &mut consequence);
+            self.make(&printed, piped.as_deref(), around, &mut consequence);
         }
         consequence
     }
@@ -293,14 +294,6 @@ impl Walk {
             if is_cut || command.removes.iter().any(|path| path.is_pattern || !path.text.is_known()) {
                 command.removes.extend(places::named("\0", false, &Places::default()));
             }
-        }
-    }
-
-    /// Where a command runs more than is looked at, that may remove anything.
-    fn doubt_removal(&mut self, levels: usize) {
-        if levels > LEVELS_MAX {
-            let removes = places::named("\0", false, &Places::default());
-            self.commands.push(LooseCommand { removes, ..LooseCommand::default() });
         }
     }
 
@@ -358,7 +351,11 @@ impl Walk {
             let is_listed = self.push(command);
             if !is_listed || levels > LEVELS_MAX {
                 self.note_unseen("it nests too many commands");
-                self.doubt_removal(levels);
+                if levels > LEVELS_MAX {
+                    // What is not looked at may remove anything.
+                    let removes = places::named("\0", false, &Places::default());
+                    self.commands.push(LooseCommand { removes, ..LooseCommand::default() });
+                }
                 break;
             }
             if shifts_words(base, &arguments) {
@@ -387,7 +384,7 @@ impl Walk {
             // What comes in are words for these.
             is_fed &= !matches!(base, "xargs" | "parallel");
             self.mention(inner.mentions, places);
-            consequence.input.add(Input { is_run: inner.runs_input, code: inner.code_input });
+            consequence.input.add(inner.input);
             for script in inner.scripts {
                 consequence.input.add(self.fed_script(&script, places, is_fed));
             }
@@ -486,19 +483,14 @@ fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
 
 /// Whether two lists of words are the same. A word that is not known may stand for several.
 fn agree(plain: &[crate::Word], found: &[String]) -> bool {
-    if let Some(at) = found.iter().position(|word| word == "\0") {
-        let rest = found.len() - at - 1;
-        return plain.len() >= at
-            && plain[..at]
-                .iter()
-                .zip(found)
-                .all(|(one, other)| one.text == *other || one.text.contains('\0') || other.contains('\0'))
-            && plain.len() >= rest;
-    }
     let same = |(one, other): (&crate::Word, &String)| {
         one.text == *other || one.text.contains('\0') || other.contains('\0')
     };
-    plain.len() == found.len() && plain.iter().zip(found).all(same)
+    let (known, fits) = match found.iter().position(|word| word == "\0") {
+        Some(at) => (at, plain.len() >= at.max(found.len() - at - 1)),
+        None => (found.len(), plain.len() == found.len()),
+    };
+    fits && plain.iter().zip(&found[..known]).all(same)
 }
 
 fn difference(plain: &str, found: &str) -> String {

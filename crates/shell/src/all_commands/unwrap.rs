@@ -14,12 +14,11 @@ mod texts;
 use std::sync::LazyLock;
 
 use super::word::Argument;
-use super::{made, search};
+use super::{Input, made, search};
 use crate::names::{Sieve, behind_letter, has_name as has, is_name_char};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
-use builds::builds;
 use code::interpreted;
 use editors::editors;
 pub(super) use languages::Language;
@@ -55,9 +54,7 @@ pub(super) struct Inside {
     /// It may set any variable.
     pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
-    pub(super) runs_input: bool,
-    /// What comes in is code of this language.
-    pub(super) code_input: Option<&'static Language>,
+    pub(super) input: Input,
     pub(super) unseen: Option<&'static str>,
     /// Patterns may mean other files than they seem to.
     pub(super) changes_patterns: bool,
@@ -123,7 +120,6 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     subcommands(seen, &mut inside);
     known_options(seen, &mut inside);
     settings::settings(seen, &mut inside);
-    builds(seen, &mut inside);
     editors(seen, &mut inside);
     match base {
         "eval" => {
@@ -136,7 +132,10 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             let script = without_dashes(seen.arguments).first();
             inside.scripts.extend(script.map(|script| script.text.clone()));
         }
-        "alias" => inside.scripts.extend(seen.arguments.iter().filter_map(after_equals)),
+        "alias" => {
+            let value = |word: &Argument| Some(word.text.split_once('=')?.1.to_owned());
+            inside.scripts.extend(seen.arguments.iter().filter_map(value));
+        }
         "source" | "." => sourced(seen, &mut inside),
         "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
         "jobs" => {
@@ -147,16 +146,20 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "find" | "fd" | "fdfind" => inside.commands.extend(search::executed(base, seen.arguments)),
         "git" => git(seen.arguments, &mut inside),
         "cmake" => cmake(seen.arguments, &mut inside),
+        "make" | "gmake" => builds::make(seen, &mut inside),
+        "cargo" => builds::cargo(seen.arguments, &mut inside),
+        "npm" | "pnpm" | "yarn" | "bun" => builds::package(seen.arguments, &mut inside),
+        "mvn" | "mvnw" | "mvnd" => builds::maven(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
             if may_run_input(base, seen.arguments) {
                 input(seen, &mut inside);
             }
-            inside.runs_input |= matches!(base, "ssh" | "su");
+            inside.input.is_run |= matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
         "sed" | "gsed" => edited(seen.arguments, &mut inside),
-        "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
+        "snap" => inside.input.is_run = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "shopt" if seen.arguments.iter().any(|word| sets_shell_options(&word.text)) => {
             inside.change_patterns();
@@ -206,10 +209,6 @@ fn with_next(words: &[Argument]) -> impl Iterator<Item = (&str, Option<&str>)> {
 
 fn name_of(text: &str) -> String {
     text.split(['=', '[']).next().unwrap_or_default().to_owned()
-}
-
-fn after_equals(argument: &Argument) -> Option<String> {
-    argument.text.split_once('=').map(|(_, value)| value.to_owned())
 }
 
 /// A shell: the script in its arguments, or what comes in.
@@ -267,7 +266,7 @@ fn printed(command: &[Argument]) -> Option<String> {
 
 /// What comes in is run.
 fn input(seen: &Seen<'_>, inside: &mut Inside) {
-    inside.runs_input = true;
+    inside.input.is_run = true;
     if seen.is_piped {
         inside.unseen = Some("a shell runs what is piped into it");
         inside.scripts.extend(printed(seen.last));

@@ -93,7 +93,7 @@ impl Scanner<'_, '_> {
 
     /// The value of a variable outside quotes becomes several words, but for places where bash does not split.
     fn split(&mut self, value: &str) {
-        let level = self.top();
+        let level = &self.level;
         let is_whole = level.kind != Kind::Commands
             || level.in_test
             || level.redirection.is_some()
@@ -105,9 +105,9 @@ impl Scanner<'_, '_> {
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
                 self.draft().push_variable("", Some(piece));
-            } else if self.top().word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
+            } else if self.level.word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
                 // Nothing is left of the word.
-                self.top().word = None;
+                self.level.word = None;
             }
             if pieces.peek().is_some() {
                 self.end_word();
@@ -133,27 +133,23 @@ impl Scanner<'_, '_> {
     /// What stands in backquotes is a text of its own, once its backslashes are taken away.
     pub(super) fn backquoted(&mut self) {
         let mut text = String::new();
-        let mut is_closed = false;
-        while let Some(c) = self.take() {
-            match c {
-                '`' => {
-                    is_closed = true;
-                    break;
-                }
-                '\\' => match self.take() {
+        loop {
+            match self.take() {
+                Some('`') => break,
+                Some('\\') => match self.take() {
                     Some(c @ ('`' | '\\' | '$')) => text.push(c),
                     Some(c) => text.extend(['\\', c]),
                     None => {}
                 },
-                c => text.push(c),
+                Some(c) => text.push(c),
+                None => {
+                    self.walk.note_unseen("a backquote is not closed");
+                    break;
+                }
             }
         }
-        if !is_closed {
-            self.walk.note_unseen("a backquote is not closed");
-        }
         self.substituted(is_pwd(&text));
-        let places = self.top().places.clone();
-        self.walk.script(&text, &places);
+        self.walk.script(&text, &self.level.places);
     }
 
     /// What a command prints: nobody knows, unless that is the working directory.
@@ -167,17 +163,17 @@ impl Scanner<'_, '_> {
 
     pub(super) fn end_line(&mut self) {
         self.end_word();
-        if self.top().in_test {
+        if self.level.in_test {
             return;
         }
-        if !self.top().in_pattern {
+        if !self.level.in_pattern {
             // A line may go on behind `&&`, `||` and `|`.
-            let has_command = !self.top().words.is_empty();
+            let has_command = !self.level.words.is_empty();
             self.end_command();
             self.end_chain();
-            self.top().is_uncertain &= !has_command;
+            self.level.is_uncertain &= !has_command;
         }
-        let documents = std::mem::take(&mut self.top().documents);
+        let documents = std::mem::take(&mut self.level.documents);
         for document in documents {
             self.read_document(&document);
         }
@@ -193,7 +189,7 @@ impl Scanner<'_, '_> {
                 if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
             is_closed = line == document.end;
             // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
-            if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
+            if !is_closed && !self.outer.is_empty() && line.starts_with(&document.end) && line.contains(')') {
                 self.walk.note_unseen("a here document has an unusual delimiter");
                 self.at += length - line.len() + document.end.len();
                 break;
@@ -207,14 +203,14 @@ impl Scanner<'_, '_> {
         if !is_closed && self.at >= self.text.len() {
             self.walk.note_unseen("a here document is not closed");
         }
-        let places = self.top().places.clone();
+        let places = &self.level.places;
         if document.is_live {
-            self.walk.substitutions(&body, &places);
+            self.walk.substitutions(&body, places);
         }
         // What is for no single command is for those of a group.
-        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), &places);
+        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), places);
         for name in &document.keeps {
-            self.walk.made.file(name, Some(&body), &places);
+            self.walk.made.file(name, Some(&body), places);
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
     }
     let names_input = seen.arguments.iter().any(|word| has("- /dev/stdin /dev/fd/0", &word.text));
     if !has_script || names_input {
-        inside.code_input = Some(language);
+        inside.input.code = Some(language);
         if seen.is_piped {
             piped(language, seen, inside);
         }
@@ -72,7 +72,7 @@ impl Language {
             let option = word.text.split_once('=').filter(|(name, _)| name.starts_with('-'));
             self.run(option.map_or(&word.text, |(_, value)| value), inside);
         }
-        inside.code_input = Some(self);
+        inside.input.code = Some(self);
         if seen.is_piped {
             piped(self, seen, inside);
         }
@@ -279,7 +279,12 @@ impl Items<'_> {
                 '\\' => {
                     let escaped = body[at..].chars().next()?;
                     at += escaped.len_utf8();
-                    text.push(if escaped.is_ascii_alphanumeric() { escape(escaped) } else { escaped });
+                    text.push(match escaped {
+                        'n' => '\n',
+                        't' => '\t',
+                        c if c.is_ascii_alphanumeric() => '\0',
+                        c => c,
+                    });
                 }
                 '$' if quote == "`" => text.push('\0'),
                 c if quote != "'" && self.values.contains(&c) => text.push('\0'),
@@ -288,13 +293,5 @@ impl Items<'_> {
         }
         self.rest = "";
         Some(text)
-    }
-}
-
-fn escape(letter: char) -> char {
-    match letter {
-        'n' => '\n',
-        't' => '\t',
-        _ => '\0',
     }
 }

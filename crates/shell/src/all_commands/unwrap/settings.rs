@@ -63,7 +63,13 @@ const GIT_KEYS: &str = "pager editor sshcommand fsmonitor external textconv comm
 pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
     let base = seen.base;
     if MAY_RUN.may_have(base) {
-        from_tables(seen, inside);
+        if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, base)) {
+            options(names, seen.arguments, inside);
+        }
+        for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, base)) {
+            let marked = seen.arguments.iter().filter_map(|word| behind_mark(&word.text, marks, ends));
+            inside.scripts.extend(marked.map(str::to_owned));
+        }
     }
     match base {
         "git" => git(seen.arguments, inside),
@@ -80,17 +86,6 @@ pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
             inside.unseen = Some("commands in a file are run");
         }
         _ => {}
-    }
-}
-
-fn from_tables(seen: &Seen<'_>, inside: &mut Inside) {
-    if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, seen.base)) {
-        options(names, seen.arguments, inside);
-    }
-    for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, seen.base)) {
-        for word in seen.arguments {
-            inside.scripts.extend(behind_mark(&word.text, marks, ends).map(str::to_owned));
-        }
     }
 }
 
