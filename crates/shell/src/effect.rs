@@ -75,7 +75,7 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), String> {
         "wait" => arguments.iter().any(|word| word.text.starts_with('-') || may_become_option(word)),
         "export" => !arguments.iter().all(is_export),
         // What is still here after wrappers were taken off is used in an unusual way.
-        "command" | "builtin" => special::command(arguments).is_none(),
+        "command" | "builtin" => !special::finds_command(arguments),
         "read" => !special::is_plain_read(arguments),
         "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
         // Without a command it only redirects.
@@ -104,7 +104,9 @@ pub(crate) fn judge(words: &[Word], context: &Context<'_>) -> Facts {
         || hides_command(base_name(&name.text), arguments)
         || find::runs_or_changes(&name.text, arguments, context.stripped.gets_more);
     let facts = known(&name.text, arguments, context).unwrap_or_default();
-    Facts { exact_only, enters: moves(&name.text, facts.enters.clone()), ..facts }
+    let may_move = has_name("cd pushd popd source . eval exec", &name.text);
+    let enters = facts.enters.clone().or_else(|| may_move.then(Places::unknown));
+    Facts { exact_only, enters, ..facts }
 }
 
 /// Whether it is only known at run time which word of a wrapper is the command.
@@ -140,12 +142,6 @@ fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts>
         "awk" | "gawk" | "mawk" | "nawk" => awk::judge(arguments, context),
         _ => special::judge(name, arguments, context).or_else(|| edits::judge(name, arguments, context)),
     }
-}
-
-/// Where a command leads the shell, if it may lead it somewhere.
-fn moves(name: &str, enters: Option<Places>) -> Option<Places> {
-    let moves = has_name("cd pushd popd source . eval exec", name);
-    enters.or_else(|| moves.then(Places::unknown))
 }
 
 pub(crate) fn base_name(name: &str) -> &str {
@@ -222,7 +218,8 @@ impl Tool {
         if self.takes_lists && arguments.iter().any(|word| word.text.starts_with(['@', '\0'])) {
             return None;
         }
-        let parsed = if self.takes_any_word() {
+        // There are no options at all, or none that matter.
+        let parsed = if has_name(self.names, "echo") {
             Parsed { operands: arguments.iter().collect(), ..Parsed::default() }
         } else {
             self.parse(arguments).filter(|parsed| !tools::follows_links(self, parsed))?
@@ -242,11 +239,6 @@ impl Tool {
     fn view(&self, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
         let reads = self.reads(&self.parse(arguments)?, context)?;
         Some(Facts { shows: only_file(&reads), ..Facts::default() })
-    }
-
-    /// There are no options at all, or none that matter.
-    fn takes_any_word(&self) -> bool {
-        has_name(self.names, "echo")
     }
 
     /// What it looks at.
@@ -295,7 +287,7 @@ impl Tool {
     /// The files whose names it prints: searches that were asked for names, and filters of what comes in. Options that print
     /// something else, or let text decide what is printed, make that unknown.
     fn names_printed(&self, parsed: &Parsed<'_>, context: &Context<'_>, reads: &[LinePath]) -> Vec<LinePath> {
-        let name = self.names.split(' ').next().unwrap_or_default();
+        let name = self.name();
         let lists = parsed.has("l files-with-matches files L files-without-match") || name == "fd";
         if has_name("grep rg fd", name) && lists {
             let renames = parsed.has("label path-separator replace color colour colors");

@@ -101,6 +101,11 @@ pub(super) fn may_become_option(word: &Word) -> bool {
 }
 
 impl Tool {
+    /// Its usual name.
+    pub(super) fn name(&self) -> &'static str {
+        self.names.split(' ').next().unwrap_or_default()
+    }
+
     /// Takes arguments apart; nothing if something in them is not known to be harmless.
     pub(super) fn parse<'a>(&self, arguments: &'a [Word]) -> Option<Parsed<'a>> {
         let mut parsed = Parsed::default();

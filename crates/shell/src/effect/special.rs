@@ -16,8 +16,8 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
             _ => None,
         },
         "printf" => is_plain_format(arguments).then(|| looks(context.listed(arguments))),
-        "date" => date(arguments),
-        "command" => command(arguments),
+        "date" => tells_date(arguments).then(|| looks(Vec::new())),
+        "command" => finds_command(arguments).then(|| looks(Vec::new())),
         "env" => arguments.is_empty().then(|| looks(Vec::new())),
         "set" => is_harmless_set(arguments).then(|| looks(Vec::new())),
         "export" => exports_harmless(arguments).then(|| looks(Vec::new())),
@@ -153,7 +153,7 @@ fn is_plain_format(arguments: &[Word]) -> bool {
     !format.starts_with('-') && !format.replace("%%", "").split('%').skip(1).any(stores)
 }
 
-fn date(arguments: &[Word]) -> Option<Facts> {
+fn tells_date(arguments: &[Word]) -> bool {
     const DATE: Tool = Tool {
         letters: "Rud:I::",
         long: "rfc-email universal utc date: rfc-3339: iso-8601::",
@@ -161,17 +161,14 @@ fn date(arguments: &[Word]) -> Option<Facts> {
         is_harmless: false,
         ..READS
     };
-    let parsed = DATE.parse(arguments)?;
     // Any other operand sets the clock.
-    parsed.operands.iter().all(|word| word.text.starts_with('+')).then(|| looks(Vec::new()))
+    DATE.parse(arguments).is_some_and(|parsed| parsed.operands.iter().all(|word| word.text.starts_with('+')))
 }
 
 /// `command -v` says where a program is.
-pub(super) fn command(arguments: &[Word]) -> Option<Facts> {
-    let (option, names) = arguments.split_first()?;
-    let asks =
-        matches!(literal(option)?, "-v" | "-V") && !names.iter().any(|name| name.text.starts_with('-'));
-    asks.then(|| looks(Vec::new()))
+pub(super) fn finds_command(arguments: &[Word]) -> bool {
+    let Some((option, names)) = arguments.split_first() else { return false };
+    matches!(literal(option), Some("-v" | "-V")) && !names.iter().any(|name| name.text.starts_with('-'))
 }
 
 /// Options of the shell that make it stop earlier.
