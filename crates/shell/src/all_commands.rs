@@ -210,22 +210,22 @@ impl Walk {
     /// Takes in one command as it was written.
     fn command(&mut self, words: &[Draft], around: &Surroundings<'_>) -> Consequence {
         let Surroundings { targets, places, .. } = *around;
-        let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();
-        for word in &words[..assignments] {
-            let Some((name, value)) = word.assignment() else { continue };
-            self.substitutions(&value, places);
+        let assignments: Vec<_> = words.iter().map_while(Draft::assignment).collect();
+        let is_bare = assignments.len() == words.len() && targets.is_empty();
+        for (name, value) in &assignments {
+            self.substitutions(value, places);
             let mut inside = unwrap::Inside::default();
-            unwrap::variable(&name, &value, &mut inside);
+            unwrap::variable(name, value, &mut inside);
             self.take_in(inside, places);
             if matches!(name.as_str(), "BASH_ENV" | "ENV") {
-                let reads = files::path(&Argument::new(&value), places);
+                let reads = files::path(&Argument::new(value), places);
                 self.push(LooseCommand { reads, ..LooseCommand::default() });
             }
-            if assignments == words.len() && targets.is_empty() && around.is_certain && self.depth == 0 {
-                self.variables.set(&name, &value);
+            if is_bare && around.is_certain && self.depth == 0 {
+                self.variables.set(name, value);
             }
         }
-        let arguments: Vec<Argument> = words[assignments..].iter().flat_map(Draft::expand).collect();
+        let arguments: Vec<Argument> = words[assignments.len()..].iter().flat_map(Draft::expand).collect();
         if self.depth == 0 && !arguments.is_empty() {
             self.written.push(arguments.iter().map(|argument| argument.text.clone()).collect());
         }
@@ -434,20 +434,14 @@ impl Walk {
     /// Whether the strict reading lists the same commands; if not, what differs.
     pub(crate) fn agrees_with(&self, plain: &[StrictCommand]) -> Result<(), String> {
         let mut written = self.written.iter().filter(|words| words[0] != "[[");
-        let commands =
-            plain.iter().filter(|command| command.whole.first().is_some_and(|name| name.text != "[["));
-        for command in commands {
-            let Some(words) = written.next() else {
-                return Err(difference(&command.whole[0].text, "nothing"));
-            };
-            if !agree(&command.whole, words) {
-                return Err(difference(&command.whole[0].text, &words[0]));
+        let commands = plain.iter().map(|command| &command.whole[..]);
+        for whole in commands.filter(|whole| whole.first().is_some_and(|name| name.text != "[[")) {
+            match written.next() {
+                Some(words) if agree(whole, words) => {}
+                words => return Err(difference(&whole[0].text, words.map_or("nothing", |words| &words[0]))),
             }
         }
-        match written.next() {
-            Some(words) => Err(difference("nothing", &words[0])),
-            None => Ok(()),
-        }
+        written.next().map_or(Ok(()), |words| Err(difference("nothing", &words[0])))
     }
 }
 

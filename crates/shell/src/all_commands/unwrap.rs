@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use super::word::Argument;
 use super::{Input, made, search};
-use crate::names::{Sieve, behind_letter, has_name as has, is_name_char};
+use crate::names::{Sieve, behind_letter, has_name as has, is_name_char, letter_group};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
@@ -26,7 +26,7 @@ pub(super) use mentions::Mentions;
 pub(super) use ran::{How, files_run};
 use runners::{cmake, runners, subcommands};
 pub(super) use settings::variable;
-use texts::{assigned, edited, git, known_options, run_options, scheduled, split_string};
+use texts::{assigned, edited, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -118,7 +118,6 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     }
     runners(seen, &mut inside);
     subcommands(seen, &mut inside);
-    known_options(seen, &mut inside);
     settings::settings(seen, &mut inside);
     editors(seen, &mut inside);
     match base {
@@ -144,7 +143,6 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.commands.extend(at.map(|at| seen.arguments[at + 1..].to_vec()));
         }
         "find" | "fd" | "fdfind" => inside.commands.extend(search::executed(base, seen.arguments)),
-        "git" => git(seen.arguments, &mut inside),
         "cmake" => cmake(seen.arguments, &mut inside),
         "make" | "gmake" => builds::make(seen, &mut inside),
         "cargo" => builds::cargo(seen.arguments, &mut inside),
@@ -415,9 +413,8 @@ fn may_run_input(base: &str, arguments: &[Argument]) -> bool {
 /// What a program makes of all its words, or of the value of `-c`.
 fn remote(base: &str, arguments: &[Argument]) -> String {
     if matches!(base, "su" | "runuser" | "script") {
-        let is_script = |word: &Argument| {
-            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('c')
-        };
+        let is_script =
+            |word: &Argument| letter_group(&word.text).is_some_and(|letters| letters.ends_with('c'));
         let at = arguments.iter().position(is_script);
         return at.and_then(|at| arguments.get(at + 1)).map(|word| word.text.clone()).unwrap_or_default();
     }

@@ -136,22 +136,13 @@ fn written(
             || matches!(target.text.as_str(), "." | ".." | "./" | "../")
             || target.text.ends_with("/.")
             || (target.text.ends_with('/') && !is_recursive));
-    let has_name = |source: &Word| {
-        let name = source.text.rsplit('/').next().unwrap_or_default();
-        !matches!(name, "" | "." | "..") && !source.is_pattern
-    };
+    let has_name = |source: &Word| !source.is_pattern && last_name(&source.text).is_some();
     let mut targets = Vec::new();
     if !(is_directory && sources.iter().all(has_name)) {
         targets = context.paths([target], is_recursive);
     }
     for source in sources {
-        let name = source
-            .text
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .filter(|name| !matches!(*name, "" | "." | ".."));
-        let Some(name) = name else { continue };
+        let Some(name) = last_name(source.text.trim_end_matches('/')) else { continue };
         let inside = Word {
             text: format!("{}/{name}", target.text.trim_end_matches('/')),
             is_pattern: source.is_pattern,
@@ -160,4 +151,9 @@ fn written(
         targets.extend(context.paths([&inside], is_recursive));
     }
     targets
+}
+
+/// The last part of a path, if that is a name of its own.
+fn last_name(path: &str) -> Option<&str> {
+    path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))
 }

@@ -101,15 +101,14 @@ fn test(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     for (at, word) in arguments.iter().enumerate() {
         if word.text.starts_with('-') && word.text.len() <= 3 && literal(word).is_some() {
             let operator = word.text.as_str();
-            let known =
-                has_name(FILES, operator) || has_name(OTHERS, operator) || has_name(COMPARES_FILES, operator);
-            if !known && !operator[1..].bytes().all(|byte| byte.is_ascii_digit()) {
+            let compares = has_name(COMPARES_FILES, operator);
+            let is_about_files = compares || has_name(FILES, operator);
+            let is_known = is_about_files || has_name(OTHERS, operator);
+            if !is_known && !operator[1..].bytes().all(|byte| byte.is_ascii_digit()) {
                 return None;
             }
-            let before = arguments.get(at.wrapping_sub(1)).filter(|_| has_name(COMPARES_FILES, operator));
-            let after = arguments
-                .get(at + 1)
-                .filter(|_| has_name(FILES, operator) || has_name(COMPARES_FILES, operator));
+            let before = arguments.get(at.wrapping_sub(1)).filter(|_| compares);
+            let after = arguments.get(at + 1).filter(|_| is_about_files);
             reads.extend(context.paths(before.into_iter().chain(after), false));
         }
     }

@@ -113,7 +113,7 @@ impl Reader<'_> {
 
     /// A variable that two loops set has no value that is certain.
     fn bind(&mut self, binding: Binding) -> Result<()> {
-        if self.bindings.iter().any(|other| other.name == binding.name) {
+        if self.is_bound(&binding.name) {
             return Err(no("it sets a variable twice"));
         }
         self.assigned.note_loop(&binding.name)?;
@@ -121,14 +121,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn is_bound(&self, name: &str) -> bool {
+        self.bindings.iter().any(|binding| binding.name == name)
+    }
+
     /// `read` in the condition of a loop takes in the names that are piped into it, one by one.
     pub(super) fn bind_read(&mut self, words: &[Word]) -> Result<()> {
-        let Some((name, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
+        let Some((_, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
             return Ok(());
         };
         let variables: Vec<&Word> = arguments.iter().skip_while(|word| word.text.starts_with('-')).collect();
-        let is_set = |word: &Word| self.bindings.iter().any(|binding| binding.name == word.text);
-        if variables.iter().any(|word| is_set(word)) {
+        if variables.iter().any(|word| self.is_bound(&word.text)) {
             return Err(no("it sets a variable twice"));
         }
         for variable in &variables {
@@ -136,7 +139,7 @@ impl Reader<'_> {
         }
         let [variable] = &variables[..] else { return Ok(()) };
         let is_raw = arguments[0].text == "-r";
-        let is_whole = arguments.len() == if is_raw { 2 } else { 1 } && name.text == "read";
+        let is_whole = arguments.len() == if is_raw { 2 } else { 1 };
         let names = std::mem::take(&mut self.incoming);
         // Without the option, what stands behind a backslash is read in another way.
         let end = if is_raw { NameEnd::Trimmed } else { NameEnd::Word };
