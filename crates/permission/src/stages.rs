@@ -92,19 +92,17 @@ impl<'a> PermissionCase<'a> {
     }
 }
 
-/// A call on its way through the stages, with what several of them look at.
+/// A call on its way through the stages, with the first rule of each kind that means it. Every rule is compared once, whichever
+/// stages look at the result.
 struct CaseReview<'a> {
     case: PermissionCase<'a>,
     subject: RuleSubject<'a>,
-    restrictions: Restrictions<'a>,
-}
-
-impl<'a> CaseReview<'a> {
-    fn new(case: &PermissionCase<'a>) -> Self {
-        let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
-        let restrictions = Restrictions::of(case, &subject);
-        Self { case: *case, subject, restrictions }
-    }
+    /// Denies it.
+    denying: Option<&'a Rule>,
+    /// Asks about it.
+    asking: Option<&'a Rule>,
+    /// Denies it or asks about it, perhaps: nobody can tell.
+    doubting: Option<&'a Rule>,
 }
 
 impl<'a> std::ops::Deref for CaseReview<'a> {
@@ -115,22 +113,13 @@ impl<'a> std::ops::Deref for CaseReview<'a> {
     }
 }
 
-/// The first rule of each kind that means a call. Every rule is compared once, whichever stages look at the result.
-struct Restrictions<'a> {
-    /// Denies it.
-    denying: Option<&'a Rule>,
-    /// Asks about it.
-    asking: Option<&'a Rule>,
-    /// Denies it or asks about it, perhaps: nobody can tell.
-    doubting: Option<&'a Rule>,
-}
-
-impl<'a> Restrictions<'a> {
-    fn of(case: &PermissionCase<'a>, subject: &RuleSubject<'a>) -> Self {
+impl<'a> CaseReview<'a> {
+    fn new(case: &PermissionCase<'a>) -> Self {
+        let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
         let rules = &case.permissions.rules;
         let mut doubting = None;
         let mut means = |rule: &&'a Rule| {
-            let seen = restricts(rule, case, subject);
+            let seen = restricts(rule, case, &subject);
             doubting = doubting.or((seen == Match::May).then_some(*rule));
             seen == Match::Yes
         };
@@ -140,7 +129,7 @@ impl<'a> Restrictions<'a> {
         // Behind a denial nothing counts any more.
         let asked = rules.list(Behaviour::Ask).iter().filter(|_| denying.is_none());
         let asking = asked.filter(counts).find(means);
-        Self { denying, asking, doubting }
+        Self { case: *case, subject, denying, asking, doubting }
     }
 }
 
@@ -191,8 +180,7 @@ pub fn judge(case: &PermissionCase<'_>) -> Ruling {
 /// Why nothing would spare the question about a call, in a few words.
 pub fn why_each_time(case: &PermissionCase<'_>) -> String {
     let review = CaseReview::new(case);
-    let restrictions = &review.restrictions;
-    if let Some(rule) = restrictions.asking.or(restrictions.doubting) {
+    if let Some(rule) = review.asking.or(review.doubting) {
         return format!("the rule {} ({}) requires it", rule.text, rule.source);
     }
     let removes_much = || removals::critical(&review).is_some();
@@ -249,7 +237,7 @@ fn denied_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
 
 /// A denial is final, whatever allows the call.
 fn denied_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.denying?;
+    let rule = case.denying?;
     let reason = format!("The rule {} ({}) denies this {}.", rule.text, rule.source, case.noun());
     Some(Ruling { rule: Some(by_rule(rule)), ..deny(reason) })
 }
@@ -262,7 +250,7 @@ fn plan_mode(case: &CaseReview<'_>) -> Option<Ruling> {
 }
 
 fn asked_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.asking?;
+    let rule = case.asking?;
     let reason =
         format!("The rule {} ({}) requires approval for this {}.", rule.text, rule.source, case.noun());
     // It beats every rule that allows, so another rule is no help.
@@ -274,7 +262,7 @@ fn asked_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
 
 /// Where something that is denied, or to be asked about, could hide and nobody can tell, it is asked about.
 fn doubted_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.doubting?;
+    let rule = case.doubting?;
     let unseen = case.facts.commands.as_ref().and_then(|commands| commands.unseen.as_ref());
     let why = unseen.map_or("what it names is only known when it runs", String::as_str);
     let reason =

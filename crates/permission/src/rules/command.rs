@@ -5,35 +5,26 @@ use windlass_protocol::{CommandFacts, CommandWord, FoundCommand, PlainCommand};
 use super::Match;
 use super::input::runs_input;
 use super::position_set::PositionSet;
+use super::text::is_listed;
 
 /// Stands between two words. A word that holds it is never equal to a pattern.
 const SEPARATOR: char = '\u{1f}';
 
 /// Programs that run what they are told: a pattern that begins with one of them says nothing about what runs.
-#[rustfmt::skip]
-const INTERPRETERS: [&str; 58] = [
-    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "awk", "gawk", "env",
-    "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn", "make", "docker", "podman",
-    "nix", "tclsh", "just", "tsx", "ts-node", "pypy", "busybox", "timeout", "nohup", "nice", "time", "source", "pwsh", "powershell",
-    "java", "kotlin", "scala", "groovy", "julia", "Rscript", "osascript", "expect", "watch", "parallel",
-];
+const INTERPRETERS: &str = "bash sh zsh dash ksh fish python node deno bun ruby perl php lua awk gawk env sudo doas su xargs ssh eval \
+    exec npx bunx pnpx uvx npm pnpm yarn make docker podman nix tclsh just tsx ts-node pypy busybox timeout nohup nice time source pwsh \
+    powershell java kotlin scala groovy julia Rscript osascript expect watch parallel";
 
 /// Programs that run what they are told only behind one of the words below.
-#[rustfmt::skip]
-const RUNNERS: [&str; 16] = [
-    "uv", "poetry", "pipx", "pipenv", "pdm", "hatch", "rye", "go", "cargo", "kubectl", "conda", "mamba", "mise", "asdf", "devbox", "pixi",
-];
-const RUNS: [&str; 4] = ["run", "exec", "x", "shell"];
+const RUNNERS: &str =
+    "uv poetry pipx pipenv pdm hatch rye go cargo kubectl conda mamba mise asdf devbox pixi";
+const RUNS: &str = "run exec x shell";
 
 /// Programs that take words for what they are: names of things, subcommands, text.
-#[rustfmt::skip]
-const TAKE_WORDS: [&str; 75] = [
-    "git", "hg", "svn", "gh", "glab", "docker", "podman", "kubectl", "helm", "npm", "pnpm", "yarn", "bun", "cargo", "rustup", "go", "pip",
-    "pip3", "uv", "poetry", "conda", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "snap", "gem", "bundle", "composer", "aws",
-    "gcloud", "az", "terraform", "systemctl", "make", "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "sed", "cut", "tr", "ls",
-    "cat", "head", "tail", "wc", "mkdir", "touch", "cp", "mv", "ln", "rm", "which", "whereis", "type", "command", "man", "info", "test",
-    "[", "[[", "export", "local", "declare", "alias", "read", "for", "set",
-];
+const TAKE_WORDS: &str = "git hg svn gh glab docker podman kubectl helm npm pnpm yarn bun cargo rustup go pip pip3 uv poetry conda brew \
+    apt apt-get dnf yum pacman apk snap gem bundle composer aws gcloud az terraform systemctl make echo printf grep egrep fgrep rg ag \
+    sed cut tr ls cat head tail wc mkdir touch cp mv ln rm which whereis type command man info test [ [[ export local declare alias read \
+    for set";
 
 /// So many places of a name are looked at.
 const PLACES_MAX: usize = 16;
@@ -164,8 +155,8 @@ impl CommandPattern {
         let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
         let is_whole = words.clone().next().is_some() || ends;
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let runs = words.next().is_none_or(|word| RUNS.contains(&word));
-        let is_runner = INTERPRETERS.contains(&plain) || RUNNERS.contains(&name) && runs;
+        let runs = words.next().is_none_or(|word| is_listed(RUNS, word));
+        let is_runner = is_listed(INTERPRETERS, plain) || is_listed(RUNNERS, name) && runs;
         if self.is_exact() {
             return runs_input(&literal.split(SEPARATOR).collect::<Vec<_>>());
         }
@@ -208,7 +199,8 @@ impl CommandPattern {
     fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> Match {
         let begins = |at: &usize| !self.name.is_empty() && words[*at].base_name() == Some(&self.name);
         let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
-        if places.peek().is_none() || program.base_name().is_some_and(|program| TAKE_WORDS.contains(&program))
+        if places.peek().is_none()
+            || program.base_name().is_some_and(|program| is_listed(TAKE_WORDS, program))
         {
             return Match::No;
         }

@@ -1,5 +1,7 @@
 //! Programs that run what comes from their input, if their words do not say what to run.
 
+use super::text::is_listed;
+
 /// How the words of such a program are read.
 struct Program {
     /// What it is called, without a version.
@@ -123,16 +125,12 @@ fn runs<'a>(words: &[&'a str], looked_for: bool) -> bool {
     let Some((name, rest)) = words.split_first() else { return false };
     let base: &'a str = name.rsplit_once('/').map_or(name, |(_, base)| base);
     let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let is = |names: &str| names.split_whitespace().any(|known| known == base || known == plain);
-    PROGRAMS
-        .iter()
-        .find(|program| is(program.names))
-        .is_some_and(|program| program.runs_input(rest, looked_for))
+    let is_one = |program: &&Program| is_listed(program.names, base) || is_listed(program.names, plain);
+    PROGRAMS.iter().find(is_one).is_some_and(|program| program.runs_input(rest, looked_for))
 }
 
 impl Program {
     fn runs_input(&self, words: &[&str], looked_for: bool) -> bool {
-        let has = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
         let (mut at, mut operands) = (0, 0);
         while let Some(&word) = words.get(at) {
             at += 1;
@@ -141,10 +139,10 @@ impl Program {
             }
             if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
                 let name = long.split_once('=').map_or(long, |(name, _)| name);
-                if has(self.long_code, name) {
+                if is_listed(self.long_code, name) {
                     return self.is_code_input(&words[at..]);
                 }
-                at += usize::from(name == long && has(self.long_valued, name));
+                at += usize::from(name == long && is_listed(self.long_valued, name));
                 continue;
             }
             if word.len() > 1 && word.starts_with(['-', '+']) && word != "--" {
@@ -157,7 +155,7 @@ impl Program {
                 continue;
             }
             let is_assignment = self.then == OperandMeaning::Command && word.contains('=');
-            if word == "--" || is_assignment || has(self.skipped, word) {
+            if word == "--" || is_assignment || is_listed(self.skipped, word) {
                 continue;
             }
             operands += 1;
