@@ -56,15 +56,6 @@ enum Token {
     Boundary,
 }
 
-impl Token {
-    fn char(self) -> Option<char> {
-        match self {
-            Self::Char(c) => Some(c),
-            Self::Any | Self::AnyInWord | Self::Boundary => None,
-        }
-    }
-}
-
 /// Why a star does not cover a command that it fits.
 pub(crate) struct HeldBack {
     /// The word that has another program run. `None` if what is run must be given in all its words.
@@ -92,12 +83,19 @@ impl CommandPattern {
         if body.is_some() {
             tokens.extend([Token::Boundary, Token::Any]);
         }
-        let literal = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
+        let head: String = tokens
+            .iter()
+            .map_while(|token| match token {
+                Token::Char(c) => Some(*c),
+                Token::Any | Token::AnyInWord | Token::Boundary => None,
+            })
+            .collect();
+        let words: Vec<&str> = head.split(SEPARATOR).collect();
+        let literal = head.chars().count();
         let ending = last_word_ending(&tokens);
-        let characters = tokens[..literal].iter().copied().filter_map(Token::char);
-        let name = characters.take_while(|c| *c != SEPARATOR).collect();
-        let pattern = Self { tokens, literal, name, ending, text: text.to_owned(), broad: false };
-        Some(Self { broad: pattern.lets_anything_run(), ..pattern })
+        let (name, text) = (words[0].to_owned(), text.to_owned());
+        let pattern = Self { tokens, literal, name, ending, text, broad: false };
+        Some(Self { broad: pattern.lets_anything_run(&words), ..pattern })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -148,19 +146,17 @@ impl CommandPattern {
         self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
     }
 
-    fn lets_anything_run(&self) -> bool {
-        let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
-        let mut words = literal.split(SEPARATOR).skip(1);
+    /// Whether it lets anything run, by the words in front of its first star.
+    fn lets_anything_run(&self, words: &[&str]) -> bool {
+        if self.is_exact() {
+            return runs_input(words);
+        }
         let name = self.name.as_str();
         let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
-        let is_whole = words.clone().next().is_some() || ends;
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let runs = words.next().is_none_or(|word| is_listed(RUNS, word));
+        let runs = words.get(1).is_none_or(|word| is_listed(RUNS, word));
         let is_runner = is_listed(INTERPRETERS, plain) || is_listed(RUNNERS, name) && runs;
-        if self.is_exact() {
-            return runs_input(&literal.split(SEPARATOR).collect::<Vec<_>>());
-        }
-        !is_whole || is_runner
+        (words.len() == 1 && !ends) || is_runner
     }
 
     /// A pattern that means this very line as a whole; `None` if it would mean others too.

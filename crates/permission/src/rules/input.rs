@@ -21,7 +21,6 @@ struct Program {
     then: OperandMeaning,
 }
 
-/// What its operands are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OperandMeaning {
     /// A file and its arguments.
@@ -146,11 +145,15 @@ impl Program {
                 continue;
             }
             if word.len() > 1 && word.starts_with(['-', '+']) && word != "--" {
-                match self.option(&word[1..]) {
-                    Letters::Input => return true,
-                    Letters::Code => return self.is_code_input(&words[at..]),
-                    Letters::Valued => at += 1,
-                    Letters::Others => (),
+                let letters = &word[1..];
+                let is_known =
+                    |c: char| [self.input, self.code, self.valued].iter().any(|list| list.contains(c));
+                match letters.char_indices().find(|(_, c)| is_known(*c)) {
+                    Some((_, c)) if self.input.contains(c) => return true,
+                    Some((_, c)) if self.code.contains(c) => return self.is_code_input(&words[at..]),
+                    // A letter that comes last has its value in the next word.
+                    Some((place, c)) => at += usize::from(place + c.len_utf8() == letters.len()),
+                    None => (),
                 }
                 continue;
             }
@@ -169,22 +172,6 @@ impl Program {
         operands < self.operands
     }
 
-    fn option(&self, letters: &str) -> Letters {
-        for (place, letter) in letters.char_indices() {
-            if self.input.contains(letter) {
-                return Letters::Input;
-            }
-            if self.code.contains(letter) {
-                return Letters::Code;
-            }
-            if self.valued.contains(letter) {
-                let is_last = place + letter.len_utf8() == letters.len();
-                return if is_last { Letters::Valued } else { Letters::Others };
-            }
-        }
-        Letters::Others
-    }
-
     /// What a shell is given to run may again be something that runs its input.
     fn is_code_input(&self, rest: &[&str]) -> bool {
         let Some(code) = rest.first() else { return false };
@@ -193,16 +180,6 @@ impl Program {
     }
 }
 
-/// What a group of letters is.
-enum Letters {
-    Input,
-    Code,
-    /// The next word is the value.
-    Valued,
-    Others,
-}
-
-/// Whether a word names the input.
 fn is_input(word: &str) -> bool {
     let value = word.strip_prefix("-f").or_else(|| word.split_once('=').map(|(_, value)| value));
     let is_name = |word: &str| {
