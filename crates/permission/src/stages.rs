@@ -97,9 +97,7 @@ impl<'a> PermissionCase<'a> {
 struct CaseReview<'a> {
     case: PermissionCase<'a>,
     subject: RuleSubject<'a>,
-    /// Denies it.
     denying: Option<&'a Rule>,
-    /// Asks about it.
     asking: Option<&'a Rule>,
     /// Denies it or asks about it, perhaps: nobody can tell.
     doubting: Option<&'a Rule>,

@@ -149,7 +149,6 @@ impl Rule {
         self.what == RuleScope::Every && self.tool.names(tool, self.behaviour)
     }
 
-    /// Whether the rule is about this tool.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
         self.tool.names(tool, self.behaviour)
     }

@@ -54,14 +54,11 @@ impl Hosts {
         if self.denied.iter().any(|entry| means(&entry)) {
             return HostReach::Denied;
         }
-        let allowing: Vec<_> = self.allowed.iter().filter(means).collect();
-        if allowing.is_empty() {
-            return HostReach::Unknown;
-        }
-        if allowing.iter().any(|(pattern, _)| pattern.is_literal()) {
-            HostReach::Named
-        } else {
-            HostReach::Allowed
+        let allowing = self.allowed.iter().filter(means);
+        match allowing.map(|(pattern, _)| pattern.is_literal()).max() {
+            None => HostReach::Unknown,
+            Some(true) => HostReach::Named,
+            Some(false) => HostReach::Allowed,
         }
     }
 }

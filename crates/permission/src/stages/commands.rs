@@ -5,16 +5,6 @@ use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCom
 use super::{PermissionCase, allow, allow_by, is_within};
 use crate::rules::{PathAccess, Rule};
 
-/// Why a command of a line may run.
-pub(super) enum Allowance<'a> {
-    /// A rule covers it.
-    Rule(&'a Rule),
-    /// It only looks, where looking is free.
-    Looks,
-    /// It changes files where the mode lets it.
-    Changes,
-}
-
 /// What a command of a line still needs.
 pub(super) enum MissingRight<'a> {
     /// A rule for the command itself.
@@ -30,13 +20,9 @@ pub(super) enum MissingRight<'a> {
 /// The line, if every command in it may run.
 pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     let commands = case.facts.commands.as_ref()?.plain.as_ref().ok()?;
-    let allowances =
+    let rules =
         commands.iter().map(|command| allowance(case, command)).collect::<Result<Vec<_>, _>>().ok()?;
-    let rule = allowances.iter().find_map(|allowance| match allowance {
-        Allowance::Rule(rule) => Some(*rule),
-        Allowance::Looks | Allowance::Changes => None,
-    });
-    if let Some(rule) = rule {
+    if let Some(rule) = rules.into_iter().flatten().next() {
         return Some(allow_by(rule));
     }
     let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
@@ -47,7 +33,7 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     if let Some(rule) = written.clone().find_map(freed) {
         return Some(allow_by(rule));
     }
-    let changes = allowances.iter().any(|allowance| matches!(allowance, Allowance::Changes))
+    let changes = commands.iter().any(|command| command.effect == CommandEffect::ChangesFiles)
         || written.next().is_some();
     Some(allow(if changes {
         format!("The mode {} allows changes of files inside the working directories.", case.mode().name())
@@ -56,28 +42,27 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     }))
 }
 
-/// Whether one command may run, and why.
+/// The rule that lets one command run; `None` if it only looks or changes files, where that is free.
 pub(super) fn allowance<'a>(
     case: &PermissionCase<'a>,
     command: &'a PlainCommand,
-) -> Result<Allowance<'a>, MissingRight<'a>> {
+) -> Result<Option<&'a Rule>, MissingRight<'a>> {
     if command.network {
         return Err(MissingRight::Person);
     }
     check_redirected(&command.writes, |path| case.may_write(path), MissingRight::Write)?;
     if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
         check_redirected(&command.reads, |path| case.may_read(path), MissingRight::Read)?;
-        return Ok(Allowance::Rule(rule));
+        return Ok(Some(rule));
     }
     let may_read = || case.first_unfree(&command.reads, PermissionCase::may_read_named).is_none();
     let may_change = || case.first_unfree(&command.writes, PermissionCase::may_change).is_none();
-    match command.effect {
-        CommandEffect::Looks if may_read() => Ok(Allowance::Looks),
-        CommandEffect::ChangesFiles if case.accepts_edits() && may_read() && may_change() => {
-            Ok(Allowance::Changes)
-        }
-        _ => Err(MissingRight::Command),
-    }
+    let is_free = match command.effect {
+        CommandEffect::Looks => may_read(),
+        CommandEffect::ChangesFiles => case.accepts_edits() && may_read() && may_change(),
+        CommandEffect::Unknown => false,
+    };
+    if is_free { Ok(None) } else { Err(MissingRight::Command) }
 }
 
 /// Whether every file that a redirection names may be touched.
