@@ -100,7 +100,6 @@ impl Input {
 struct Surroundings<'a> {
     targets: &'a [Target],
     places: &'a Places,
-    /// Something is piped into it.
     is_piped: bool,
     /// It runs once in any case, and in the shell itself.
     is_certain: bool,

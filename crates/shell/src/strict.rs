@@ -120,7 +120,6 @@ struct Parts {
     has_document: bool,
     has_redirection: bool,
     sets_separator: bool,
-    gets_anything: bool,
 }
 
 impl Parts {
@@ -324,7 +323,7 @@ impl Reader<'_> {
             self.redirect(redirection, &mut parts)?;
         }
         let Some(start) = start else { return Ok(()) };
-        self.push(start, parts, Facts { effect: LineEffect::Looks, ..Facts::default() });
+        self.push(start, parts.command, Facts { effect: LineEffect::Looks, ..Facts::default() });
         Ok(())
     }
 
@@ -368,7 +367,8 @@ impl Reader<'_> {
             effect::judge(&command.words, &effect::Context { here: &self.here, stripped: &stripped, names });
         self.names.clone_from(&facts.names);
         // Behind these words come others, of which nobody knows whether they are options.
-        parts.gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
+        let gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
+        command.spelled = delegation::spelled(&command.words, gets_anything);
         let after = match &facts.enters {
             Some(target) if stripped.in_shell && target.one() == crate::Place::Unknown => After::same(target),
             Some(target) if stripped.in_shell => {
@@ -380,7 +380,7 @@ impl Reader<'_> {
         let only_document =
             command.reads.is_empty() && command.writes.is_empty() && command.network.is_none();
         self.body = None;
-        self.push(start, parts, facts);
+        self.push(start, parts.command, facts);
         if prints && only_document && matches!(self.peek()?, Token::Newline) {
             // Taking the end of the line reads the document; the list would take it next.
             self.next()?;
@@ -392,10 +392,8 @@ impl Reader<'_> {
         Ok(after)
     }
 
-    fn push(&mut self, start: usize, parts: Parts, facts: Facts) {
-        let mut command = parts.command;
+    fn push(&mut self, start: usize, mut command: StrictCommand, facts: Facts) {
         command.source = start..self.last_end;
-        command.spelled = delegation::spelled(&command.words, parts.gets_anything);
         command.exact_only = facts.exact_only;
         // A connection is more than looking.
         command.effect = if command.network.is_some() { LineEffect::Unknown } else { facts.effect };

@@ -21,7 +21,6 @@ const COPIES_MAX: usize = 8;
 /// More files are not told apart.
 const FILES_MAX: usize = 64;
 
-/// What a line makes.
 #[derive(Default)]
 pub(super) struct Made {
     files: Vec<File>,
@@ -47,7 +46,6 @@ struct Copied {
     source: Argument,
 }
 
-/// What a command prints.
 pub(super) enum Printed {
     Text(String),
     /// What comes in.

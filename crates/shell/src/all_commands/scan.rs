@@ -90,7 +90,6 @@ impl Level {
     }
 }
 
-/// Reads a text as commands.
 pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
     let is_piped = std::mem::take(&mut walk.is_fed);
     let level = Level { is_piped, ..Level::new(Kind::Commands, places.clone()) };
@@ -334,8 +333,7 @@ impl Scanner<'_, '_> {
     fn angle(&mut self, c: char) {
         while self.take_if("\\\n") {}
         if self.take_if("(") {
-            let draft = self.draft();
-            FROM_COMMAND.chars().for_each(|c| draft.push(c, false));
+            self.draft().push_text(FROM_COMMAND);
             return self.open(Kind::Commands);
         }
         if self.level.in_test || self.level.is_doubled {

@@ -34,13 +34,11 @@ pub(super) struct Seen<'a> {
     pub(super) base: &'a str,
     pub(super) arguments: &'a [Argument],
     pub(super) places: &'a Places,
-    /// Something is piped into it.
     pub(super) is_piped: bool,
     /// The command before it.
     pub(super) last: &'a [Argument],
 }
 
-/// What is inside a command.
 #[derive(Default)]
 pub(super) struct Inside {
     /// Commands it runs.
@@ -51,7 +49,6 @@ pub(super) struct Inside {
     pub(super) scripts: Vec<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
-    /// It may set any variable.
     pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
     pub(super) input: Input,
@@ -98,11 +95,9 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
 static MAY_WRAP: LazyLock<Sieve> =
     LazyLock::new(|| Sieve::of(WRAPPERS.iter().map(|(names, ..)| *names).chain([SHELLS])));
 
-/// Programs that run text.
 pub(super) const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
 
-/// Looks inside a command.
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
     let base = seen.base;
@@ -303,7 +298,7 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
     while let Some(word) = arguments.get(at) {
         let text = word.text.as_str();
         if text == "--" {
-            at += 1;
+            at += 1 + operands;
             break;
         }
         if text.starts_with('-') && (text.len() > 1 || seen.base == "env") {
@@ -322,8 +317,6 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
             break;
         }
     }
-    at +=
-        if arguments.get(at.saturating_sub(1)).is_some_and(|word| word.text == "--") { operands } else { 0 };
     let Some(rest) = arguments.get(at..).filter(|rest| !rest.is_empty()) else { return };
     let mut command = rest.to_vec();
     if seen.base == "xargs" {

@@ -19,7 +19,6 @@ pub(super) struct Draft {
     is_mixed: bool,
 }
 
-/// One argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Argument {
     pub(super) text: String,
@@ -84,19 +83,18 @@ impl Draft {
         self.push(root, false);
     }
 
-    /// A variable, as far as the line tells what it holds.
-    pub(super) fn push_variable(&mut self, text: &str, known: Option<&str>) {
-        if let Some(value) = known {
-            value.chars().for_each(|c| self.push(c, false));
-            return;
-        }
+    /// A text in which nothing means anything to the shell.
+    pub(super) fn push_text(&mut self, text: &str) {
+        text.chars().for_each(|c| self.push(c, false));
+    }
+
+    /// A variable of which the line does not tell what it holds.
+    pub(super) fn push_variable(&mut self, text: &str) {
         self.push_unknown();
         // A default may be what it stands for.
         let default =
             text.split_once(":-").or_else(|| text.split_once('-')).or_else(|| text.split_once(":="));
-        for c in default.map_or("", |(_, default)| default).chars() {
-            self.push(c, false);
-        }
+        self.push_text(default.map_or("", |(_, default)| default));
     }
 
     pub(super) fn append(&mut self, mut other: Self) {

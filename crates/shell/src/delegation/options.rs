@@ -143,7 +143,6 @@ const REST: &str = "fd fdfind";
 const PAGERS: &str = "less more most";
 const SOCKETS: &str = "socat";
 
-/// The programs.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.names).chain([REST, PAGERS, SOCKETS])
 }

@@ -52,17 +52,16 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         return Some(looks(Vec::new()));
     }
     // What is changed must be known, and be a file.
-    let is_none = |word: &&Word| matches!(word.text.as_str(), "/dev/null" | "-");
-    if name != "tee" && parsed.operands.iter().any(is_none) {
-        return None;
-    }
-    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(word)) {
+    let is_odd = |word: &&Word| {
+        let is_unknown = word.is_unknown() && (word.choices.is_empty() || word.is_split);
+        is_unknown || (name != "tee" && matches!(word.text.as_str(), "/dev/null" | "-"))
+    };
+    if parsed.operands.is_empty() || parsed.operands.iter().any(is_odd) {
         return None;
     }
     // A name that begins with a dash would be an option.
     let may_be_more = name == "rm" && parsed.operands.iter().any(|word| may_become_option(word));
     let is_recursive = tool.recursive == "*" || parsed.has(tool.recursive) || may_be_more;
-    let all = || context.paths(parsed.operands.iter().copied(), is_recursive);
     let (reads, writes) = match name {
         "mv" | "cp" => {
             let (sources, targets) = transfer(&parsed, context, is_recursive)?;
@@ -71,13 +70,9 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         }
         // Parents are removed as well.
         "rmdir" if parsed.has("p parents") => return None,
-        _ => (Vec::new(), all()),
+        _ => (Vec::new(), context.paths(parsed.operands.iter().copied(), is_recursive)),
     };
     Some(Facts { effect: LineEffect::ChangesFiles, reads, writes, ..Facts::default() })
-}
-
-fn is_uncertain(word: &Word) -> bool {
-    word.is_unknown() && (word.choices.is_empty() || word.is_split)
 }
 
 /// What a word may be, if a loop goes through it. Nothing if its names only come in while it runs.

@@ -10,7 +10,6 @@ pub(super) enum Operands {
     None,
     /// Not files.
     Text,
-    /// Files.
     Paths,
     /// Files, or the working directory if there are none.
     PathsOrHere,

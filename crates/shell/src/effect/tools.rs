@@ -355,7 +355,6 @@ pub(super) fn shows_content(tool: &Tool, parsed: &Parsed<'_>) -> bool {
 
 static KNOWN: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(TOOLS.iter().map(|tool| tool.names)));
 
-/// The row of a program.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
     if !KNOWN.may_have(name) {
         return None;

@@ -2,7 +2,7 @@
 
 use super::scan::Token;
 use super::word::RawWord;
-use super::{After, Parts, Reader, Result, is_led, no};
+use super::{After, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, NameEnd, StrictCommand, Word};
@@ -10,7 +10,6 @@ use crate::{LineEffect, LinePath, NameEnd, StrictCommand, Word};
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
     name: String,
-    /// The words of the loop.
     words: Vec<Word>,
     /// Or names that came in, from where the loop stands.
     names: Vec<LinePath>,
@@ -103,11 +102,8 @@ impl Reader<'_> {
         let reads: Vec<LinePath> =
             patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
         if !reads.is_empty() {
-            self.push(
-                start,
-                Parts::default(),
-                Facts { effect: LineEffect::Looks, reads, ..Facts::default() },
-            );
+            let facts = Facts { effect: LineEffect::Looks, reads, ..Facts::default() };
+            self.push(start, StrictCommand::default(), facts);
         }
     }
 
@@ -223,7 +219,7 @@ impl Reader<'_> {
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
         let command = StrictCommand { whole: words.clone(), words, ..StrictCommand::default() };
         let facts = Facts { effect: LineEffect::Looks, reads, ..Facts::default() };
-        self.push(start, Parts { command, ..Parts::default() }, facts);
+        self.push(start, command, facts);
         Ok(After::same(&self.here.clone()))
     }
 }

@@ -7,23 +7,19 @@ use crate::delegation;
 use crate::effect::FROM_COMMAND;
 use crate::names::{is_digits, is_name_char};
 
-/// One token.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
     Word(RawWord),
     /// `;` `&` `&&` `|` `|&` `||` `(` `)` `;;`
     Operator(&'static str),
     Redirection(Redirection),
-    /// The end of a line.
     Newline,
-    /// The end of the text.
     End,
 }
 
 /// The operator of a redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Redirection {
-    /// There is a number in front.
     pub(super) has_number: bool,
     pub(super) kind: &'static str,
 }
@@ -68,7 +64,6 @@ impl Reader<'_> {
         self.ahead.as_ref().ok_or_else(|| no("it ends too early"))
     }
 
-    /// Takes the next token.
     pub(super) fn next(&mut self) -> Result<Token> {
         self.peek()?;
         self.last_end = self.at;

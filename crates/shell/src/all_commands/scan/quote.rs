@@ -16,9 +16,8 @@ impl Scanner<'_, '_> {
     }
 
     fn push_quoted(&mut self, text: &str) {
-        let draft = self.draft();
-        draft.is_quoted = true;
-        text.chars().for_each(|c| draft.push(c, false));
+        self.draft().is_quoted = true;
+        self.draft().push_text(text);
     }
 
     pub(super) fn escaped(&mut self) {
@@ -81,10 +80,10 @@ impl Scanner<'_, '_> {
             "PWD" if is_start && !self.walk.variables.here_is_set => self.draft().push_root('.'),
             _ => match known {
                 Some(value) if !in_quotes && value.contains(is_blank) => self.split(&value),
-                Some(value) => self.draft().push_variable(text, Some(&value)),
+                Some(value) => self.draft().push_text(&value),
                 None => {
                     let choices = self.walk.choices(text);
-                    self.draft().push_variable(text, None);
+                    self.draft().push_variable(text);
                     self.draft().choices = choices;
                 }
             },
@@ -104,7 +103,7 @@ impl Scanner<'_, '_> {
         let mut pieces = value.split(is_blank).peekable();
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
-                self.draft().push_variable("", Some(piece));
+                self.draft().push_text(piece);
             } else if self.level.word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
                 // Nothing is left of the word.
                 self.level.word = None;

@@ -54,8 +54,7 @@ const RUNS: &str = "code in it runs something";
 
 impl Language {
     fn is_before_code(&self, option: &str) -> bool {
-        let is_group = option.starts_with('-') && !option.starts_with("--");
-        has(self.before, option) || (is_group && option.contains(|c| self.letters.contains(c)))
+        has(self.before, option) || behind_letter(option, self.letters).is_some()
     }
 
     /// The code that stands in the same word as its option.
@@ -81,14 +80,11 @@ impl Language {
     /// What stands behind the marks.
     fn marked(&self, code: &str) -> Vec<String> {
         let marked = |line: &str| {
-            let is_word = |mark: &str| mark.ends_with(' ');
-            let script = self.marks.iter().find_map(|mark| {
-                let line = line.trim_start();
-                if is_word(mark) {
-                    line.strip_prefix(mark)
-                } else {
-                    line.split_once(mark).map(|(_, script)| script)
-                }
+            let line = line.trim_start();
+            let script = self.marks.iter().find_map(|mark| match mark.ends_with(' ') {
+                // It is a word.
+                true => line.strip_prefix(mark),
+                false => line.split_once(mark).map(|(_, script)| script),
             });
             script.map(|script| script.trim().to_owned())
         };

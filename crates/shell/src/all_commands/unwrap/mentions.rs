@@ -31,7 +31,6 @@ impl Mentions {
         }
     }
 
-    /// Takes in every word.
     pub(super) fn read_words(&mut self, text: &str) {
         text.split_whitespace().filter(|word| is_plain_name(word)).for_each(|word| self.push(word));
     }
