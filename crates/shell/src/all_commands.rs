@@ -113,22 +113,6 @@ struct Target {
     word: Draft,
 }
 
-impl Target {
-    fn add_to(&self, command: &mut LooseCommand, argument: &Argument, places: &Places) {
-        let is_descriptor = argument.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-        if self.kind == "<<<" || (is_descriptor && matches!(self.kind, ">&" | "<&")) {
-            return;
-        }
-        let paths = files::path(argument, places);
-        if self.kind != "<" {
-            command.writes.extend(paths.clone());
-        }
-        if matches!(self.kind, "<" | "<>") {
-            command.reads.extend(paths);
-        }
-    }
-}
-
 /// What a command does to the shell and to its input.
 #[derive(Default)]
 struct Consequence {
@@ -264,9 +248,16 @@ impl Walk {
             for argument in target.word.expand() {
                 if target.kind == "<<<" {
                     self.taken_in(&argument.text, consequence.input, places);
+                    continue;
                 }
-                if let Some(command) = self.commands.get_mut(at) {
-                    target.add_to(command, &argument, places);
+                let is_descriptor = is_descriptor(&argument.text) && matches!(target.kind, ">&" | "<&");
+                let Some(command) = self.commands.get_mut(at).filter(|_| !is_descriptor) else { continue };
+                let paths = files::path(&argument, places);
+                if target.kind != "<" {
+                    command.writes.extend(paths.clone());
+                }
+                if matches!(target.kind, "<" | "<>") {
+                    command.reads.extend(paths);
                 }
             }
         }
@@ -484,6 +475,11 @@ fn agree(plain: &[crate::Word], found: &[String]) -> bool {
         None => (found.len(), plain.len() == found.len()),
     };
     fits && plain.iter().zip(&found[..known]).all(same)
+}
+
+/// Whether the target of a redirection is the number of a descriptor, or closes one.
+fn is_descriptor(target: &str) -> bool {
+    target.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 fn difference(plain: &str, found: &str) -> String {

@@ -245,8 +245,9 @@ impl Tool {
     fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<LinePath>> {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
-        let has_text = parsed.has(self.text_options);
         let first = operands.first();
+        let takes_text = matches!(self.operands, Operands::TextThenPaths | Operands::TextThenPathsOrHere)
+            && !parsed.has(self.text_options);
         let paths = match self.operands {
             Operands::None if operands.is_empty() => return Some(Vec::new()),
             Operands::None => return None,
@@ -255,16 +256,14 @@ impl Tool {
                 let one = operands.len() <= 1 && !first.is_some_and(|word| word.is_pattern || word.is_split);
                 return one.then(|| context.paths(operands.iter().copied(), false));
             }
-            Operands::Paths | Operands::PathsOrHere => operands,
-            Operands::TextThenPaths | Operands::TextThenPathsOrHere if has_text => operands,
-            Operands::TextThenPaths | Operands::TextThenPathsOrHere => operands.get(1..).unwrap_or_default(),
+            Operands::Paths
+            | Operands::PathsOrHere
+            | Operands::TextThenPaths
+            | Operands::TextThenPathsOrHere => operands.get(usize::from(takes_text)..).unwrap_or_default(),
         };
         // What to look for may be several words, of which all but the first are files.
         let mut reads = context.paths(paths.iter().copied(), is_recursive);
-        let text_is_files = matches!(self.operands, Operands::TextThenPaths | Operands::TextThenPathsOrHere)
-            && !has_text
-            && first.is_some_and(|word| word.is_split || word.is_pattern);
-        if text_is_files {
+        if takes_text && first.is_some_and(|word| word.is_split || word.is_pattern) {
             reads.extend(context.paths(first.copied(), is_recursive));
         }
         let here =

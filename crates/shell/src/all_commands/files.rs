@@ -175,9 +175,9 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
         if base == "rm" && is_recursive {
-            let holders: Vec<Argument> =
-                operands.iter().filter_map(|operand| without_tail(operand)).collect();
-            command.removes.extend(all(&holders.iter().collect::<Vec<_>>()));
+            let holders = operands.iter().filter_map(|operand| without_tail(operand));
+            let paths = holders.flat_map(|holder| path(&holder, places)).collect();
+            command.removes.extend(below(paths, true));
         }
     }
     if matches!(base, "find" | "fd" | "fdfind") {

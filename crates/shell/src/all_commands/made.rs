@@ -9,7 +9,7 @@ use windlass_protocol::CommandWord;
 
 use super::unwrap::{self, How};
 use super::word::{Argument, ansi_decoded};
-use super::{Consequence, Input, Surroundings, Walk};
+use super::{Consequence, Input, Surroundings, Walk, is_descriptor};
 use crate::analysis::UNKNOWN;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
@@ -243,6 +243,7 @@ impl Walk {
         consequence: &mut Consequence,
     ) {
         let places = around.places;
+        let is_file = |target: &Argument| target.text != "/dev/null" && !is_descriptor(&target.text);
         for file in around.targets_of(&[">", ">&"]).into_iter().filter(is_file) {
             let name = file.text.as_str();
             match printed {
@@ -351,10 +352,4 @@ impl Walk {
             How::Shell | How::Itself => self.script(text, places),
         }
     }
-}
-
-/// Whether the target of a redirection is a file that stays.
-fn is_file(target: &Argument) -> bool {
-    let is_descriptor = target.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    target.text != "/dev/null" && !is_descriptor
 }

@@ -65,6 +65,7 @@ struct Level {
     is_uncertain: bool,
 }
 
+#[derive(Default)]
 struct Document {
     end: String,
     strips_tabs: bool,
@@ -483,8 +484,7 @@ impl Scanner<'_, '_> {
                 end: word.text(),
                 strips_tabs: kind == "<<-",
                 is_live: !word.is_quoted,
-                input: None,
-                keeps: Vec::new(),
+                ..Document::default()
             };
             self.level.documents.push(document);
         } else {

@@ -112,9 +112,7 @@ fn awk(telling: &mut Telling<'_>) {
 fn vim(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         if let Some(command) = word.strip_prefix('+') {
-            if !is_usual_editing(command) {
-                telling.tells(at);
-            }
+            telling.tells_value(at, Some(Value::InWord(command)), is_usual_editing);
         } else if has("-c --cmd", word) {
             telling.tells_value(at, Some(Value::Next), is_usual_editing);
         } else if word.starts_with("-c") || word.starts_with("--cmd") || word.starts_with("--remote-e") {

@@ -209,9 +209,7 @@ fn rest(telling: &mut Telling<'_>) {
 fn first_commands(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         let command = word.strip_prefix('+').map(|command| command.trim_start_matches('+'));
-        if command.is_some_and(|command| !pager_start(command)) {
-            telling.tells(at);
-        }
+        telling.tells_value(at, command.map(Value::InWord), pager_start);
     }
 }
 

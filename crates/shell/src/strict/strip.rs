@@ -60,13 +60,13 @@ pub(crate) fn is_plain_locale(name: &str, value: &str) -> bool {
 pub(super) fn wrappers(words: &[Word]) -> Stripped {
     let mut stripped = Stripped { skip: 0, in_shell: true, gets_more: false, end: NameEnd::Blank };
     while let Some((name, rest)) = words[stripped.skip..].split_first() {
-        let Some(count) = wrapper(&name.text, rest) else { break };
+        let Some(front) = wrapper(&name.text, rest).and_then(|count| rest.get(..=count)) else { break };
         // What is run must be as plain as any other name.
-        let is_name = |next: &&Word| !next.text.is_empty() && !next.text.starts_with('-');
-        if rest.get(count).filter(is_name).is_none() || !rest[..=count].iter().all(is_literal) {
+        let is_name = |next: &Word| !next.text.is_empty() && !next.text.starts_with('-');
+        if !front.last().is_some_and(is_name) || !front.iter().all(is_literal) {
             break;
         }
-        stripped.skip += count + 1;
+        stripped.skip += front.len();
         stripped.in_shell &= matches!(name.text.as_str(), "command" | "builtin");
         stripped.gets_more |= name.text == "xargs";
     }

@@ -239,14 +239,10 @@ impl<'a> Walk<'a> {
         self.passed = false;
         let mut reached = false;
         for place in 0..=self.tokens.len() {
-            let blocked = match place.checked_sub(1).map(|before| &self.tokens[before]) {
+            let before = |count: usize| place.checked_sub(count).map(|at| &self.tokens[at]);
+            let blocked = match before(1) {
                 Some(Token::Char('/')) => true,
-                Some(Token::Char('.')) if first => {
-                    matches!(
-                        place.checked_sub(2).map(|at| &self.tokens[at]),
-                        Some(Token::Char('/') | Token::Deep)
-                    )
-                }
+                Some(Token::Char('.')) if first => matches!(before(2), Some(Token::Char('/') | Token::Deep)),
                 _ => false,
             };
             reached = self.places.contains(place) || reached && !blocked;

@@ -2,7 +2,7 @@
 
 use super::{Document, Kind, Scanner};
 use crate::all_commands::word::ansi_decoded;
-use crate::names::is_name_char;
+use crate::names::{find_unescaped, is_name_char};
 
 impl Scanner<'_, '_> {
     pub(super) fn single_quoted(&mut self) {
@@ -116,15 +116,7 @@ impl Scanner<'_, '_> {
 
     fn ansi_quoted(&mut self) {
         let rest = &self.text[self.at..];
-        let mut escaped = false;
-        let mut length = rest.len();
-        for (at, c) in rest.char_indices() {
-            if c == '\'' && !escaped {
-                length = at;
-                break;
-            }
-            escaped = c == '\\' && !escaped;
-        }
+        let length = find_unescaped(rest.char_indices(), '\'').unwrap_or(rest.len());
         self.at += (length + 1).min(rest.len());
         self.push_quoted(&ansi_decoded(&rest[..length]));
     }

@@ -34,18 +34,18 @@ pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
     }
     let names_input = seen.arguments.iter().any(|word| has("- /dev/stdin /dev/fd/0", &word.text));
     if !has_script || names_input {
-        inside.input.code = Some(language);
-        if seen.is_piped {
-            piped(language, seen, inside);
-        }
+        input(language, seen, inside);
     }
 }
 
-/// What is piped in is code.
-fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
-    match printed(seen.last) {
-        Some(code) => language.run(&code, inside),
-        None => inside.unseen = Some("code is run that is piped in"),
+/// What comes in is code.
+fn input(language: &'static Language, seen: &Seen<'_>, inside: &mut Inside) {
+    inside.input.code = Some(language);
+    if seen.is_piped {
+        match printed(seen.last) {
+            Some(code) => language.run(&code, inside),
+            None => inside.unseen = Some("code is run that is piped in"),
+        }
     }
 }
 
@@ -71,20 +71,16 @@ impl Language {
             let option = word.text.split_once('=').filter(|(name, _)| name.starts_with('-'));
             self.run(option.map_or(&word.text, |(_, value)| value), inside);
         }
-        inside.input.code = Some(self);
-        if seen.is_piped {
-            piped(self, seen, inside);
-        }
+        input(self, seen, inside);
     }
 
     /// What stands behind the marks.
     fn marked(&self, code: &str) -> Vec<String> {
         let marked = |line: &str| {
             let line = line.trim_start();
-            let script = self.marks.iter().find_map(|mark| match mark.ends_with(' ') {
-                // It is a word.
-                true => line.strip_prefix(mark),
-                false => line.split_once(mark).map(|(_, script)| script),
+            let script = self.marks.iter().find_map(|mark| {
+                // A mark that is a word comes first.
+                if mark.ends_with(' ') { line.strip_prefix(mark) } else { Some(line.split_once(mark)?.1) }
             });
             script.map(|script| script.trim().to_owned())
         };
