@@ -304,13 +304,8 @@ fn critical_removal(case: &CaseReview<'_>) -> Option<Ruling> {
         CommandPath::Known(fact) => format!("`{}`", fact.lexical.display()),
         CommandPath::Partial(_) => format!("`{path}`, which is only known at run time"),
     };
-    let is_asked = can_ask(case.permissions);
-    let reason = if is_asked {
-        format!("This would delete {what}.")
-    } else {
-        format!("Refused: this would delete {what}.")
-    };
-    Some(ask_because(case, reason, || Remedy::Hand))
+    let this = if can_ask(case.permissions) { "This" } else { "Refused: this" };
+    Some(ask_because(case, format!("{this} would delete {what}."), || Remedy::Hand))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.

@@ -18,6 +18,8 @@ pub(crate) use options::{OptionValue, letter_value, long_value};
 pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
+use std::borrow::Cow;
+
 use crate::expansion::may_take_next;
 use crate::names::{has_name, is_name_char};
 use crate::places::{Places, named, path_text};
@@ -119,16 +121,12 @@ fn hides_command(base: &str, arguments: &[Word]) -> bool {
 
 /// What is known about a program by its bare name.
 fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
-    let more: Vec<Word>;
-    let arguments = if context.stripped.gets_more {
-        let unknown = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
-        more = [arguments, &[unknown]].concat();
-        &more[..]
-    } else {
-        arguments
-    };
-    let literal: Option<Vec<&str>> = arguments.iter().map(literal).collect();
-    if literal.is_some_and(|arguments| tools::asks_for_version(name, &arguments)) {
+    let mut arguments = Cow::Borrowed(arguments);
+    if context.stripped.gets_more {
+        arguments.to_mut().push(Word { is_split: true, ..Word::new("\0") });
+    }
+    let arguments = &arguments[..];
+    if literals(arguments).is_some_and(|arguments| tools::asks_for_version(name, &arguments)) {
         return Some(looks(Vec::new()));
     }
     if let Some(tool) = tools::find(name) {
@@ -152,6 +150,10 @@ pub(crate) fn base_name(name: &str) -> &str {
 fn literal(word: &Word) -> Option<&str> {
     let plain = !word.is_unknown() && !word.is_pattern && !word.is_split && !word.is_home;
     plain.then_some(word.text.as_str())
+}
+
+fn literals(words: &[Word]) -> Option<Vec<&str>> {
+    words.iter().map(literal).collect()
 }
 
 /// Names that a program prints.

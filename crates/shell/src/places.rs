@@ -1,5 +1,7 @@
 //! Where commands run: directories, followed through a line.
 
+use std::borrow::Cow;
+
 use windlass_protocol::CommandWord;
 
 use crate::analysis::UNKNOWN;
@@ -89,15 +91,10 @@ fn without_climbing(text: &str) -> String {
 
 /// The path a word names, once for each directory it may be relative to.
 pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePath> {
-    let cleaned: String;
-    let text = if is_pattern && (text.starts_with('.') || text.contains("/.")) {
-        cleaned = without_climbing(text);
-        cleaned.as_str()
-    } else {
-        text
-    };
+    let may_climb = is_pattern && (text.starts_with('.') || text.contains("/."));
+    let text = if may_climb { Cow::Owned(without_climbing(text)) } else { Cow::Borrowed(text) };
     let path = |from: &Place| LinePath {
-        text: CommandWord::from_marked(text, UNKNOWN),
+        text: CommandWord::from_marked(&text, UNKNOWN),
         from: from.clone(),
         is_pattern,
         is_recursive: false,
@@ -105,10 +102,8 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePa
         only: None,
         handed: None,
     };
-    if text.starts_with(['/', '~']) {
-        return places.iter().take(1).map(path).collect();
-    }
-    places.iter().map(path).collect()
+    let count = if text.starts_with(['/', '~']) { 1 } else { usize::MAX };
+    places.iter().take(count).map(path).collect()
 }
 
 /// A directory seen from another, cleaned as the shell cleans it: `..` takes away the name before it.

@@ -30,15 +30,11 @@ const SCRIPT_RUNNERS: [&str; 2] = ["npm", "pnpm"];
 
 /// The words of a command that are worth a rule with a star behind them.
 pub(super) fn useful(words: &[CommandWord]) -> Option<&[CommandWord]> {
-    let is_script = match words {
-        [program, run, script, ..] => {
-            SCRIPT_RUNNERS.iter().any(|name| program == name)
-                && run == "run"
-                && script.as_known().is_some_and(is_script_name)
-        }
-        _ => false,
-    };
-    if is_script {
+    if let [program, run, script, ..] = words
+        && SCRIPT_RUNNERS.iter().any(|name| program == name)
+        && run == "run"
+        && script.as_known().is_some_and(is_script_name)
+    {
         return words.get(..3);
     }
     ROWS.iter().find_map(|(begins, next)| {

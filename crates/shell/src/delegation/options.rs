@@ -185,10 +185,8 @@ fn whole_option<'a>(word: &'a str, row: &Row) -> Option<Value<'a>> {
 
 /// Letters of `tar` without a dash, whose values follow in other words.
 fn old_letters(telling: &mut Telling<'_>) {
-    let group = telling.text(1).filter(|group| !group.starts_with('-'));
-    if group.is_some_and(|group| {
-        group.contains(['I', 'F']) && group.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    }) {
+    let is_group = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if telling.text(1).is_some_and(|word| is_group(word) && word.contains(['I', 'F'])) {
         telling.tells(telling.words.len());
     }
 }

@@ -1,7 +1,7 @@
 //! `git`, for the forms that only look.
 
 use super::options::{Given, Operands, OptionValue, Parsed, READS, Tool};
-use super::{Context, Facts, literal};
+use super::{Context, Facts, literal, literals};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
@@ -286,16 +286,13 @@ fn parse_known<'a>(tool: &Tool, arguments: &'a [Word]) -> Option<Parsed<'a>> {
 }
 
 fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
-    let words: Option<Vec<&str>> = arguments.iter().map(literal).collect();
-    match &words?[..] {
-        [] | ["-v" | "--verbose"] => Some(Parsed::default()),
-        ["get-url", rest @ ..]
-            if rest.iter().all(|word| !word.starts_with('-') || matches!(*word, "--all" | "--push")) =>
-        {
-            Some(Parsed::default())
-        }
-        _ => None,
-    }
+    let is_known = |word: &&str| !word.starts_with('-') || matches!(*word, "--all" | "--push");
+    let looks = match &literals(arguments)?[..] {
+        [] | ["-v" | "--verbose"] => true,
+        ["get-url", rest @ ..] => rest.iter().all(is_known),
+        _ => false,
+    };
+    looks.then(Parsed::default)
 }
 
 fn config(arguments: &[Word]) -> Option<Parsed<'_>> {

@@ -1,7 +1,7 @@
 //! Programs whose arguments do not fit a row of the table.
 
 use super::options::{Operands, READS, Tool, may_become_option};
-use super::{Context, Facts, literal, looks, tools};
+use super::{Context, Facts, literal, literals, looks, tools};
 use crate::names::has_name;
 use crate::places::path_text;
 use crate::strict::is_harmless_setting;
@@ -36,11 +36,6 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "xargs" => xargs(arguments, context),
         _ => None,
     }
-}
-
-/// The texts of words that bash does not change.
-fn literals(words: &[Word]) -> Option<Vec<&str>> {
-    words.iter().map(literal).collect()
 }
 
 fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
@@ -201,14 +196,12 @@ fn exports_harmless(arguments: &[Word]) -> bool {
 
 /// A limit is shown if no new one is given.
 fn shows_limit(arguments: &[&str]) -> bool {
-    matches!(arguments, [] | ["-H" | "-S"]) || {
-        let is_letters = |word: &&str| {
-            let letters = word.strip_prefix('-').unwrap_or_default();
-            !letters.is_empty()
-                && letters.bytes().all(|byte| byte.is_ascii_lowercase() || b"HSRPT".contains(&byte))
-        };
-        arguments.iter().all(is_letters)
-    }
+    let is_letters = |word: &&str| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        !letters.is_empty()
+            && letters.bytes().all(|byte| byte.is_ascii_lowercase() || b"HSRPT".contains(&byte))
+    };
+    arguments.iter().all(is_letters)
 }
 
 /// `tar tf`: what is in an archive. A name with a colon is one on another machine.
@@ -409,8 +402,7 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     }
     let (name, inner) = arguments.get(at..)?.split_first()?;
     let tool = tools::find(literal(name)?).filter(|tool| tool.is_harmless)?;
-    let more = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
-    let words = [inner, &[more]].concat();
+    let words = [inner, &[Word { is_split: true, ..Word::new("\0") }]].concat();
     let end = name_end(&arguments[..at]);
     let piped = crate::strict::Stripped { gets_more: true, end, ..*context.stripped };
     tool.judge(&words, &Context { here: context.here, stripped: &piped, names: context.names })

@@ -211,7 +211,6 @@ fn alternatives(inner: &[WordLetter]) -> Result<Vec<Vec<WordLetter>>, String> {
 
 /// A number without a sign and without zeros in front.
 fn number(text: &str) -> Option<i64> {
-    (text.len() <= 9 && is_digits(text) && (text == "0" || !text.starts_with('0')))
-        .then(|| text.parse().ok())
-        .flatten()
+    let is_plain = text.len() <= 9 && is_digits(text) && (text == "0" || !text.starts_with('0'));
+    if is_plain { text.parse().ok() } else { None }
 }
