@@ -40,7 +40,7 @@ impl Places {
         if self.others.is_empty() { self.first.clone() } else { Place::Unknown }
     }
 
-    fn contains(&self, place: &Place) -> bool {
+    pub(crate) fn contains(&self, place: &Place) -> bool {
         self.first == *place || self.others.contains(place)
     }
 
@@ -56,10 +56,6 @@ impl Places {
             return Self::unknown();
         }
         places
-    }
-
-    pub(crate) fn contains_all(&self, other: &Self) -> bool {
-        other.iter().all(|place| self.contains(place))
     }
 
     /// Where `cd` leads from here; with no target, home.

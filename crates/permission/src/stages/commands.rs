@@ -106,7 +106,9 @@ pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
 
 /// What is said about a command that has no leave of its own.
 fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
-    if let Some(path) = outside(case, command) {
+    let unfree = case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact);
+    // Leave to read is not enough for a command that does more.
+    if let Some(path) = unfree.filter(|_| command.effect != CommandEffect::Unknown) {
         // A link can lead outside from a name inside.
         let resolved = path.resolved.as_ref().filter(|_| is_within(&path.lexical, case.roots));
         let outside = resolved.unwrap_or(&path.lexical).display();
@@ -127,12 +129,4 @@ fn held_back(case: &PermissionCase<'_>, command: &PlainCommand) -> Option<String
     let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
     let other = other.unwrap_or_default();
     Some(format!(" The rule {} ({}) is not enough: {why}.{other}", rule.text, rule.source))
-}
-
-/// What a command that only looks, or only changes files, names outside.
-fn outside<'a>(case: &PermissionCase<'_>, command: &'a PlainCommand) -> Option<&'a PathFact> {
-    if command.effect == CommandEffect::Unknown {
-        return None;
-    }
-    case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact)
 }

@@ -14,7 +14,7 @@ use super::word::Argument;
 use super::{below, search, unwrap};
 use crate::analysis::UNKNOWN;
 use crate::effect::FROM_COMMAND;
-use crate::names::{Sieve, behind_letter, has_name as has, name_and_value, split_at_text};
+use crate::names::{Sieve, behind_letter, has_name as has, letter_group, name_and_value, split_at_text};
 use crate::places::{Places, named};
 use crate::{LinePath, LooseCommand};
 
@@ -198,10 +198,8 @@ fn without_tail(operand: &Argument) -> Option<Argument> {
 
 /// The copies that are kept of files which are changed in place: `-i.bak`.
 fn backups(split: &Split<'_>, places: &Places) -> Vec<LinePath> {
-    let suffix = split.options.iter().find_map(|option| match option.text.strip_prefix("--in-place=") {
-        Some(suffix) => Some(suffix),
-        None if option.text.starts_with("--") => None,
-        None => option.text.split_once('i').map(|(_, suffix)| suffix),
+    let suffix = split.options.iter().find_map(|option| {
+        option.text.strip_prefix("--in-place=").or_else(|| behind_letter(&option.text, "i"))
     });
     let Some(suffix) = suffix.filter(|suffix| !suffix.is_empty() && !suffix.contains(['*', '/'])) else {
         return Vec::new();
@@ -324,8 +322,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<LinePath> {
         "curl" => parts.extend(text.split(['=', '@', '<', ';']).skip(1).take(EMBEDDED_MAX)),
         _ => {}
     }
-    let is_letter = text.starts_with('-') && !text.starts_with("--");
-    parts.extend(text.get(2..).filter(|_| is_letter));
+    parts.extend(letter_group(text).and_then(|letters| letters.get(1..)));
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&word.part(part), places)).collect()
 }
 

@@ -303,7 +303,8 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
         }
         if text.starts_with('-') && (text.len() > 1 || seen.base == "env") {
             at += 1;
-            at += usize::from(takes_next(valued, text));
+            // A letter with a value that comes last has it in the next word.
+            at += usize::from(behind_letter(text, valued) == Some(""));
             if seen.base == "env" {
                 split_string(text, &arguments[at.saturating_sub(1).min(arguments.len())..], inside);
             }
@@ -353,14 +354,6 @@ fn replaced(options: &[Argument]) -> Option<String> {
         return mark.map(str::to_owned);
     }
     None
-}
-
-fn takes_next(valued: &str, option: &str) -> bool {
-    if option.starts_with("--") || option == "-" {
-        return false;
-    }
-    let position = option[1..].find(|c| valued.contains(c));
-    position.is_some_and(|position| option[1..].len() == position + 1)
 }
 
 fn is_assignment(text: &str) -> bool {
