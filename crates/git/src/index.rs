@@ -68,7 +68,7 @@ struct IndexReader<R> {
     id_bytes: usize,
     /// Of the entry read last.
     name: Vec<u8>,
-    mode: u32,
+    mode: usize,
 }
 
 impl<R: BufRead> IndexReader<R> {
@@ -167,8 +167,7 @@ impl<R: BufRead> IndexReader<R> {
 pub(crate) fn is_split(index: &[u8]) -> bool {
     memchr::memmem::find_iter(index, b"link").any(|at| {
         // It begins with the checksum of the other file.
-        let length = number(index, at + 4).and_then(|length| usize::try_from(length).ok());
-        let Some(length) = length.filter(|length| *length >= CHECKSUM) else { return false };
+        let Some(length) = number(index, at + 4).filter(|length| *length >= CHECKSUM) else { return false };
         ends_in_extensions(index, at + 8 + length)
     })
 }
@@ -181,7 +180,7 @@ fn ends_in_extensions(index: &[u8], mut at: usize) -> bool {
             return true;
         }
         let is_known = rest[0].is_ascii_uppercase() || rest.starts_with(b"link") || rest.starts_with(b"sdir");
-        match number(rest, 4).and_then(|length| usize::try_from(length).ok()) {
+        match number(rest, 4) {
             Some(length) if is_known && length < rest.len() => at += 8 + length,
             // Git stops there and complains of nothing.
             _ => return is_known || rest.len() == LONG_CHECKSUM,
@@ -189,8 +188,8 @@ fn ends_in_extensions(index: &[u8], mut at: usize) -> bool {
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    usize::try_from(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?)).ok()
 }
 
 #[cfg(test)]

@@ -13,18 +13,7 @@ use crate::settings::CONFIG_BYTES_MAX;
 const MODULES_MAX: usize = 64;
 
 /// Keys that git runs or reads settings from, in any section: a continued line could hide where one begins.
-const KEYS: [&str; 10] = [
-    "clean",
-    "command",
-    "defaultkeycommand",
-    "driver",
-    "external",
-    "path",
-    "process",
-    "program",
-    "smudge",
-    "textconv",
-];
+const KEYS: &str = "clean command defaultkeycommand driver external path process program smudge textconv";
 
 /// Whether a repository or a submodule of it may name a program, or may enter nested work trees that do.
 pub fn names_program(dot_git: &Path) -> bool {
@@ -48,25 +37,25 @@ pub fn names_program(dot_git: &Path) -> bool {
         }
     }
     // Another place of the work, or a file that is shown when it is not understood.
-    if own.iter().any(|file| may_set(file, &["worktree", "ignorerevsfile"])) {
+    if own.iter().any(|file| may_set(file, "worktree ignorerevsfile")) {
         return true;
     }
-    let enters = |file: &Path| may_set(file, &["ignore"]);
+    let enters = |file: &Path| may_set(file, "ignore");
     let modules = dot_git.with_file_name(".gitmodules");
     // Where the file is missing, git takes what it tracks of it, whose name may be cut to its end in the index.
     let may_be_tracked = || index_has(dot_git, b"modules") && may_hold_others(dot_git);
     let is_unseen = || modules.symlink_metadata().is_err() && may_be_tracked();
-    files.iter().any(|file| may_set(file, &KEYS) || enters(file)) || enters(&modules) || is_unseen()
+    files.iter().any(|file| may_set(file, KEYS) || enters(file)) || enters(&modules) || is_unseen()
 }
 
 /// Whether the repository that a `.git` is, or points to, names a program that tells it what has changed. What cannot be read may.
 pub fn names_watcher(dot_git: &Path) -> bool {
-    own_settings(dot_git).is_none_or(|own| own.iter().any(|file| may_set(file, &["fsmonitor"])))
+    own_settings(dot_git).is_none_or(|own| own.iter().any(|file| may_set(file, "fsmonitor")))
 }
 
 /// Whether the names of objects in a repository may have another length than usual.
 pub(crate) fn has_other_objects(dot_git: &Path) -> bool {
-    own_settings(dot_git).is_none_or(|[_, shared]| may_set(&shared, &["objectformat"]))
+    own_settings(dot_git).is_none_or(|[_, shared]| may_set(&shared, "objectformat"))
 }
 
 /// The settings of a work tree, and those that it shares with others.
@@ -76,7 +65,7 @@ fn own_settings(dot_git: &Path) -> Option<[PathBuf; 2]> {
 }
 
 /// Whether a file of settings may set one of the keys. What cannot be read may.
-fn may_set(file: &Path, keys: &[&str]) -> bool {
+fn may_set(file: &Path, keys: &str) -> bool {
     match read_text(file, CONFIG_BYTES_MAX) {
         Ok(text) => text.lines().any(|line| sets(line, keys)),
         Err(error) => error.kind() != ErrorKind::NotFound,
@@ -99,11 +88,11 @@ fn index_has(dot_git: &Path, mark: &[u8]) -> bool {
 }
 
 /// Whether a line may set one of the keys. What stands behind the name of a section belongs to it.
-fn sets(line: &str, keys: &[&str]) -> bool {
+fn sets(line: &str, keys: &str) -> bool {
     line.split(']').any(|part| {
         let part = part.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
-        let is_one = keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key));
+        let is_one = keys.split(' ').any(|key| part[..end].eq_ignore_ascii_case(key));
         is_one && !is_harmless(&part[end..])
     })
 }
@@ -124,7 +113,7 @@ mod tests {
 
     #[test]
     fn lines_that_name_programs_are_known() {
-        let check = |line: &str, expected: bool| assert_eq!(sets(line, &KEYS), expected, "{line}");
+        let check = |line: &str, expected: bool| assert_eq!(sets(line, KEYS), expected, "{line}");
         check("\tclean = ./x", true);
         check("[filter \"a]b\"] CLEAN=./x", true);
         check("[diff] external = ./x", true);

@@ -10,7 +10,7 @@ use windlass_protocol::{
     RulingRule, ToolProfile, Verdict,
 };
 
-use crate::rules::{Match, Rule, RuleScope, RuleSubject, is_private};
+use crate::rules::{Behaviour, Match, Rule, RuleScope, RuleSubject, is_private};
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
 mod advice;
@@ -88,23 +88,19 @@ impl<'a> PermissionCase<'a> {
     /// The rules that allow. Where a model judges, those that would let anything run do not count.
     fn allow_rules(&self) -> impl Iterator<Item = &'a Rule> {
         let judged = self.mode() == PermissionMode::Auto;
-        self.permissions.rules.allow.iter().filter(move |rule| !(judged && rule.is_broad()))
+        self.permissions.rules.list(Behaviour::Allow).iter().filter(move |rule| !(judged && rule.is_broad()))
     }
 }
 
-/// A call on its way through the stages, with what several of them look at.
+/// A call on its way through the stages, with the first rule of each kind that means it. Every rule is compared once, whichever
+/// stages look at the result.
 struct CaseReview<'a> {
     case: PermissionCase<'a>,
     subject: RuleSubject<'a>,
-    restrictions: Restrictions<'a>,
-}
-
-impl<'a> CaseReview<'a> {
-    fn new(case: &PermissionCase<'a>) -> Self {
-        let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
-        let restrictions = Restrictions::of(case, &subject);
-        Self { case: *case, subject, restrictions }
-    }
+    denying: Option<&'a Rule>,
+    asking: Option<&'a Rule>,
+    /// Denies it or asks about it, perhaps: nobody can tell.
+    doubting: Option<&'a Rule>,
 }
 
 impl<'a> std::ops::Deref for CaseReview<'a> {
@@ -115,32 +111,23 @@ impl<'a> std::ops::Deref for CaseReview<'a> {
     }
 }
 
-/// The first rule of each kind that means a call. Every rule is compared once, whichever stages look at the result.
-struct Restrictions<'a> {
-    /// Denies it.
-    denying: Option<&'a Rule>,
-    /// Asks about it.
-    asking: Option<&'a Rule>,
-    /// Denies it or asks about it, perhaps: nobody can tell.
-    doubting: Option<&'a Rule>,
-}
-
-impl<'a> Restrictions<'a> {
-    fn of(case: &PermissionCase<'a>, subject: &RuleSubject<'a>) -> Self {
+impl<'a> CaseReview<'a> {
+    fn new(case: &PermissionCase<'a>) -> Self {
+        let subject = RuleSubject::new(case.tool, case.profile, case.input, case.facts);
         let rules = &case.permissions.rules;
         let mut doubting = None;
         let mut means = |rule: &&'a Rule| {
-            let seen = restricts(rule, case, subject);
+            let seen = restricts(rule, case, &subject);
             doubting = doubting.or((seen == Match::May).then_some(*rule));
             seen == Match::Yes
         };
-        let denying = rules.deny.iter().find(&mut means);
+        let denying = rules.list(Behaviour::Deny).iter().find(&mut means);
         // A rule about every command was made for commands that can reach everything.
         let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && sandbox::is_free(case));
         // Behind a denial nothing counts any more.
-        let asked = rules.ask.iter().filter(|_| denying.is_none());
+        let asked = rules.list(Behaviour::Ask).iter().filter(|_| denying.is_none());
         let asking = asked.filter(counts).find(means);
-        Self { denying, asking, doubting }
+        Self { case: *case, subject, denying, asking, doubting }
     }
 }
 
@@ -191,8 +178,7 @@ pub fn judge(case: &PermissionCase<'_>) -> Ruling {
 /// Why nothing would spare the question about a call, in a few words.
 pub fn why_each_time(case: &PermissionCase<'_>) -> String {
     let review = CaseReview::new(case);
-    let restrictions = &review.restrictions;
-    if let Some(rule) = restrictions.asking.or(restrictions.doubting) {
+    if let Some(rule) = review.asking.or(review.doubting) {
         return format!("the rule {} ({}) requires it", rule.text, rule.source);
     }
     let removes_much = || removals::critical(&review).is_some();
@@ -249,7 +235,7 @@ fn denied_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
 
 /// A denial is final, whatever allows the call.
 fn denied_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.denying?;
+    let rule = case.denying?;
     let reason = format!("The rule {} ({}) denies this {}.", rule.text, rule.source, case.noun());
     Some(Ruling { rule: Some(by_rule(rule)), ..deny(reason) })
 }
@@ -262,7 +248,7 @@ fn plan_mode(case: &CaseReview<'_>) -> Option<Ruling> {
 }
 
 fn asked_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.asking?;
+    let rule = case.asking?;
     let reason =
         format!("The rule {} ({}) requires approval for this {}.", rule.text, rule.source, case.noun());
     // It beats every rule that allows, so another rule is no help.
@@ -274,7 +260,7 @@ fn asked_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
 
 /// Where something that is denied, or to be asked about, could hide and nobody can tell, it is asked about.
 fn doubted_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
-    let rule = case.restrictions.doubting?;
+    let rule = case.doubting?;
     let unseen = case.facts.commands.as_ref().and_then(|commands| commands.unseen.as_ref());
     let why = unseen.map_or("what it names is only known when it runs", String::as_str);
     let reason =
@@ -318,13 +304,8 @@ fn critical_removal(case: &CaseReview<'_>) -> Option<Ruling> {
         CommandPath::Known(fact) => format!("`{}`", fact.lexical.display()),
         CommandPath::Partial(_) => format!("`{path}`, which is only known at run time"),
     };
-    let is_asked = can_ask(case.permissions);
-    let reason = if is_asked {
-        format!("This would delete {what}.")
-    } else {
-        format!("Refused: this would delete {what}.")
-    };
-    Some(ask_because(case, reason, || Remedy::Hand))
+    let this = if can_ask(case.permissions) { "This" } else { "Refused: this" };
+    Some(ask_because(case, format!("{this} would delete {what}."), || Remedy::Hand))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.

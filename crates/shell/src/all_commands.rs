@@ -18,7 +18,7 @@ use crate::expansion::may_take_next;
 use crate::names::has_name as has;
 use crate::places::{self, Places};
 use crate::{LinePath, LooseCommand, StrictCommand};
-use made::{Made, Streams};
+use made::Made;
 use variables::Variables;
 use word::{Argument, Draft};
 
@@ -96,10 +96,10 @@ impl Input {
     }
 }
 
-/// How a command comes to run.
-#[derive(Clone, Copy)]
-struct Way {
-    /// Something is piped into it.
+/// How a command comes to run, and what it is handed besides its words.
+struct Surroundings<'a> {
+    targets: &'a [Target],
+    places: &'a Places,
     is_piped: bool,
     /// It runs once in any case, and in the shell itself.
     is_certain: bool,
@@ -111,22 +111,6 @@ struct Way {
 struct Target {
     kind: &'static str,
     word: Draft,
-}
-
-impl Target {
-    fn add_to(&self, command: &mut LooseCommand, argument: &Argument, places: &Places) {
-        let is_descriptor = argument.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-        if self.kind == "<<<" || (is_descriptor && matches!(self.kind, ">&" | "<&")) {
-            return;
-        }
-        let paths = files::path(argument, places);
-        if self.kind != "<" {
-            command.writes.extend(paths.clone());
-        }
-        if matches!(self.kind, "<" | "<>") {
-            command.reads.extend(paths);
-        }
-    }
 }
 
 /// What a command does to the shell and to its input.
@@ -207,31 +191,32 @@ impl Walk {
     }
 
     /// Takes in one command as it was written.
-    fn command(&mut self, words: &[Draft], targets: &[Target], places: &Places, way: Way) -> Consequence {
-        let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();
-        for word in &words[..assignments] {
-            let Some((name, value)) = word.assignment() else { continue };
-            self.substitutions(&value, places);
+    fn command(&mut self, words: &[Draft], around: &Surroundings<'_>) -> Consequence {
+        let Surroundings { targets, places, .. } = *around;
+        let assignments: Vec<_> = words.iter().map_while(Draft::assignment).collect();
+        let is_bare = assignments.len() == words.len() && targets.is_empty();
+        for (name, value) in &assignments {
+            self.substitutions(value, places);
             let mut inside = unwrap::Inside::default();
-            unwrap::variable(&name, &value, &mut inside);
+            unwrap::variable(name, value, &mut inside);
             self.take_in(inside, places);
             if matches!(name.as_str(), "BASH_ENV" | "ENV") {
-                let reads = files::path(&Argument::new(&value), places);
+                let reads = files::path(&Argument::new(value), places);
                 self.push(LooseCommand { reads, ..LooseCommand::default() });
             }
-            if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
-                self.variables.set(&name, &value);
+            if is_bare && around.is_certain && self.depth == 0 {
+                self.variables.set(name, value);
             }
         }
-        let arguments: Vec<Argument> = words[assignments..].iter().flat_map(Draft::expand).collect();
+        let arguments: Vec<Argument> = words[assignments.len()..].iter().flat_map(Draft::expand).collect();
         if self.depth == 0 && !arguments.is_empty() {
             self.written.push(arguments.iter().map(|argument| argument.text.clone()).collect());
         }
         let at = self.commands.len();
         let has_words = !arguments.is_empty();
-        let piped = if way.is_piped { made::printed(&self.last) } else { None };
+        let piped = if around.is_piped { made::printed(&self.last) } else { None };
         let mut consequence = if has_words {
-            self.run(arguments, places, way.is_piped)
+            self.run(arguments, places, around.is_piped)
         } else {
             self.push(LooseCommand::default());
             // What comes in is for the commands of a group.
@@ -240,8 +225,7 @@ impl Walk {
         self.redirect(at, targets, places, &consequence);
         if !targets.is_empty() || !consequence.keeps.is_empty() {
             let printed = made::output(if has_words { &self.last } else { &[] });
-            let (has_document, piped) = (way.has_document, piped.as_deref());
-            self.make(&printed, &Streams { targets, places, has_document, piped }, &mut consequence);
+            self.make(&printed, piped.as_deref(), around, &mut consequence);
         }
         consequence
     }
@@ -264,9 +248,16 @@ impl Walk {
             for argument in target.word.expand() {
                 if target.kind == "<<<" {
                     self.taken_in(&argument.text, consequence.input, places);
+                    continue;
                 }
-                if let Some(command) = self.commands.get_mut(at) {
-                    target.add_to(command, &argument, places);
+                let is_descriptor = is_descriptor(&argument.text) && matches!(target.kind, ">&" | "<&");
+                let Some(command) = self.commands.get_mut(at).filter(|_| !is_descriptor) else { continue };
+                let paths = files::path(&argument, places);
+                if target.kind != "<" {
+                    command.writes.extend(paths.clone());
+                }
+                if matches!(target.kind, "<" | "<>") {
+                    command.reads.extend(paths);
                 }
             }
         }
@@ -293,14 +284,6 @@ impl Walk {
             if is_cut || command.removes.iter().any(|path| path.is_pattern || !path.text.is_known()) {
                 command.removes.extend(places::named("\0", false, &Places::default()));
             }
-        }
-    }
-
-    /// Where a command runs more than is looked at, that may remove anything.
-    fn doubt_removal(&mut self, levels: usize) {
-        if levels > LEVELS_MAX {
-            let removes = places::named("\0", false, &Places::default());
-            self.commands.push(LooseCommand { removes, ..LooseCommand::default() });
         }
     }
 
@@ -358,7 +341,11 @@ impl Walk {
             let is_listed = self.push(command);
             if !is_listed || levels > LEVELS_MAX {
                 self.note_unseen("it nests too many commands");
-                self.doubt_removal(levels);
+                if levels > LEVELS_MAX {
+                    // What is not looked at may remove anything.
+                    let removes = places::named("\0", false, &Places::default());
+                    self.commands.push(LooseCommand { removes, ..LooseCommand::default() });
+                }
                 break;
             }
             if shifts_words(base, &arguments) {
@@ -387,7 +374,7 @@ impl Walk {
             // What comes in are words for these.
             is_fed &= !matches!(base, "xargs" | "parallel");
             self.mention(inner.mentions, places);
-            consequence.input.add(Input { is_run: inner.runs_input, code: inner.code_input });
+            consequence.input.add(inner.input);
             for script in inner.scripts {
                 consequence.input.add(self.fed_script(&script, places, is_fed));
             }
@@ -437,20 +424,14 @@ impl Walk {
     /// Whether the strict reading lists the same commands; if not, what differs.
     pub(crate) fn agrees_with(&self, plain: &[StrictCommand]) -> Result<(), String> {
         let mut written = self.written.iter().filter(|words| words[0] != "[[");
-        let commands =
-            plain.iter().filter(|command| command.whole.first().is_some_and(|name| name.text != "[["));
-        for command in commands {
-            let Some(words) = written.next() else {
-                return Err(difference(&command.whole[0].text, "nothing"));
-            };
-            if !agree(&command.whole, words) {
-                return Err(difference(&command.whole[0].text, &words[0]));
+        let commands = plain.iter().map(|command| &command.whole[..]);
+        for whole in commands.filter(|whole| whole.first().is_some_and(|name| name.text != "[[")) {
+            match written.next() {
+                Some(words) if agree(whole, words) => {}
+                words => return Err(difference(&whole[0].text, words.map_or("nothing", |words| &words[0]))),
             }
         }
-        match written.next() {
-            Some(words) => Err(difference("nothing", &words[0])),
-            None => Ok(()),
-        }
+        written.next().map_or(Ok(()), |words| Err(difference("nothing", &words[0])))
     }
 }
 
@@ -486,19 +467,19 @@ fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
 
 /// Whether two lists of words are the same. A word that is not known may stand for several.
 fn agree(plain: &[crate::Word], found: &[String]) -> bool {
-    if let Some(at) = found.iter().position(|word| word == "\0") {
-        let rest = found.len() - at - 1;
-        return plain.len() >= at
-            && plain[..at]
-                .iter()
-                .zip(found)
-                .all(|(one, other)| one.text == *other || one.text.contains('\0') || other.contains('\0'))
-            && plain.len() >= rest;
-    }
     let same = |(one, other): (&crate::Word, &String)| {
         one.text == *other || one.text.contains('\0') || other.contains('\0')
     };
-    plain.len() == found.len() && plain.iter().zip(found).all(same)
+    let (known, fits) = match found.iter().position(|word| word == "\0") {
+        Some(at) => (at, plain.len() >= at.max(found.len() - at - 1)),
+        None => (found.len(), plain.len() == found.len()),
+    };
+    fits && plain.iter().zip(&found[..known]).all(same)
+}
+
+/// Whether the target of a redirection is the number of a descriptor, or closes one.
+fn is_descriptor(target: &str) -> bool {
+    target.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
 fn difference(plain: &str, found: &str) -> String {

@@ -30,7 +30,7 @@ pub struct Analysis {
 }
 
 /// One simple command that bash would run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StrictCommand {
     /// Where in the line it stands, with its redirections.
     pub source: Range<usize>,

@@ -20,8 +20,17 @@ use crate::Word;
 use crate::expansion::may_take_next;
 use crate::names::{Sieve, has_name, letter_group};
 
-static MAY_TELL: LazyLock<Sieve> =
-    LazyLock::new(|| Sieve::of(options::names().chain([git::NAMES, builds::NAMES, languages::NAMES])));
+static MAY_TELL: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(names()));
+
+/// The programs that can be told to run another one.
+fn names() -> impl Iterator<Item = &'static str> {
+    options::names().chain(ordered()).chain([languages::UNORDERED])
+}
+
+/// Those of which not every word is looked at for itself.
+fn ordered() -> impl Iterator<Item = &'static str> {
+    [git::NAMES, builds::NAMES].into_iter().chain(languages::ORDERED)
+}
 
 /// In a loop with more turns nobody looks at each.
 const TURNS_MAX: usize = 256;
@@ -56,8 +65,7 @@ pub(crate) fn spelled(words: &[Word], gets_anything: bool) -> Option<usize> {
 /// The option that may take one word more or less than it seems to, if a word behind it means something else then. Most programs are judged
 /// by each word for itself, up to the dashes that end options. No rule can spell such an option out.
 fn shifting(base: &str, words: &[Word]) -> Option<usize> {
-    let is_ordered =
-        [git::NAMES, builds::NAMES, languages::ORDERED].iter().any(|names| has_name(names, base));
+    let is_ordered = ordered().any(|names| has_name(names, base));
     let at = words.iter().position(|word| may_take_next(base, &word.text))?;
     (is_ordered || words.iter().any(|word| word.text == "--")).then_some(at)
 }

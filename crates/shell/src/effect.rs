@@ -18,6 +18,8 @@ pub(crate) use options::{OptionValue, letter_value, long_value};
 pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
+use std::borrow::Cow;
+
 use crate::expansion::may_take_next;
 use crate::names::{has_name, is_name_char};
 use crate::places::{Places, named, path_text};
@@ -75,7 +77,7 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), String> {
         "wait" => arguments.iter().any(|word| word.text.starts_with('-') || may_become_option(word)),
         "export" => !arguments.iter().all(is_export),
         // What is still here after wrappers were taken off is used in an unusual way.
-        "command" | "builtin" => special::command(arguments).is_none(),
+        "command" | "builtin" => !special::finds_command(arguments),
         "read" => !special::is_plain_read(arguments),
         "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
         // Without a command it only redirects.
@@ -104,7 +106,9 @@ pub(crate) fn judge(words: &[Word], context: &Context<'_>) -> Facts {
         || hides_command(base_name(&name.text), arguments)
         || find::runs_or_changes(&name.text, arguments, context.stripped.gets_more);
     let facts = known(&name.text, arguments, context).unwrap_or_default();
-    Facts { exact_only, enters: moves(&name.text, facts.enters.clone()), ..facts }
+    let may_move = has_name("cd pushd popd source . eval exec", &name.text);
+    let enters = facts.enters.clone().or_else(|| may_move.then(Places::unknown));
+    Facts { exact_only, enters, ..facts }
 }
 
 /// Whether it is only known at run time which word of a wrapper is the command.
@@ -117,16 +121,12 @@ fn hides_command(base: &str, arguments: &[Word]) -> bool {
 
 /// What is known about a program by its bare name.
 fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
-    let more: Vec<Word>;
-    let arguments = if context.stripped.gets_more {
-        let unknown = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
-        more = [arguments, &[unknown]].concat();
-        &more[..]
-    } else {
-        arguments
-    };
-    let literal: Option<Vec<&str>> = arguments.iter().map(literal).collect();
-    if literal.is_some_and(|arguments| tools::asks_for_version(name, &arguments)) {
+    let mut arguments = Cow::Borrowed(arguments);
+    if context.stripped.gets_more {
+        arguments.to_mut().push(Word { is_split: true, ..Word::new("\0") });
+    }
+    let arguments = &arguments[..];
+    if literals(arguments).is_some_and(|arguments| tools::asks_for_version(name, &arguments)) {
         return Some(looks(Vec::new()));
     }
     if let Some(tool) = tools::find(name) {
@@ -142,12 +142,6 @@ fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts>
     }
 }
 
-/// Where a command leads the shell, if it may lead it somewhere.
-fn moves(name: &str, enters: Option<Places>) -> Option<Places> {
-    let moves = has_name("cd pushd popd source . eval exec", name);
-    enters.or_else(|| moves.then(Places::unknown))
-}
-
 pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
@@ -156,6 +150,10 @@ pub(crate) fn base_name(name: &str) -> &str {
 fn literal(word: &Word) -> Option<&str> {
     let plain = !word.is_unknown() && !word.is_pattern && !word.is_split && !word.is_home;
     plain.then_some(word.text.as_str())
+}
+
+fn literals(words: &[Word]) -> Option<Vec<&str>> {
+    words.iter().map(literal).collect()
 }
 
 /// Names that a program prints.
@@ -222,7 +220,8 @@ impl Tool {
         if self.takes_lists && arguments.iter().any(|word| word.text.starts_with(['@', '\0'])) {
             return None;
         }
-        let parsed = if self.takes_any_word() {
+        // There are no options at all, or none that matter.
+        let parsed = if has_name(self.names, "echo") {
             Parsed { operands: arguments.iter().collect(), ..Parsed::default() }
         } else {
             self.parse(arguments).filter(|parsed| !tools::follows_links(self, parsed))?
@@ -244,17 +243,13 @@ impl Tool {
         Some(Facts { shows: only_file(&reads), ..Facts::default() })
     }
 
-    /// There are no options at all, or none that matter.
-    fn takes_any_word(&self) -> bool {
-        has_name(self.names, "echo")
-    }
-
     /// What it looks at.
     fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<LinePath>> {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
-        let has_text = parsed.has(self.text_options);
         let first = operands.first();
+        let takes_text = matches!(self.operands, Operands::TextThenPaths | Operands::TextThenPathsOrHere)
+            && !parsed.has(self.text_options);
         let paths = match self.operands {
             Operands::None if operands.is_empty() => return Some(Vec::new()),
             Operands::None => return None,
@@ -263,16 +258,14 @@ impl Tool {
                 let one = operands.len() <= 1 && !first.is_some_and(|word| word.is_pattern || word.is_split);
                 return one.then(|| context.paths(operands.iter().copied(), false));
             }
-            Operands::Paths | Operands::PathsOrHere => operands,
-            Operands::TextThenPaths | Operands::TextThenPathsOrHere if has_text => operands,
-            Operands::TextThenPaths | Operands::TextThenPathsOrHere => operands.get(1..).unwrap_or_default(),
+            Operands::Paths
+            | Operands::PathsOrHere
+            | Operands::TextThenPaths
+            | Operands::TextThenPathsOrHere => operands.get(usize::from(takes_text)..).unwrap_or_default(),
         };
         // What to look for may be several words, of which all but the first are files.
         let mut reads = context.paths(paths.iter().copied(), is_recursive);
-        let text_is_files = matches!(self.operands, Operands::TextThenPaths | Operands::TextThenPathsOrHere)
-            && !has_text
-            && first.is_some_and(|word| word.is_split || word.is_pattern);
-        if text_is_files {
+        if takes_text && first.is_some_and(|word| word.is_split || word.is_pattern) {
             reads.extend(context.paths(first.copied(), is_recursive));
         }
         let here =
@@ -295,7 +288,7 @@ impl Tool {
     /// The files whose names it prints: searches that were asked for names, and filters of what comes in. Options that print
     /// something else, or let text decide what is printed, make that unknown.
     fn names_printed(&self, parsed: &Parsed<'_>, context: &Context<'_>, reads: &[LinePath]) -> Vec<LinePath> {
-        let name = self.names.split(' ').next().unwrap_or_default();
+        let name = self.name();
         let lists = parsed.has("l files-with-matches files L files-without-match") || name == "fd";
         if has_name("grep rg fd", name) && lists {
             let renames = parsed.has("label path-separator replace color colour colors");

@@ -5,6 +5,16 @@ use crate::names::{has_name, letter_group};
 /// A character of a word, and whether it may mean something to the shell.
 pub(crate) type WordLetter = (char, bool);
 
+/// More words do not come from the braces of one word.
+pub(crate) const EXPANDED_MAX: usize = 64;
+
+/// Most words are not longer.
+pub(crate) const USUAL_LENGTH: usize = 16;
+
+pub(crate) fn text_of(letters: &[WordLetter]) -> String {
+    letters.iter().map(|(c, _)| *c).collect()
+}
+
 /// Whether braces could move a `~` to the start of a word, where it names a home directory: `{~/a,b}`, `{,x}~/a`.
 pub(crate) fn may_move_tilde(mut letters: impl Iterator<Item = WordLetter>) -> bool {
     letters.any(|letter| letter == ('{', true)) && letters.any(|letter| letter == ('~', true))

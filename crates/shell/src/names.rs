@@ -62,6 +62,18 @@ pub(crate) fn split_at_text<'a>(text: &'a str, wanted: &str) -> Option<(&'a str,
     Some((&text[..at], &text[at + wanted.len()..]))
 }
 
+/// Where a character first stands that no backslash is in front of.
+pub(crate) fn find_unescaped(letters: impl Iterator<Item = (usize, char)>, wanted: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in letters {
+        if c == wanted && !is_escaped {
+            return Some(at);
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    None
+}
+
 const BITS: usize = 1024;
 
 /// Tells quickly that a name is in none of some lists, as most names are: each name of a list sets a bit.

@@ -1,5 +1,7 @@
 //! Where commands run: directories, followed through a line.
 
+use std::borrow::Cow;
+
 use windlass_protocol::CommandWord;
 
 use crate::analysis::UNKNOWN;
@@ -38,7 +40,7 @@ impl Places {
         if self.others.is_empty() { self.first.clone() } else { Place::Unknown }
     }
 
-    fn contains(&self, place: &Place) -> bool {
+    pub(crate) fn contains(&self, place: &Place) -> bool {
         self.first == *place || self.others.contains(place)
     }
 
@@ -54,10 +56,6 @@ impl Places {
             return Self::unknown();
         }
         places
-    }
-
-    pub(crate) fn contains_all(&self, other: &Self) -> bool {
-        other.iter().all(|place| self.contains(place))
     }
 
     /// Where `cd` leads from here; with no target, home.
@@ -89,15 +87,10 @@ fn without_climbing(text: &str) -> String {
 
 /// The path a word names, once for each directory it may be relative to.
 pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePath> {
-    let cleaned: String;
-    let text = if is_pattern && (text.starts_with('.') || text.contains("/.")) {
-        cleaned = without_climbing(text);
-        cleaned.as_str()
-    } else {
-        text
-    };
+    let may_climb = is_pattern && (text.starts_with('.') || text.contains("/."));
+    let text = if may_climb { Cow::Owned(without_climbing(text)) } else { Cow::Borrowed(text) };
     let path = |from: &Place| LinePath {
-        text: CommandWord::from_marked(text, UNKNOWN),
+        text: CommandWord::from_marked(&text, UNKNOWN),
         from: from.clone(),
         is_pattern,
         is_recursive: false,
@@ -105,10 +98,8 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePa
         only: None,
         handed: None,
     };
-    if text.starts_with(['/', '~']) {
-        return places.iter().take(1).map(path).collect();
-    }
-    places.iter().map(path).collect()
+    let count = if text.starts_with(['/', '~']) { 1 } else { usize::MAX };
+    places.iter().take(count).map(path).collect()
 }
 
 /// A directory seen from another, cleaned as the shell cleans it: `..` takes away the name before it.

@@ -109,13 +109,10 @@ impl After {
     }
 }
 
-/// The parts of a simple command.
+/// A simple command as far as it was read.
 #[derive(Default)]
 struct Parts {
-    words: Vec<Word>,
-    reads: Vec<LinePath>,
-    writes: Vec<LinePath>,
-    network: Option<String>,
+    command: StrictCommand,
     /// It sets a variable for a program, or that of the shell.
     has_assignment: bool,
     /// Variables that it sets to something that programs may not be told.
@@ -123,15 +120,14 @@ struct Parts {
     has_document: bool,
     has_redirection: bool,
     sets_separator: bool,
-    gets_more: bool,
-    gets_anything: bool,
 }
 
 impl Parts {
     /// Takes one more word: an assignment, the name, or an argument.
     fn take_word(&mut self, word: RawWord, reader: &Reader<'_>) -> Result<()> {
-        if !self.words.is_empty() {
-            self.words.extend(reader.expand(word)?);
+        let words = &mut self.command.words;
+        if !words.is_empty() {
+            words.extend(reader.expand(word)?);
             return Ok(());
         }
         if let Some((name, value)) = word.assignment() {
@@ -147,40 +143,45 @@ impl Parts {
             return Err(no("it sets a variable"));
         }
         let is_continued = word.is_continued;
-        let mut words = word.expand()?.into_iter();
-        let Some(name) = words.next() else { return Err(no("the name of a command is missing")) };
-        check_name(&name)?;
-        if is_continued || words.len() > 0 {
+        *words = word.expand()?;
+        check_name(words.first().ok_or_else(|| no("the name of a command is missing"))?)?;
+        if is_continued || words.len() > 1 {
             return Err(no("the name of a command is unusual"));
         }
-        self.words.push(name);
         Ok(())
     }
 }
 
 impl Reader<'_> {
-    fn is_operator(&mut self, operator: &str) -> Result<bool> {
-        Ok(matches!(self.peek()?, Token::Operator(text) if *text == operator))
+    /// Takes the next token if it is one of these; whether it was.
+    fn take_if(&mut self, is_meant: impl FnOnce(&Token) -> bool) -> Result<bool> {
+        let is_next = is_meant(self.peek()?);
+        if is_next {
+            self.next()?;
+        }
+        Ok(is_next)
     }
 
-    /// Whether a word of the grammar comes next.
-    fn is_keyword(&mut self, keyword: &str) -> Result<bool> {
-        Ok(matches!(self.peek()?, Token::Word(word) if word.is_bare(keyword)))
+    fn take_operator(&mut self, operator: &str) -> Result<bool> {
+        self.take_if(|token| matches!(token, Token::Operator(text) if *text == operator))
+    }
+
+    /// Takes a word of the grammar.
+    fn take_keyword(&mut self, keyword: &str) -> Result<bool> {
+        self.take_if(|token| matches!(token, Token::Word(word) if word.is_bare(keyword)))
     }
 
     /// Takes a word of the grammar that must come now.
     fn keyword(&mut self, keyword: &str) -> Result<()> {
-        if !self.is_keyword(keyword)? {
-            return Err(format!("`{keyword}` is missing"));
-        }
-        self.next()?;
-        Ok(())
+        if self.take_keyword(keyword)? { Ok(()) } else { Err(format!("`{keyword}` is missing")) }
+    }
+
+    fn take_newline(&mut self) -> Result<bool> {
+        self.take_if(|token| matches!(token, Token::Newline))
     }
 
     fn skip_newlines(&mut self) -> Result<()> {
-        while matches!(self.peek()?, Token::Newline) {
-            self.next()?;
-        }
+        while self.take_newline()? {}
         Ok(())
     }
 
@@ -209,15 +210,12 @@ impl Reader<'_> {
             let start = self.here.clone();
             let assigned = self.assigned.count();
             after = self.and_or()?;
-            if self.is_operator("&")? {
+            if self.take_operator("&")? {
                 if self.assigned.count() > assigned {
                     return Err(no("it sets a variable in the background"));
                 }
                 after = After::same(&start);
-                self.next()?;
-            } else if self.is_operator(";")? || matches!(self.peek()?, Token::Newline) {
-                self.next()?;
-            } else if !self.is_end(ends)? {
+            } else if !(self.take_operator(";")? || self.take_newline()? || self.is_end(ends)?) {
                 return Err(no("something unexpected follows a command"));
             }
             self.here = after.any();
@@ -236,14 +234,12 @@ impl Reader<'_> {
         let mut after = self.pipeline()?;
         loop {
             self.may_skip = true;
-            if self.is_operator("&&")? {
-                self.next()?;
+            if self.take_operator("&&")? {
                 self.here = after.success.clone();
                 self.skip_newlines()?;
                 let next = self.pipeline()?;
                 after = After { failure: after.failure.or(&next.failure), success: next.success };
-            } else if self.is_operator("||")? {
-                self.next()?;
+            } else if self.take_operator("||")? {
                 self.here = after.failure.clone();
                 self.skip_newlines()?;
                 let next = self.pipeline()?;
@@ -255,29 +251,22 @@ impl Reader<'_> {
     }
 
     fn pipeline(&mut self) -> Result<After> {
-        let is_timed = self.is_keyword("time")?;
+        let is_timed = self.take_keyword("time")?;
         if is_timed {
-            self.next()?;
-            if self.is_keyword("-p")? {
-                self.next()?;
-            }
+            self.take_keyword("-p")?;
             let misread = matches!(self.peek()?, Token::Word(word) if word.text().starts_with('-'));
             if misread || !matches!(self.peek()?, Token::Word(_) | Token::Operator("(")) {
                 return Err(no("it uses `time` in an unusual way"));
             }
         }
-        let is_negated = self.is_keyword("!")?;
-        if is_negated {
-            self.next()?;
-            if is_timed || self.is_keyword("!")? {
-                return Err(no("it uses `!` in an unusual way"));
-            }
+        let is_negated = self.take_keyword("!")?;
+        if is_negated && (is_timed || self.take_keyword("!")?) {
+            return Err(no("it uses `!` in an unusual way"));
         }
         let start = self.here.clone();
         self.names.clear();
         let mut after = self.command()?;
-        while self.is_operator("|")? || self.is_operator("|&")? {
-            self.next()?;
+        while self.take_operator("|")? || self.take_operator("|&")? {
             self.here = start.clone();
             self.skip_newlines()?;
             self.may_skip = true;
@@ -294,8 +283,7 @@ impl Reader<'_> {
 
     fn command(&mut self) -> Result<After> {
         let start = self.here.clone();
-        if self.is_operator("(")? {
-            self.next()?;
+        if self.take_operator("(")? {
             if self.rest().starts_with('(') {
                 return Err(no("it uses arithmetic"));
             }
@@ -335,8 +323,7 @@ impl Reader<'_> {
             self.redirect(redirection, &mut parts)?;
         }
         let Some(start) = start else { return Ok(()) };
-        let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
-        self.push(start, parts, Vec::new(), facts);
+        self.push(start, parts.command, Facts { effect: LineEffect::Looks, ..Facts::default() });
         Ok(())
     }
 
@@ -352,11 +339,11 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        if parts.words.is_empty() && !parts.has_redirection && !parts.has_assignment {
-            return Err(no("a command is missing"));
-        }
-        if parts.words.is_empty() && parts.has_assignment {
+        if parts.command.words.is_empty() && parts.has_assignment {
             return self.assign(parts);
+        }
+        if parts.command.words.is_empty() && !parts.has_redirection {
+            return Err(no("a command is missing"));
         }
         if let Some((name, _)) = parts.sets.first() {
             return Err(format!("it sets {name}"));
@@ -365,21 +352,23 @@ impl Reader<'_> {
     }
 
     fn finish(&mut self, start: usize, mut parts: Parts, names: &[LinePath]) -> Result<After> {
-        if parts.sets_separator && parts.words.first().is_none_or(|name| name.text != "read") {
+        let command = &mut parts.command;
+        if parts.sets_separator && command.words.first().is_none_or(|name| name.text != "read") {
             return Err(no("it sets IFS"));
         }
-        self.bind_read(&parts.words)?;
-        let whole = parts.words.clone();
-        let stripped = strip::wrappers(&whole);
-        parts.words = whole[stripped.skip..].to_vec();
-        parts.gets_more = stripped.gets_more;
-        effect::refuse_shell_changes(&parts.words)?;
-        self.assigned.refuse_others(&parts.words)?;
+        self.bind_read(&command.words)?;
+        let stripped = strip::wrappers(&command.words);
+        command.whole = command.words.clone();
+        command.words.drain(..stripped.skip);
+        command.gets_more = stripped.gets_more;
+        effect::refuse_shell_changes(&command.words)?;
+        self.assigned.refuse_others(&command.words)?;
         let facts =
-            effect::judge(&parts.words, &effect::Context { here: &self.here, stripped: &stripped, names });
+            effect::judge(&command.words, &effect::Context { here: &self.here, stripped: &stripped, names });
         self.names.clone_from(&facts.names);
         // Behind these words come others, of which nobody knows whether they are options.
-        parts.gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
+        let gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
+        command.spelled = delegation::spelled(&command.words, gets_anything);
         let after = match &facts.enters {
             Some(target) if stripped.in_shell && target.one() == crate::Place::Unknown => After::same(target),
             Some(target) if stripped.in_shell => {
@@ -387,10 +376,11 @@ impl Reader<'_> {
             }
             _ => After::same(&self.here),
         };
-        let prints = whole.len() == 1 && whole[0].text == "cat" && parts.has_document;
-        let only_document = parts.reads.is_empty() && parts.writes.is_empty() && parts.network.is_none();
+        let prints = command.whole.len() == 1 && command.whole[0].text == "cat" && parts.has_document;
+        let only_document =
+            command.reads.is_empty() && command.writes.is_empty() && command.network.is_none();
         self.body = None;
-        self.push(start, parts, whole, facts);
+        self.push(start, parts.command, facts);
         if prints && only_document && matches!(self.peek()?, Token::Newline) {
             // Taking the end of the line reads the document; the list would take it next.
             self.next()?;
@@ -402,25 +392,16 @@ impl Reader<'_> {
         Ok(after)
     }
 
-    fn push(&mut self, start: usize, mut parts: Parts, whole: Vec<Word>, facts: Facts) {
-        parts.reads.extend(facts.reads);
-        parts.writes.extend(facts.writes);
+    fn push(&mut self, start: usize, mut command: StrictCommand, facts: Facts) {
+        command.source = start..self.last_end;
+        command.exact_only = facts.exact_only;
         // A connection is more than looking.
-        let effect = if parts.network.is_some() { LineEffect::Unknown } else { facts.effect };
-        self.commands.push(StrictCommand {
-            source: start..self.last_end,
-            spelled: delegation::spelled(&parts.words, parts.gets_anything),
-            words: parts.words,
-            whole,
-            gets_more: parts.gets_more,
-            exact_only: facts.exact_only,
-            effect,
-            reads: parts.reads,
-            writes: parts.writes,
-            shows: facts.shows,
-            directory: facts.directory.unwrap_or_else(|| self.here.one()),
-            network: parts.network,
-        });
+        command.effect = if command.network.is_some() { LineEffect::Unknown } else { facts.effect };
+        command.reads.extend(facts.reads);
+        command.writes.extend(facts.writes);
+        command.shows = facts.shows;
+        command.directory = facts.directory.unwrap_or_else(|| self.here.one());
+        self.commands.push(command);
     }
 
     fn redirect(&mut self, redirection: Redirection, parts: &mut Parts) -> Result<()> {
@@ -455,7 +436,7 @@ impl Reader<'_> {
         };
         // What a loop goes through can be read.
         if kind == "<" && !target.choices.is_empty() && !target.is_split {
-            parts.reads.extend(target.choices.iter().cloned());
+            parts.command.reads.extend(target.choices.iter().cloned());
             return Ok(());
         }
         if target.is_unknown() || target.is_pattern || target.text.is_empty() {
@@ -470,17 +451,17 @@ impl Reader<'_> {
             return;
         }
         if ["/dev/tcp/", "/dev/udp/"].iter().any(|device| target.text.starts_with(device)) {
-            parts.network = Some(target.text.clone());
+            parts.command.network = Some(target.text.clone());
         }
         let mut paths = named(&path_text(target), false, &self.here);
         for path in &mut paths {
             path.is_redirected = true;
         }
         if kind != "<" {
-            parts.writes.extend(paths.clone());
+            parts.command.writes.extend(paths.clone());
         }
         if matches!(kind, "<" | "<>") {
-            parts.reads.extend(paths);
+            parts.command.reads.extend(paths);
         }
     }
 }

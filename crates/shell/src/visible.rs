@@ -32,14 +32,8 @@ fn is_invisible(c: char, before: char) -> bool {
 }
 
 fn has_long_gap(line: &str) -> bool {
-    let mut blanks = 0;
-    for byte in line.bytes() {
-        blanks = if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') { blanks + 1 } else { 0 };
-        if blanks > BLANKS_MAX {
-            return true;
-        }
-    }
-    false
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    line.as_bytes().split(|byte| !is_blank(byte)).any(|gap| gap.len() > BLANKS_MAX)
 }
 
 #[cfg(test)]

@@ -5,35 +5,26 @@ use windlass_protocol::{CommandFacts, CommandWord, FoundCommand, PlainCommand};
 use super::Match;
 use super::input::runs_input;
 use super::position_set::PositionSet;
+use super::text::is_listed;
 
 /// Stands between two words. A word that holds it is never equal to a pattern.
 const SEPARATOR: char = '\u{1f}';
 
 /// Programs that run what they are told: a pattern that begins with one of them says nothing about what runs.
-#[rustfmt::skip]
-const INTERPRETERS: [&str; 58] = [
-    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "awk", "gawk", "env",
-    "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn", "make", "docker", "podman",
-    "nix", "tclsh", "just", "tsx", "ts-node", "pypy", "busybox", "timeout", "nohup", "nice", "time", "source", "pwsh", "powershell",
-    "java", "kotlin", "scala", "groovy", "julia", "Rscript", "osascript", "expect", "watch", "parallel",
-];
+const INTERPRETERS: &str = "bash sh zsh dash ksh fish python node deno bun ruby perl php lua awk gawk env sudo doas su xargs ssh eval \
+    exec npx bunx pnpx uvx npm pnpm yarn make docker podman nix tclsh just tsx ts-node pypy busybox timeout nohup nice time source pwsh \
+    powershell java kotlin scala groovy julia Rscript osascript expect watch parallel";
 
 /// Programs that run what they are told only behind one of the words below.
-#[rustfmt::skip]
-const RUNNERS: [&str; 16] = [
-    "uv", "poetry", "pipx", "pipenv", "pdm", "hatch", "rye", "go", "cargo", "kubectl", "conda", "mamba", "mise", "asdf", "devbox", "pixi",
-];
-const RUNS: [&str; 4] = ["run", "exec", "x", "shell"];
+const RUNNERS: &str =
+    "uv poetry pipx pipenv pdm hatch rye go cargo kubectl conda mamba mise asdf devbox pixi";
+const RUNS: &str = "run exec x shell";
 
 /// Programs that take words for what they are: names of things, subcommands, text.
-#[rustfmt::skip]
-const TAKE_WORDS: [&str; 75] = [
-    "git", "hg", "svn", "gh", "glab", "docker", "podman", "kubectl", "helm", "npm", "pnpm", "yarn", "bun", "cargo", "rustup", "go", "pip",
-    "pip3", "uv", "poetry", "conda", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "snap", "gem", "bundle", "composer", "aws",
-    "gcloud", "az", "terraform", "systemctl", "make", "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "sed", "cut", "tr", "ls",
-    "cat", "head", "tail", "wc", "mkdir", "touch", "cp", "mv", "ln", "rm", "which", "whereis", "type", "command", "man", "info", "test",
-    "[", "[[", "export", "local", "declare", "alias", "read", "for", "set",
-];
+const TAKE_WORDS: &str = "git hg svn gh glab docker podman kubectl helm npm pnpm yarn bun cargo rustup go pip pip3 uv poetry conda brew \
+    apt apt-get dnf yum pacman apk snap gem bundle composer aws gcloud az terraform systemctl make echo printf grep egrep fgrep rg ag \
+    sed cut tr ls cat head tail wc mkdir touch cp mv ln rm which whereis type command man info test [ [[ export local declare alias read \
+    for set";
 
 /// So many places of a name are looked at.
 const PLACES_MAX: usize = 16;
@@ -65,15 +56,6 @@ enum Token {
     Boundary,
 }
 
-impl Token {
-    fn char(self) -> Option<char> {
-        match self {
-            Self::Char(c) => Some(c),
-            Self::Any | Self::AnyInWord | Self::Boundary => None,
-        }
-    }
-}
-
 /// Why a star does not cover a command that it fits.
 pub(crate) struct HeldBack {
     /// The word that has another program run. `None` if what is run must be given in all its words.
@@ -101,12 +83,19 @@ impl CommandPattern {
         if body.is_some() {
             tokens.extend([Token::Boundary, Token::Any]);
         }
-        let literal = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
+        let head: String = tokens
+            .iter()
+            .map_while(|token| match token {
+                Token::Char(c) => Some(*c),
+                Token::Any | Token::AnyInWord | Token::Boundary => None,
+            })
+            .collect();
+        let words: Vec<&str> = head.split(SEPARATOR).collect();
+        let literal = head.chars().count();
         let ending = last_word_ending(&tokens);
-        let characters = tokens[..literal].iter().copied().filter_map(Token::char);
-        let name = characters.take_while(|c| *c != SEPARATOR).collect();
-        let pattern = Self { tokens, literal, name, ending, text: text.to_owned(), broad: false };
-        Some(Self { broad: pattern.lets_anything_run(), ..pattern })
+        let (name, text) = (words[0].to_owned(), text.to_owned());
+        let pattern = Self { tokens, literal, name, ending, text, broad: false };
+        Some(Self { broad: pattern.lets_anything_run(&words), ..pattern })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -157,19 +146,17 @@ impl CommandPattern {
         self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
     }
 
-    fn lets_anything_run(&self) -> bool {
-        let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
-        let mut words = literal.split(SEPARATOR).skip(1);
+    /// Whether it lets anything run, by the words in front of its first star.
+    fn lets_anything_run(&self, words: &[&str]) -> bool {
+        if self.is_exact() {
+            return runs_input(words);
+        }
         let name = self.name.as_str();
         let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
-        let is_whole = words.clone().next().is_some() || ends;
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let runs = words.next().is_none_or(|word| RUNS.contains(&word));
-        let is_runner = INTERPRETERS.contains(&plain) || RUNNERS.contains(&name) && runs;
-        if self.is_exact() {
-            return runs_input(&literal.split(SEPARATOR).collect::<Vec<_>>());
-        }
-        !is_whole || is_runner
+        let runs = words.get(1).is_none_or(|word| is_listed(RUNS, word));
+        let is_runner = is_listed(INTERPRETERS, plain) || is_listed(RUNNERS, name) && runs;
+        (words.len() == 1 && !ends) || is_runner
     }
 
     /// A pattern that means this very line as a whole; `None` if it would mean others too.
@@ -208,7 +195,8 @@ impl CommandPattern {
     fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> Match {
         let begins = |at: &usize| !self.name.is_empty() && words[*at].base_name() == Some(&self.name);
         let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
-        if places.peek().is_none() || program.base_name().is_some_and(|program| TAKE_WORDS.contains(&program))
+        if places.peek().is_none()
+            || program.base_name().is_some_and(|program| is_listed(TAKE_WORDS, program))
         {
             return Match::No;
         }

@@ -5,6 +5,7 @@ use windlass_protocol::{CallKind, KNOWN_TOOLS, ToolProfile, ToolSubject};
 use super::command::CommandPattern;
 use super::host::HostPattern;
 use super::path::PathPattern;
+use super::text::is_listed;
 use super::tool::ToolPattern;
 use super::{Anchors, Behaviour, PathAccess, Rule, RuleScope, RuleSource};
 
@@ -143,8 +144,7 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
 }
 
 fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
-    if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.split(' ').any(|known| known == key))
-    {
+    if let Some(parameter) = parameter(inside, |key| is_listed(COMMAND_PARAMETERS, key)) {
         return restricted(parameter, behaviour);
     }
     CommandPattern::parse(inside)
@@ -154,7 +154,7 @@ fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
 
 /// A restriction on one of the narrower tools holds for all that do the same, so that it cannot be got round.
 fn files(kind: CallKind, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<RuleScope, String> {
-    if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.split(' ').any(|known| known == key)) {
+    if let Some(parameter) = parameter(inside, |key| is_listed(FILE_PARAMETERS, key)) {
         return restricted(parameter, behaviour);
     }
     let pattern = PathPattern::parse(inside, behaviour, anchors)?;

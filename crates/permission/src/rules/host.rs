@@ -7,7 +7,6 @@ use windlass_protocol::HostFact;
 /// A pattern of hosts, compared label by label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostPattern {
-    /// Every host.
     Every,
     /// Every host below a name, at any depth; not the name itself.
     Below(Vec<String>),
@@ -117,8 +116,6 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
     address.is_loopback()
         || address.is_private()
         || address.is_link_local()
-        || address.is_unspecified()
-        || address.is_broadcast()
         || address.is_multicast()
         || a == 0
         // Shared by providers, for tests, and reserved.
@@ -130,16 +127,15 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
+    // `::` and `::1` are among these.
     if let Some(v4) = address.to_ipv4() {
-        return is_private_v4(v4) || address.is_loopback() || address.is_unspecified();
+        return is_private_v4(v4);
     }
     // Translated addresses hold an old one in their last bytes.
     let last: [u8; 4] = std::array::from_fn(|at| address.octets()[12 + at]);
     let translated = (first == 0x64 && second == 0xff9b) && is_private_v4(last.into());
     let six_to_four: [u8; 4] = std::array::from_fn(|at| address.octets()[2 + at]);
-    address.is_loopback()
-        || address.is_unspecified()
-        || address.is_multicast()
+    address.is_multicast()
         || first & 0xfe00 == 0xfc00
         || first & 0xffc0 == 0xfe80
         || first & 0xffc0 == 0xfec0

@@ -1,5 +1,7 @@
 //! Programs that run what comes from their input, if their words do not say what to run.
 
+use super::text::is_listed;
+
 /// How the words of such a program are read.
 struct Program {
     /// What it is called, without a version.
@@ -19,7 +21,6 @@ struct Program {
     then: OperandMeaning,
 }
 
-/// What its operands are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OperandMeaning {
     /// A file and its arguments.
@@ -123,16 +124,12 @@ fn runs<'a>(words: &[&'a str], looked_for: bool) -> bool {
     let Some((name, rest)) = words.split_first() else { return false };
     let base: &'a str = name.rsplit_once('/').map_or(name, |(_, base)| base);
     let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    let is = |names: &str| names.split_whitespace().any(|known| known == base || known == plain);
-    PROGRAMS
-        .iter()
-        .find(|program| is(program.names))
-        .is_some_and(|program| program.runs_input(rest, looked_for))
+    let is_one = |program: &&Program| is_listed(program.names, base) || is_listed(program.names, plain);
+    PROGRAMS.iter().find(is_one).is_some_and(|program| program.runs_input(rest, looked_for))
 }
 
 impl Program {
     fn runs_input(&self, words: &[&str], looked_for: bool) -> bool {
-        let has = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
         let (mut at, mut operands) = (0, 0);
         while let Some(&word) = words.get(at) {
             at += 1;
@@ -141,23 +138,27 @@ impl Program {
             }
             if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
                 let name = long.split_once('=').map_or(long, |(name, _)| name);
-                if has(self.long_code, name) {
+                if is_listed(self.long_code, name) {
                     return self.is_code_input(&words[at..]);
                 }
-                at += usize::from(name == long && has(self.long_valued, name));
+                at += usize::from(name == long && is_listed(self.long_valued, name));
                 continue;
             }
             if word.len() > 1 && word.starts_with(['-', '+']) && word != "--" {
-                match self.option(&word[1..]) {
-                    Letters::Input => return true,
-                    Letters::Code => return self.is_code_input(&words[at..]),
-                    Letters::Valued => at += 1,
-                    Letters::Others => (),
+                let letters = &word[1..];
+                let is_known =
+                    |c: char| [self.input, self.code, self.valued].iter().any(|list| list.contains(c));
+                match letters.char_indices().find(|(_, c)| is_known(*c)) {
+                    Some((_, c)) if self.input.contains(c) => return true,
+                    Some((_, c)) if self.code.contains(c) => return self.is_code_input(&words[at..]),
+                    // A letter that comes last has its value in the next word.
+                    Some((place, c)) => at += usize::from(place + c.len_utf8() == letters.len()),
+                    None => (),
                 }
                 continue;
             }
             let is_assignment = self.then == OperandMeaning::Command && word.contains('=');
-            if word == "--" || is_assignment || has(self.skipped, word) {
+            if word == "--" || is_assignment || is_listed(self.skipped, word) {
                 continue;
             }
             operands += 1;
@@ -171,22 +172,6 @@ impl Program {
         operands < self.operands
     }
 
-    fn option(&self, letters: &str) -> Letters {
-        for (place, letter) in letters.char_indices() {
-            if self.input.contains(letter) {
-                return Letters::Input;
-            }
-            if self.code.contains(letter) {
-                return Letters::Code;
-            }
-            if self.valued.contains(letter) {
-                let is_last = place + letter.len_utf8() == letters.len();
-                return if is_last { Letters::Valued } else { Letters::Others };
-            }
-        }
-        Letters::Others
-    }
-
     /// What a shell is given to run may again be something that runs its input.
     fn is_code_input(&self, rest: &[&str]) -> bool {
         let Some(code) = rest.first() else { return false };
@@ -195,16 +180,6 @@ impl Program {
     }
 }
 
-/// What a group of letters is.
-enum Letters {
-    Input,
-    Code,
-    /// The next word is the value.
-    Valued,
-    Others,
-}
-
-/// Whether a word names the input.
 fn is_input(word: &str) -> bool {
     let value = word.strip_prefix("-f").or_else(|| word.split_once('=').map(|(_, value)| value));
     let is_name = |word: &str| {

@@ -149,7 +149,6 @@ impl Rule {
         self.what == RuleScope::Every && self.tool.names(tool, self.behaviour)
     }
 
-    /// Whether the rule is about this tool.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
         self.tool.names(tool, self.behaviour)
     }
@@ -277,14 +276,6 @@ impl Rule {
         means("Edit") && edits() || means("Read") && reads()
     }
 
-    /// The paths of a rule about reading.
-    fn read_pattern(&self) -> Option<&PathPattern> {
-        match &self.what {
-            RuleScope::Paths(PathAccess::Read, pattern) => Some(pattern),
-            _ => None,
-        }
-    }
-
     /// Whether it lets so much run that a mode in which a model judges must not rely on it.
     pub(crate) fn is_broad(&self) -> bool {
         match &self.what {
@@ -331,9 +322,8 @@ fn restricts_commands(access: PathAccess, pattern: &PathPattern, subject: &RuleS
 /// All rules of a session, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    pub(crate) deny: Vec<Rule>,
-    pub(crate) ask: Vec<Rule>,
-    pub(crate) allow: Vec<Rule>,
+    /// Those of each behaviour, in the order of [`Behaviour::ALL`].
+    lists: [Vec<Rule>; Behaviour::ALL.len()],
     /// Every rule as it was written, to find doubles among very many.
     written: Arc<BTreeSet<RuleKey>>,
 }
@@ -362,8 +352,7 @@ impl Rules {
     pub(crate) fn retain(&mut self, behaviour: Behaviour, stays: impl Fn(&Rule) -> bool) {
         self.list_mut(behaviour).retain(stays);
         let key = |rule: &Rule| (rule.behaviour, rule.text.clone(), rule.source.clone());
-        self.written =
-            Arc::new([&self.deny, &self.ask, &self.allow].into_iter().flatten().map(key).collect());
+        self.written = Arc::new(self.lists.iter().flatten().map(key).collect());
     }
 
     /// Rules of one kind about these tools altogether.
@@ -378,47 +367,47 @@ impl Rules {
 
     /// The rules of a kind.
     pub fn list(&self, behaviour: Behaviour) -> &[Rule] {
-        match behaviour {
-            Behaviour::Allow => &self.allow,
-            Behaviour::Ask => &self.ask,
-            Behaviour::Deny => &self.deny,
-        }
+        &self.lists[behaviour as usize]
     }
 
     pub(crate) fn list_mut(&mut self, behaviour: Behaviour) -> &mut Vec<Rule> {
-        match behaviour {
-            Behaviour::Allow => &mut self.allow,
-            Behaviour::Ask => &mut self.ask,
-            Behaviour::Deny => &mut self.deny,
-        }
+        &mut self.lists[behaviour as usize]
+    }
+
+    /// The paths of the rules of a kind about reading.
+    fn read_patterns(&self, behaviour: Behaviour) -> impl Iterator<Item = &PathPattern> {
+        self.list(behaviour).iter().filter_map(|rule| match &rule.what {
+            RuleScope::Paths(PathAccess::Read, pattern) => Some(pattern),
+            _ => None,
+        })
     }
 
     /// Whether a tool is denied altogether, so that it is not offered.
     pub fn removes(&self, tool: &str) -> bool {
-        self.deny.iter().any(|rule| rule.is_about_all_of(tool))
+        self.list(Behaviour::Deny).iter().any(|rule| rule.is_about_all_of(tool))
     }
 
     /// Whether a rule hides a path from reading, and so from searches.
     pub fn hides(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        self.deny.iter().filter_map(Rule::read_pattern).any(|pattern| pattern.restricts(&names))
+        self.read_patterns(Behaviour::Deny).any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any rule hides anything.
     pub fn hides_anything(&self) -> bool {
-        self.deny.iter().any(|rule| rule.read_pattern().is_some())
+        self.read_patterns(Behaviour::Deny).next().is_some()
     }
 
     /// Whether a path may not be read without a question, if at all.
     pub fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = Names::of(path);
-        let mut patterns = self.deny.iter().chain(&self.ask).filter_map(Rule::read_pattern);
+        let mut patterns = self.read_patterns(Behaviour::Deny).chain(self.read_patterns(Behaviour::Ask));
         patterns.any(|pattern| pattern.restricts(&names))
     }
 
     /// Whether any path may not be read without a question.
     pub fn restricts_any_reading(&self) -> bool {
-        self.deny.iter().chain(&self.ask).any(|rule| rule.read_pattern().is_some())
+        self.hides_anything() || self.read_patterns(Behaviour::Ask).next().is_some()
     }
 }
 

@@ -11,13 +11,11 @@ mod form;
 
 use form::PatternForm;
 
-/// A pattern of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathPattern {
-    /// One pattern for each place it may be anchored at.
+    /// One pattern for each place it may be anchored at. A restriction has them without case as well: it must hold for every spelling,
+    /// and for what it says as it is written.
     forms: Vec<PatternForm>,
-    /// The same without case: a restriction must hold for every spelling, and for what it says as it is written.
-    folded: Vec<PatternForm>,
     /// Only what lies below what the pattern names.
     below: bool,
     /// Only directories, and what lies below them.
@@ -42,12 +40,14 @@ impl PathPattern {
         let anchored = text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
         let floats =
             !anchored && !body.is_empty() && (is_name(text) || restricts && rest.is_some_and(is_name));
-        let compiled = |folds: bool| {
-            let form = |place: &PathBuf| PatternForm::compile(place, body, floats, folds);
-            places.iter().map(form).collect::<Result<Vec<_>, _>>()
-        };
-        let folded = if restricts { compiled(true)? } else { Vec::new() };
-        Ok(Self { forms: compiled(false)?, folded, below, directory })
+        let mut forms = Vec::new();
+        for place in &places {
+            forms.push(PatternForm::compile(place, body, floats, false)?);
+            if restricts {
+                forms.push(PatternForm::compile(place, body, floats, true)?);
+            }
+        }
+        Ok(Self { forms, below, directory })
     }
 
     /// The same pattern for reading: whoever may read all that is in a directory may list it.
@@ -68,8 +68,8 @@ impl PathPattern {
     /// Whether an allow rule covers a path, by both of its names.
     pub(crate) fn covers(&self, path: &PathFact) -> bool {
         let covers = |name: &Path| {
-            let text = name.to_string_lossy();
-            self.forms.iter().any(|form| self.meets(form, NameText::known(&text), path.is_directory))
+            let text = NameText { start: &name.to_string_lossy(), more: &[] };
+            self.forms.iter().any(|form| self.meets(form, text, path.is_directory))
         };
         covers(&path.lexical) && path.resolved.as_deref().is_some_and(covers)
     }
@@ -86,7 +86,7 @@ impl PathPattern {
         match named.naming {
             // It may be mere text.
             PathNaming::Mentioned
-                if names.lexical.written().start.contains("/**/") && may_be(&names.lexical) =>
+                if names.lexical.text(false).start.contains("/**/") && may_be(&names.lexical) =>
             {
                 Match::May
             }
@@ -120,8 +120,7 @@ impl PathPattern {
 
     /// Whether one of the forms fits a name, as it is written or without case.
     fn tries(&self, name: &NameSpelling<'_>, fits: impl Fn(&PatternForm, NameText<'_>) -> bool) -> bool {
-        self.forms.iter().any(|form| fits(form, name.written()))
-            || self.folded.iter().any(|form| fits(form, name.folded()))
+        self.forms.iter().any(|form| fits(form, name.text(form.is_folded)))
     }
 }
 

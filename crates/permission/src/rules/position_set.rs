@@ -35,9 +35,7 @@ impl PositionSet {
 
     pub(super) fn clear(&mut self) {
         self.first = 0;
-        if !self.more.is_empty() {
-            self.more.fill(0);
-        }
+        self.more.fill(0);
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 use windlass_protocol::HostFact;
 
 use super::host::HostPattern;
-use super::{RuleScope, Rules};
+use super::{Behaviour, RuleScope, Rules};
 
 /// Lists of hosts, each perhaps with a port.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +42,8 @@ impl Hosts {
             RuleScope::Hosts(pattern) => Some((pattern.clone(), None)),
             _ => None,
         };
-        self.allowed.extend(rules.allow.iter().filter_map(hosts));
-        self.denied.extend(rules.deny.iter().filter_map(hosts));
+        self.allowed.extend(rules.list(Behaviour::Allow).iter().filter_map(hosts));
+        self.denied.extend(rules.list(Behaviour::Deny).iter().filter_map(hosts));
     }
 
     /// Decides about a host.
@@ -54,14 +54,11 @@ impl Hosts {
         if self.denied.iter().any(|entry| means(&entry)) {
             return HostReach::Denied;
         }
-        let allowing: Vec<_> = self.allowed.iter().filter(means).collect();
-        if allowing.is_empty() {
-            return HostReach::Unknown;
-        }
-        if allowing.iter().any(|(pattern, _)| pattern.is_literal()) {
-            HostReach::Named
-        } else {
-            HostReach::Allowed
+        let allowing = self.allowed.iter().filter(means);
+        match allowing.map(|(pattern, _)| pattern.is_literal()).max() {
+            None => HostReach::Unknown,
+            Some(true) => HostReach::Named,
+            Some(false) => HostReach::Allowed,
         }
     }
 }

@@ -128,21 +128,10 @@ impl<'a> NameSpelling<'a> {
         Self { start, more, folded }
     }
 
-    pub(super) fn written(&self) -> NameText<'_> {
-        NameText { start: &self.start, more: self.more }
-    }
-
-    pub(super) fn folded(&self) -> NameText<'_> {
+    pub(super) fn text(&self, is_folded: bool) -> NameText<'_> {
         match &self.folded {
-            Some((start, more)) => NameText { start, more },
-            None => self.written(),
+            Some((start, more)) if is_folded => NameText { start, more },
+            _ => NameText { start: &self.start, more: self.more },
         }
-    }
-}
-
-impl<'a> NameText<'a> {
-    /// A name that is known.
-    pub(super) fn known(text: &'a str) -> Self {
-        Self { start: text, more: &[] }
     }
 }

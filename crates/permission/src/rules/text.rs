@@ -12,6 +12,11 @@ pub(crate) fn covers(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether a list with blanks between its names holds a name.
+pub(crate) fn is_listed(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|known| known == name)
+}
+
 /// A name as restrictions compare it: without case, in the composed form.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {

@@ -66,7 +66,6 @@ pub(crate) fn is_named(subject: &RuleSubject<'_>, name: &str, prefix: bool, beha
     covers(name, &given) && (prefix || !has_more || behaviour != Behaviour::Allow)
 }
 
-/// Whether a call is about a skill.
 pub(crate) fn is_skill(subject: &RuleSubject<'_>) -> bool {
     subject.profile.subject == ToolSubject::Skill
 }

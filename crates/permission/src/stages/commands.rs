@@ -5,16 +5,6 @@ use windlass_protocol::{CommandEffect, NamedPath, PathFact, PathNaming, PlainCom
 use super::{PermissionCase, allow, allow_by, is_within};
 use crate::rules::{PathAccess, Rule};
 
-/// Why a command of a line may run.
-pub(super) enum Allowance<'a> {
-    /// A rule covers it.
-    Rule(&'a Rule),
-    /// It only looks, where looking is free.
-    Looks,
-    /// It changes files where the mode lets it.
-    Changes,
-}
-
 /// What a command of a line still needs.
 pub(super) enum MissingRight<'a> {
     /// A rule for the command itself.
@@ -30,13 +20,9 @@ pub(super) enum MissingRight<'a> {
 /// The line, if every command in it may run.
 pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     let commands = case.facts.commands.as_ref()?.plain.as_ref().ok()?;
-    let allowances =
+    let rules =
         commands.iter().map(|command| allowance(case, command)).collect::<Result<Vec<_>, _>>().ok()?;
-    let rule = allowances.iter().find_map(|allowance| match allowance {
-        Allowance::Rule(rule) => Some(*rule),
-        Allowance::Looks | Allowance::Changes => None,
-    });
-    if let Some(rule) = rule {
+    if let Some(rule) = rules.into_iter().flatten().next() {
         return Some(allow_by(rule));
     }
     let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
@@ -47,7 +33,7 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     if let Some(rule) = written.clone().find_map(freed) {
         return Some(allow_by(rule));
     }
-    let changes = allowances.iter().any(|allowance| matches!(allowance, Allowance::Changes))
+    let changes = commands.iter().any(|command| command.effect == CommandEffect::ChangesFiles)
         || written.next().is_some();
     Some(allow(if changes {
         format!("The mode {} allows changes of files inside the working directories.", case.mode().name())
@@ -56,39 +42,39 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     }))
 }
 
-/// Whether one command may run, and why.
+/// The rule that lets one command run; `None` if it only looks or changes files, where that is free.
 pub(super) fn allowance<'a>(
     case: &PermissionCase<'a>,
     command: &'a PlainCommand,
-) -> Result<Allowance<'a>, MissingRight<'a>> {
+) -> Result<Option<&'a Rule>, MissingRight<'a>> {
     if command.network {
         return Err(MissingRight::Person);
     }
-    let redirected = |list: &'a [NamedPath]| list.iter().filter(|named| named.redirected);
-    let may_change = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_write(path));
-    if let Some(named) = redirected(&command.writes).find(may_change) {
-        return Err(exact(named).map_or(MissingRight::Person, MissingRight::Write));
-    }
+    check_redirected(&command.writes, |path| case.may_write(path), MissingRight::Write)?;
     if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
-        let may_read = |named: &&NamedPath| !exact(named).is_some_and(|path| case.may_read(path));
-        return match redirected(&command.reads).find(may_read) {
-            None => Ok(Allowance::Rule(rule)),
-            Some(named) => Err(exact(named).map_or(MissingRight::Person, MissingRight::Read)),
-        };
+        check_redirected(&command.reads, |path| case.may_read(path), MissingRight::Read)?;
+        return Ok(Some(rule));
     }
-    match command.effect {
-        CommandEffect::Looks => match case.first_unfree(&command.reads, PermissionCase::may_read_named) {
-            None => Ok(Allowance::Looks),
-            Some(_) => Err(MissingRight::Command),
-        },
-        CommandEffect::ChangesFiles if case.accepts_edits() => {
-            let reads = case.first_unfree(&command.reads, PermissionCase::may_read_named);
-            match reads.or_else(|| case.first_unfree(&command.writes, PermissionCase::may_change)) {
-                None => Ok(Allowance::Changes),
-                Some(_) => Err(MissingRight::Command),
-            }
-        }
-        CommandEffect::ChangesFiles | CommandEffect::Unknown => Err(MissingRight::Command),
+    let may_read = || case.first_unfree(&command.reads, PermissionCase::may_read_named).is_none();
+    let may_change = || case.first_unfree(&command.writes, PermissionCase::may_change).is_none();
+    let is_free = match command.effect {
+        CommandEffect::Looks => may_read(),
+        CommandEffect::ChangesFiles => case.accepts_edits() && may_read() && may_change(),
+        CommandEffect::Unknown => false,
+    };
+    if is_free { Ok(None) } else { Err(MissingRight::Command) }
+}
+
+/// Whether every file that a redirection names may be touched.
+fn check_redirected<'a>(
+    named: &'a [NamedPath],
+    may_touch: impl Fn(&PathFact) -> bool,
+    missing: fn(&'a PathFact) -> MissingRight<'a>,
+) -> Result<(), MissingRight<'a>> {
+    let is_closed = |named: &&NamedPath| !exact(named).is_some_and(&may_touch);
+    match named.iter().filter(|named| named.redirected).find(is_closed) {
+        None => Ok(()),
+        Some(closed) => Err(exact(closed).map_or(MissingRight::Person, missing)),
     }
 }
 
@@ -120,7 +106,9 @@ pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
 
 /// What is said about a command that has no leave of its own.
 fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
-    if let Some(path) = outside(case, command) {
+    let unfree = case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact);
+    // Leave to read is not enough for a command that does more.
+    if let Some(path) = unfree.filter(|_| command.effect != CommandEffect::Unknown) {
         // A link can lead outside from a name inside.
         let resolved = path.resolved.as_ref().filter(|_| is_within(&path.lexical, case.roots));
         let outside = resolved.unwrap_or(&path.lexical).display();
@@ -141,12 +129,4 @@ fn held_back(case: &PermissionCase<'_>, command: &PlainCommand) -> Option<String
     let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
     let other = other.unwrap_or_default();
     Some(format!(" The rule {} ({}) is not enough: {why}.{other}", rule.text, rule.source))
-}
-
-/// What a command that only looks, or only changes files, names outside.
-fn outside<'a>(case: &PermissionCase<'_>, command: &'a PlainCommand) -> Option<&'a PathFact> {
-    if command.effect == CommandEffect::Unknown {
-        return None;
-    }
-    case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact)
 }

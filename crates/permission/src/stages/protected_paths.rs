@@ -39,15 +39,11 @@ const BARE_PARTS: [&str; 2] = ["hooks", "config"];
 
 /// Whether a path that a call changes has a protected name, or lies in one of the directories that git keeps a repository in.
 pub(crate) fn is_protected(path: &Path, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
-    is_listed(path, roots) || is_in_any(path, git_directories, roots)
-}
-
-/// What lies above a working directory is the user's choice of place and says nothing about the file.
-fn is_in_any(path: &Path, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
+    // What lies above a working directory is the user's choice of place and says nothing about the file.
     let is_above_root = |git: &PathBuf| {
         roots.iter().any(|root| root != git && root.starts_with(git) && path.starts_with(root))
     };
-    git_directories.iter().any(|git| path.starts_with(git) && !is_above_root(git))
+    is_listed(path, roots) || git_directories.iter().any(|git| path.starts_with(git) && !is_above_root(git))
 }
 
 /// A protected name that a pattern of names, which a command changes, may stand for.

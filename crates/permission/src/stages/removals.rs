@@ -15,15 +15,10 @@ pub(super) fn critical<'a>(case: &'a PermissionCase<'_>) -> Option<&'a NamedPath
 
 fn is_critical(named: &NamedPath, case: &PermissionCase<'_>) -> bool {
     let lexical = named.path.lexical();
-    let is_lost = match &named.path {
-        CommandPath::Partial(word) => {
-            is_below_variable(word) || is_unknown_at_top(word) || is_unknown_whole(word, case)
-        }
-        CommandPath::Known(_) => false,
-    };
+    let is_lost = |word| is_below_variable(word) || is_unknown_at_top(word) || is_unknown_whole(word, case);
     match named.naming {
         PathNaming::Unknown => {
-            is_lost
+            matches!(&named.path, CommandPath::Partial(word) if is_lost(word))
                 || is_all_of(&lexical, case)
                 || lexical.starts_with("/proc")
                 || lexical.starts_with("/dev")

@@ -14,7 +14,7 @@ use super::word::Argument;
 use super::{below, search, unwrap};
 use crate::analysis::UNKNOWN;
 use crate::effect::FROM_COMMAND;
-use crate::names::{Sieve, behind_letter, has_name as has, split_at_text};
+use crate::names::{Sieve, behind_letter, has_name as has, letter_group, name_and_value, split_at_text};
 use crate::places::{Places, named};
 use crate::{LinePath, LooseCommand};
 
@@ -100,7 +100,7 @@ fn read(
     let skip = usize::from(has_letters || (has(LOOKS_FOR, base) && !split.brings_text(base)));
     let files = operands.get(skip..).unwrap_or_default();
     let mut reads = below(files.iter().flat_map(|word| path(word, places)).collect(), is_recursive);
-    for value in split.values.iter().chain(operands) {
+    for value in split.options.iter().chain(operands) {
         reads.extend(embedded(base, value, places));
     }
     if has(TAKES_MORE, base) && !names_files(base, split) {
@@ -175,9 +175,9 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Loos
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
         if base == "rm" && is_recursive {
-            let holders: Vec<Argument> =
-                operands.iter().filter_map(|operand| without_tail(operand)).collect();
-            command.removes.extend(all(&holders.iter().collect::<Vec<_>>()));
+            let holders = operands.iter().filter_map(|operand| without_tail(operand));
+            let paths = holders.flat_map(|holder| path(&holder, places)).collect();
+            command.removes.extend(below(paths, true));
         }
     }
     if matches!(base, "find" | "fd" | "fdfind") {
@@ -198,10 +198,8 @@ fn without_tail(operand: &Argument) -> Option<Argument> {
 
 /// The copies that are kept of files which are changed in place: `-i.bak`.
 fn backups(split: &Split<'_>, places: &Places) -> Vec<LinePath> {
-    let suffix = split.options.iter().find_map(|option| match option.text.strip_prefix("--in-place=") {
-        Some(suffix) => Some(suffix),
-        None if option.text.starts_with("--") => None,
-        None => option.text.split_once('i').map(|(_, suffix)| suffix),
+    let suffix = split.options.iter().find_map(|option| {
+        option.text.strip_prefix("--in-place=").or_else(|| behind_letter(&option.text, "i"))
     });
     let Some(suffix) = suffix.filter(|suffix| !suffix.is_empty() && !suffix.contains(['*', '/'])) else {
         return Vec::new();
@@ -256,28 +254,25 @@ fn names_files(base: &str, split: &Split<'_>) -> bool {
         "kubectl" => "-f --filename --from-file --from-env-file cp",
         _ => return false,
     };
-    let is_one = |word: &&&Argument| has(names, word.text.split('=').next().unwrap_or_default());
-    split.options.iter().chain(&split.operands).any(|word| is_one(&word))
+    let mut words = split.options.iter().chain(&split.operands);
+    words.any(|word| has(names, name_and_value(&word.text).0))
 }
 
 /// Arguments taken apart without knowing the program.
 struct Split<'a> {
     options: Vec<&'a Argument>,
     operands: Vec<&'a Argument>,
-    /// Parts of options that may be values.
-    values: Vec<&'a Argument>,
 }
 
 impl<'a> Split<'a> {
     fn new(arguments: &'a [Argument]) -> Self {
-        let mut split = Self { options: Vec::new(), operands: Vec::new(), values: Vec::new() };
+        let mut split = Self { options: Vec::new(), operands: Vec::new() };
         let mut only_operands = false;
         for argument in arguments {
             if !only_operands && argument.text == "--" {
                 only_operands = true;
             } else if !only_operands && argument.text.starts_with('-') && argument.text.len() > 1 {
                 split.options.push(argument);
-                split.values.push(argument);
             } else {
                 split.operands.push(argument);
             }
@@ -286,17 +281,13 @@ impl<'a> Split<'a> {
     }
 
     fn has_letter(&self, letters: &str) -> bool {
-        self.options
-            .iter()
-            .filter(|option| !option.text.starts_with("--"))
-            .any(|option| option.text[1..].contains(|c| letters.contains(c)))
+        self.options.iter().any(|option| behind_letter(&option.text, letters).is_some())
     }
 
     /// Whether a long option is there that may be short for a name.
     fn has_long(&self, name: &str) -> bool {
         self.options.iter().any(|option| {
-            let long =
-                option.text.strip_prefix("--").unwrap_or_default().split('=').next().unwrap_or_default();
+            let (long, _) = name_and_value(option.text.strip_prefix("--").unwrap_or_default());
             long.len() >= 2 && name.starts_with(long)
         })
     }
@@ -304,11 +295,9 @@ impl<'a> Split<'a> {
     /// Whether an option says what to look for, so that all operands are files.
     fn brings_text(&self, base: &str) -> bool {
         let letters = if base.ends_with("awk") || base == "jq" { "f" } else { "ef" };
-        let long = self
-            .options
-            .iter()
-            .any(|option| ["--r", "--e", "--f"].iter().any(|start| option.text.starts_with(start)));
-        long || self.has_letter(letters)
+        let is_long =
+            |option: &&Argument| ["--r", "--e", "--f"].iter().any(|start| option.text.starts_with(start));
+        self.options.iter().any(is_long) || self.has_letter(letters)
     }
 }
 
@@ -333,8 +322,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<LinePath> {
         "curl" => parts.extend(text.split(['=', '@', '<', ';']).skip(1).take(EMBEDDED_MAX)),
         _ => {}
     }
-    let is_letter = text.starts_with('-') && !text.starts_with("--");
-    parts.extend(text.get(2..).filter(|_| is_letter));
+    parts.extend(letter_group(text).and_then(|letters| letters.get(1..)));
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&word.part(part), places)).collect()
 }
 
@@ -382,8 +370,15 @@ fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<LinePath> {
         "tar" | "unzip" | "7z" => "-C -d --directory -f --file",
         "cp" | "mv" | "ln" | "install" => "-t --target-directory",
         "ssh-keygen" => "-f",
-        "dd" => "",
         "git" => "--output -C",
+        "dd" => {
+            let output = |word: &&Argument| {
+                let file = word.text.strip_prefix("of=")?;
+                Some(Argument { is_home: file.starts_with('~'), ..word.part(file) })
+            };
+            let outputs = split.operands.iter().filter_map(output);
+            return outputs.flat_map(|output| path(&output, places)).collect();
+        }
         _ => return Vec::new(),
     };
     let mut paths = Vec::new();
@@ -392,23 +387,16 @@ fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<LinePath> {
         paths.extend(path(&Argument { is_home, ..like.part(text) }, places));
     };
     for option in &split.options {
-        for name in names.split(' ').filter(|name| !name.is_empty()) {
-            let value = option.text.strip_prefix(name);
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
+        for value in names.split(' ').filter_map(|name| option.text.strip_prefix(name)) {
+            if !value.is_empty() {
                 emit(value.trim_start_matches('='), option);
             }
         }
     }
     // The value of an option may stand in the next word; which one that is does not matter here.
-    let has_option =
-        split.options.iter().any(|option| has(names, &option.text) || ends_with_letter(names, &option.text));
-    for operand in &split.operands {
-        if let Some(path) = operand.text.strip_prefix("of=").filter(|_| base == "dd") {
-            emit(path, operand);
-        }
-        if has_option && base != "dd" {
-            emit(&operand.text, operand);
-        }
+    let is_output = |option: &&Argument| has(names, &option.text) || ends_with_letter(names, &option.text);
+    if split.options.iter().any(is_output) {
+        split.operands.iter().for_each(|operand| emit(&operand.text, operand));
     }
     if base == "tar" && split.options.iter().chain(&split.operands).any(|word| word.text.contains('x')) {
         paths.extend(below(named(".", false, places), true));

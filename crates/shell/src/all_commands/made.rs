@@ -9,7 +9,7 @@ use windlass_protocol::CommandWord;
 
 use super::unwrap::{self, How};
 use super::word::{Argument, ansi_decoded};
-use super::{Consequence, Input, Target, Walk};
+use super::{Consequence, Input, Surroundings, Walk, is_descriptor};
 use crate::analysis::UNKNOWN;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
@@ -21,7 +21,6 @@ const COPIES_MAX: usize = 8;
 /// More files are not told apart.
 const FILES_MAX: usize = 64;
 
-/// What a line makes.
 #[derive(Default)]
 pub(super) struct Made {
     files: Vec<File>,
@@ -47,7 +46,6 @@ struct Copied {
     source: Argument,
 }
 
-/// What a command prints.
 pub(super) enum Printed {
     Text(String),
     /// What comes in.
@@ -58,10 +56,6 @@ pub(super) enum Printed {
 }
 
 impl Made {
-    fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.copies.is_empty()
-    }
-
     /// Notes a file with its text, if that is known.
     pub(super) fn file(&mut self, name: &str, text: Option<&str>, places: &Places) {
         let name = last_part(name);
@@ -222,18 +216,9 @@ pub(super) fn output(arguments: &[Argument]) -> Printed {
     }
 }
 
-/// What a command is handed besides its words.
-pub(super) struct Streams<'a> {
-    pub(super) targets: &'a [Target],
-    pub(super) places: &'a Places,
-    pub(super) has_document: bool,
-    /// What is piped into it, if that is known.
-    pub(super) piped: Option<&'a str>,
-}
-
-impl Streams<'_> {
+impl Surroundings<'_> {
     /// The targets of redirections of some kinds.
-    fn words(&self, kinds: &[&str]) -> Vec<Argument> {
+    fn targets_of(&self, kinds: &[&str]) -> Vec<Argument> {
         let meant = self.targets.iter().filter(|target| kinds.contains(&target.kind));
         meant.flat_map(|target| target.word.expand()).collect()
     }
@@ -249,10 +234,17 @@ struct Seen {
 }
 
 impl Walk {
-    /// Notes what the redirections of a command make, and what it does with what comes in.
-    pub(super) fn make(&mut self, printed: &Printed, streams: &Streams<'_>, consequence: &mut Consequence) {
-        let places = streams.places;
-        for file in streams.words(&[">", ">&"]).into_iter().filter(is_file) {
+    /// Notes what the redirections of a command make, and what it does with what comes in: `piped`, if that is known.
+    pub(super) fn make(
+        &mut self,
+        printed: &Printed,
+        piped: Option<&str>,
+        around: &Surroundings<'_>,
+        consequence: &mut Consequence,
+    ) {
+        let places = around.places;
+        let is_file = |target: &Argument| target.text != "/dev/null" && !is_descriptor(&target.text);
+        for file in around.targets_of(&[">", ">&"]).into_iter().filter(is_file) {
             let name = file.text.as_str();
             match printed {
                 Printed::Text(text) => self.made.file(name, Some(text), places),
@@ -265,7 +257,7 @@ impl Walk {
                 Printed::Unknown => self.made.file(name, None, places),
             }
         }
-        let (texts, files) = (streams.words(&["<<<"]), streams.words(&["<"]));
+        let (texts, files) = (around.targets_of(&["<<<"]), around.targets_of(&["<"]));
         for name in &consequence.keeps {
             for word in &texts {
                 self.made.file(name, Some(&word.text), places);
@@ -273,8 +265,8 @@ impl Walk {
             for source in &files {
                 self.made.copy(name, source);
             }
-            if texts.is_empty() && files.is_empty() && !streams.has_document {
-                self.made.file(name, streams.piped, places);
+            if texts.is_empty() && files.is_empty() && !around.has_document {
+                self.made.file(name, piped, places);
             }
         }
         for file in files {
@@ -288,7 +280,7 @@ impl Walk {
     pub(super) fn run_made(&mut self) {
         let mut seen = Seen::default();
         for _ in 0..ROUNDS_MAX {
-            if self.made.is_empty() {
+            if self.made.files.is_empty() && self.made.copies.is_empty() {
                 return;
             }
             let runs = self.runs_of_made(&mut seen);
@@ -360,10 +352,4 @@ impl Walk {
             How::Shell | How::Itself => self.script(text, places),
         }
     }
-}
-
-/// Whether the target of a redirection is a file that stays.
-fn is_file(target: &Argument) -> bool {
-    let is_descriptor = target.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    target.text != "/dev/null" && !is_descriptor
 }

@@ -6,7 +6,7 @@ mod quote;
 
 use super::unwrap::PATTERNS;
 use super::word::Draft;
-use super::{Input, Target, Walk, Way};
+use super::{Input, Surroundings, Target, Walk};
 use crate::effect::FROM_COMMAND;
 use crate::names::has_name;
 use crate::places::Places;
@@ -65,6 +65,7 @@ struct Level {
     is_uncertain: bool,
 }
 
+#[derive(Default)]
 struct Document {
     end: String,
     strips_tabs: bool,
@@ -78,7 +79,9 @@ struct Document {
 pub(super) struct Scanner<'a, 'w> {
     text: &'a str,
     at: usize,
-    levels: Vec<Level>,
+    level: Level,
+    /// The levels around it.
+    outer: Vec<Level>,
     walk: &'w mut Walk,
 }
 
@@ -88,41 +91,35 @@ impl Level {
     }
 }
 
-/// Reads a text as commands.
 pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
     let is_piped = std::mem::take(&mut walk.is_fed);
-    let levels = vec![Level { is_piped, ..Level::new(Kind::Commands, places.clone()) }];
-    let mut scanner = Scanner { text, at: 0, levels, walk };
-    scanner.run();
-}
-
-/// Reads a text in which only substitutions are live, such as a here document.
-pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
-    let mut scanner = Scanner { text, at: 0, levels: Vec::new(), walk };
-    scanner.levels.push(Level::new(Kind::Commands, places.clone()));
-    scanner.levels.push(Level::new(Kind::Quotes, places.clone()));
+    let level = Level { is_piped, ..Level::new(Kind::Commands, places.clone()) };
+    let mut scanner = Scanner { text, at: 0, level, outer: Vec::new(), walk };
     while let Some(c) = scanner.take() {
-        // Quotes mean nothing in such a text.
-        if c == '"' && scanner.levels.len() == 2 {
-            continue;
-        }
         scanner.step(c);
-    }
-    // What is left is text and no command.
-    if scanner.levels.len() == 2 {
-        scanner.levels.clear();
     }
     scanner.close_all();
 }
 
-impl Scanner<'_, '_> {
-    fn run(&mut self) {
-        while let Some(c) = self.take() {
-            self.step(c);
+/// Reads a text in which only substitutions are live, such as a here document.
+pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
+    let level = Level::new(Kind::Quotes, places.clone());
+    let outer = vec![Level::new(Kind::Commands, places.clone())];
+    let mut scanner = Scanner { text, at: 0, level, outer, walk };
+    while let Some(c) = scanner.take() {
+        // Quotes mean nothing in such a text.
+        if c == '"' && scanner.outer.len() == 1 {
+            continue;
         }
-        self.close_all();
+        scanner.step(c);
     }
+    // Otherwise what is left is text and no command.
+    if scanner.outer.len() > 1 {
+        scanner.close_all();
+    }
+}
 
+impl Scanner<'_, '_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
@@ -139,20 +136,12 @@ impl Scanner<'_, '_> {
         found
     }
 
-    fn top(&mut self) -> &mut Level {
-        if self.levels.is_empty() {
-            self.levels.push(Level::new(Kind::Commands, Places::default()));
-        }
-        let last = self.levels.len() - 1;
-        &mut self.levels[last]
-    }
-
     fn draft(&mut self) -> &mut Draft {
-        self.top().word.get_or_insert_with(Draft::new)
+        self.level.word.get_or_insert_with(Draft::new)
     }
 
     fn step(&mut self, c: char) {
-        match self.top().kind {
+        match self.level.kind {
             Kind::Commands | Kind::Array => self.in_commands(c),
             Kind::Quotes => self.in_quotes(c),
             Kind::Braces { in_quotes } => self.in_braces(c, in_quotes),
@@ -161,7 +150,7 @@ impl Scanner<'_, '_> {
     }
 
     fn in_commands(&mut self, c: char) {
-        let is_word = self.top().word.is_some();
+        let is_word = self.level.word.is_some();
         match c {
             ' ' | '\t' => self.end_word(),
             '\n' => self.end_line(),
@@ -180,7 +169,7 @@ impl Scanner<'_, '_> {
             ')' => self.close_parenthesis(),
             '~' if !is_word => self.draft().push_home(),
             // A dash closes a descriptor and is a word of its own there.
-            '-' if !is_word && matches!(self.top().redirection, Some(">&" | "<&")) => {
+            '-' if !is_word && matches!(self.level.redirection, Some(">&" | "<&")) => {
                 self.draft().push('-', true);
                 self.end_word();
             }
@@ -218,15 +207,15 @@ impl Scanner<'_, '_> {
     }
 
     fn in_arithmetic(&mut self, c: char, end: &str) {
-        let is_open = self.top().parentheses > 0;
+        let is_open = self.level.parentheses > 0;
         match c {
             ']' if end == "]" => self.close(),
             '(' => {
-                self.top().parentheses += 1;
+                self.level.parentheses += 1;
                 self.draft().push(c, false);
             }
             ')' if is_open => {
-                self.top().parentheses -= 1;
+                self.level.parentheses -= 1;
                 self.draft().push(c, false);
             }
             ')' if self.take_if(")") => self.close(),
@@ -240,19 +229,16 @@ impl Scanner<'_, '_> {
 
     /// What looked like arithmetic was a subshell at the start of a substitution.
     fn reopen_as_commands(&mut self) {
-        let level = self.top();
-        level.kind = Kind::Commands;
-        let text = level.word.take().unwrap_or_default().text();
-        let places = level.places.clone();
-        self.walk.script(&text, &places);
+        self.level.kind = Kind::Commands;
+        let text = self.level.word.take().unwrap_or_default().text();
+        self.walk.script(&text, &self.level.places);
     }
 
     fn open(&mut self, kind: Kind) {
-        if self.levels.len() >= LEVELS_MAX {
+        if self.outer.len() + 1 >= LEVELS_MAX {
             self.walk.note_unseen("it is nested too deeply");
             return self.end_command();
         }
-        let places = self.top().places.clone();
         // The word goes on behind what is opened, also if that is empty.
         if kind != Kind::Commands {
             self.draft();
@@ -260,17 +246,15 @@ impl Scanner<'_, '_> {
         if kind == Kind::Quotes {
             self.draft().is_quoted = true;
         }
-        self.levels.push(Level::new(kind, places));
+        let level = Level::new(kind, self.level.places.clone());
+        self.outer.push(std::mem::replace(&mut self.level, level));
     }
 
     /// Ends what was opened last; what it stands for becomes part of the word around it.
     fn close(&mut self) {
         self.end_command();
-        let Some(level) = self.levels.pop() else { return };
-        if self.levels.is_empty() {
-            let places = level.places.clone();
-            self.levels.push(Level::new(Kind::Commands, places));
-        }
+        let Some(outer) = self.outer.pop() else { return };
+        let level = std::mem::replace(&mut self.level, outer);
         let inner = level.word.unwrap_or_default();
         match level.kind {
             Kind::Commands | Kind::Array | Kind::Arithmetic { .. } => {}
@@ -286,8 +270,8 @@ impl Scanner<'_, '_> {
     }
 
     fn close_all(&mut self) {
-        while self.levels.len() > 1 {
-            if self.top().kind != Kind::Commands {
+        while !self.outer.is_empty() {
+            if self.level.kind != Kind::Commands {
                 self.walk.note_unseen("a quote or a brace is not closed");
             }
             self.close();
@@ -297,10 +281,10 @@ impl Scanner<'_, '_> {
 
     /// Whether a test goes on behind the present word, which may be the one that ends it.
     fn stays_in_test(&mut self) -> bool {
-        if self.top().in_test {
+        if self.level.in_test {
             self.end_word();
         }
-        self.top().in_test
+        self.level.in_test
     }
 
     fn separator(&mut self, c: char) {
@@ -308,30 +292,30 @@ impl Scanner<'_, '_> {
         if self.stays_in_test() {
             return;
         }
-        if c == '|' && self.top().in_pattern {
+        if c == '|' && self.level.in_pattern {
             self.end_word();
-            return self.top().words.clear();
+            return self.level.words.clear();
         }
         if c == '&' && (self.take_if(">>") || self.take_if(">")) {
             self.end_word();
-            self.top().redirection = Some(">");
+            self.level.redirection = Some(">");
             return;
         }
         let is_double = self.rest().starts_with(c);
         let is_pipe = c == '|' && !is_double;
-        if self.top().kind == Kind::Array {
+        if self.level.kind == Kind::Array {
             // Bash stops reading there, and what it makes of the rest is anybody's guess.
             self.walk.note_unseen("a list of values is not closed");
-            self.top().kind = Kind::Commands;
+            self.level.kind = Kind::Commands;
         }
         let is_beside = is_pipe || (c == '&' && !is_double);
-        self.top().is_uncertain |= is_beside;
+        self.level.is_uncertain |= is_beside;
         self.end_command();
         if is_beside && !is_pipe {
             // The whole chain ran beside the shell, with what it set.
             self.walk.variables.values.clear();
         }
-        self.top().is_uncertain = c != ';' && (is_double || is_pipe);
+        self.level.is_uncertain = c != ';' && (is_double || is_pipe);
         if !(c == '&' && is_double) {
             self.end_chain();
         }
@@ -339,28 +323,25 @@ impl Scanner<'_, '_> {
             self.at += 1;
         }
         if c == ';' && (is_double || self.rest().starts_with('&')) {
-            let level = self.top();
-            level.in_pattern = level.cases > 0;
+            self.level.in_pattern = self.level.cases > 0;
         }
         if is_pipe {
             self.take_if("&");
         }
-        self.top().is_piped = is_pipe;
+        self.level.is_piped = is_pipe;
     }
 
     fn angle(&mut self, c: char) {
         while self.take_if("\\\n") {}
         if self.take_if("(") {
-            let draft = self.draft();
-            FROM_COMMAND.chars().for_each(|c| draft.push(c, false));
+            self.draft().push_text(FROM_COMMAND);
             return self.open(Kind::Commands);
         }
-        let level = self.top();
-        if level.in_test || level.is_doubled {
+        if self.level.in_test || self.level.is_doubled {
             return self.end_word();
         }
         // A number right in front says which descriptor is meant.
-        level.word.take_if(|word| word.is_descriptor());
+        self.level.word.take_if(|word| word.is_descriptor());
         self.end_word();
         let kind = match c {
             '<' if self.take_if("<<") => "<<<",
@@ -375,31 +356,31 @@ impl Scanner<'_, '_> {
                 ">"
             }
         };
-        self.top().redirection = Some(kind);
+        self.level.redirection = Some(kind);
     }
 
     fn parenthesis(&mut self) {
         if self.stays_in_test() {
             return;
         }
-        if self.top().word.as_ref().is_some_and(Draft::is_array_start) {
+        if self.level.word.as_ref().is_some_and(Draft::is_array_start) {
             return self.open(Kind::Array);
         }
-        if self.top().in_pattern {
+        if self.level.in_pattern {
             return self.end_word();
         }
         self.pattern_group();
-        let is_doubled = self.rest().starts_with('(') || self.top().is_doubled;
-        let is_piped = self.top().is_piped && self.top().words.is_empty();
+        let is_doubled = self.rest().starts_with('(') || self.level.is_doubled;
+        let is_piped = self.level.is_piped && self.level.words.is_empty();
         self.end_command();
         self.open(Kind::Commands);
-        self.top().is_doubled = is_doubled;
-        self.top().is_piped = is_piped;
+        self.level.is_doubled = is_doubled;
+        self.level.is_piped = is_piped;
     }
 
     /// A word such as `!(a|b)`, which `extglob` makes a pattern.
     fn pattern_group(&mut self) {
-        let level = self.top();
+        let level = &mut self.level;
         let Some(word) = level.word.as_mut().filter(|word| word.may_open_group()) else { return };
         // There it is arithmetic, or the opposite of a subshell.
         if !level.words.is_empty() || !(level.is_doubled || word.is_bare("!")) {
@@ -413,21 +394,21 @@ impl Scanner<'_, '_> {
         if self.stays_in_test() {
             return;
         }
-        let level = self.top();
+        let level = &mut self.level;
         if level.in_pattern {
             level.in_pattern = false;
             level.word = None;
             level.words.clear();
             return;
         }
-        if self.levels.len() > 1 {
+        if !self.outer.is_empty() {
             return self.close();
         }
         self.end_command();
     }
 
     fn end_word(&mut self) {
-        let level = self.top();
+        let level = &mut self.level;
         let Some(word) = level.word.take() else { return };
         if let Some(kind) = level.redirection.take() {
             return self.redirect(kind, word);
@@ -444,13 +425,13 @@ impl Scanner<'_, '_> {
         }
         // The word before this one is the name of a coprocess, since a group or a loop follows it.
         let starts = || has_name("{ if while until for case select [[ ((", &word.bare().unwrap_or_default());
-        if self.top().in_coprocess && self.top().words.len() == 1 && starts() {
-            self.top().words.clear();
-            self.top().in_coprocess = false;
-            self.top().word = Some(word);
+        if self.level.in_coprocess && self.level.words.len() == 1 && starts() {
+            self.level.words.clear();
+            self.level.in_coprocess = false;
+            self.level.word = Some(word);
             return self.end_word();
         }
-        let level = self.top();
+        let level = &mut self.level;
         level.in_test &= !word.is_bare("]]");
         level.words.push(word);
         if level.is_redirected {
@@ -469,7 +450,7 @@ impl Scanner<'_, '_> {
 
     /// Takes a word of the grammar where a command begins; whether it was one.
     fn keyword(&mut self, bare: &str) -> bool {
-        let level = self.top();
+        let level = &mut self.level;
         if bare == "esac" && level.cases > 0 {
             level.cases -= 1;
             level.in_pattern = false;
@@ -489,7 +470,7 @@ impl Scanner<'_, '_> {
         }
         level.in_test |= bare == "[[";
         let is_over = bare == "done" && level.blocks == 0;
-        if is_over && self.levels.len() == 1 && self.walk.depth == 0 {
+        if is_over && self.outer.is_empty() && self.walk.depth == 0 {
             // The loop may have run beside the shell.
             self.walk.variables.choices.clear();
         }
@@ -497,36 +478,33 @@ impl Scanner<'_, '_> {
     }
 
     fn redirect(&mut self, kind: &'static str, word: Draft) {
-        let level = self.top();
-        level.is_redirected |= level.words.is_empty();
+        self.level.is_redirected |= self.level.words.is_empty();
         if matches!(kind, "<<" | "<<-") {
             let document = Document {
                 end: word.text(),
                 strips_tabs: kind == "<<-",
                 is_live: !word.is_quoted,
-                input: None,
-                keeps: Vec::new(),
+                ..Document::default()
             };
-            self.top().documents.push(document);
+            self.level.documents.push(document);
         } else {
-            self.top().targets.push(Target { kind, word });
+            self.level.targets.push(Target { kind, word });
         }
     }
 
     /// Behind the end of a chain nobody knows whether its commands failed.
     fn end_chain(&mut self) {
-        let level = self.top();
-        if let Some(fallback) = level.fallback.take() {
-            level.places = fallback.or(&level.places);
+        if let Some(fallback) = self.level.fallback.take() {
+            self.level.places = fallback.or(&self.level.places);
         }
     }
 
     fn end_command(&mut self) {
-        if matches!(self.top().kind, Kind::Quotes | Kind::Braces { .. } | Kind::Arithmetic { .. }) {
+        if matches!(self.level.kind, Kind::Quotes | Kind::Braces { .. } | Kind::Arithmetic { .. }) {
             return;
         }
         self.end_word();
-        let level = self.top();
+        let level = &mut self.level;
         level.redirection = None;
         level.in_test = false;
         level.in_coprocess = false;
@@ -539,8 +517,8 @@ impl Scanner<'_, '_> {
             return;
         }
         let header = words.first().and_then(Draft::bare).filter(|_| !is_redirected);
-        let is_nested = self.levels.len() > 1;
-        let level = self.top();
+        let level = &mut self.level;
+        let is_nested = !self.outer.is_empty();
         let is_certain =
             !(is_nested || is_piped || level.is_uncertain || level.blocks > 0 || level.cases > 0);
         if matches!(header.as_deref(), Some("for" | "select" | "case")) {
@@ -550,15 +528,14 @@ impl Scanner<'_, '_> {
             }
             return;
         }
-        let places = level.places.clone();
         let has_document = !level.documents.is_empty();
-        let way = Way { is_piped, is_certain, has_document };
-        let result = self.walk.command(&words, &targets, &places, way);
-        let level = self.top();
+        let places = &level.places;
+        let around = Surroundings { targets: &targets, places, is_piped, is_certain, has_document };
+        let result = self.walk.command(&words, &around);
         if let Some(entered) = result.enters {
-            level.fallback =
-                Some(level.fallback.take().map_or_else(|| places.clone(), |other| other.or(&places)));
-            level.places = entered;
+            let left = std::mem::replace(&mut level.places, entered);
+            let fallback = level.fallback.take();
+            level.fallback = Some(fallback.map_or_else(|| left.clone(), |other| other.or(&left)));
         }
         for document in &mut level.documents {
             document.input.get_or_insert_default().add(result.input);

@@ -14,12 +14,11 @@ mod texts;
 use std::sync::LazyLock;
 
 use super::word::Argument;
-use super::{made, search};
-use crate::names::{Sieve, behind_letter, has_name as has, is_name_char};
+use super::{Input, made, search};
+use crate::names::{Sieve, behind_letter, has_name as has, is_name_char, letter_group};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
-use builds::builds;
 use code::interpreted;
 use editors::editors;
 pub(super) use languages::Language;
@@ -27,7 +26,7 @@ pub(super) use mentions::Mentions;
 pub(super) use ran::{How, files_run};
 use runners::{cmake, runners, subcommands};
 pub(super) use settings::variable;
-use texts::{assigned, edited, git, known_options, run_options, scheduled, split_string};
+use texts::{assigned, edited, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -35,13 +34,11 @@ pub(super) struct Seen<'a> {
     pub(super) base: &'a str,
     pub(super) arguments: &'a [Argument],
     pub(super) places: &'a Places,
-    /// Something is piped into it.
     pub(super) is_piped: bool,
     /// The command before it.
     pub(super) last: &'a [Argument],
 }
 
-/// What is inside a command.
 #[derive(Default)]
 pub(super) struct Inside {
     /// Commands it runs.
@@ -52,12 +49,9 @@ pub(super) struct Inside {
     pub(super) scripts: Vec<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
-    /// It may set any variable.
     pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
-    pub(super) runs_input: bool,
-    /// What comes in is code of this language.
-    pub(super) code_input: Option<&'static Language>,
+    pub(super) input: Input,
     pub(super) unseen: Option<&'static str>,
     /// Patterns may mean other files than they seem to.
     pub(super) changes_patterns: bool,
@@ -101,11 +95,9 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
 static MAY_WRAP: LazyLock<Sieve> =
     LazyLock::new(|| Sieve::of(WRAPPERS.iter().map(|(names, ..)| *names).chain([SHELLS])));
 
-/// Programs that run text.
 pub(super) const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
 
-/// Looks inside a command.
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
     let base = seen.base;
@@ -121,9 +113,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     }
     runners(seen, &mut inside);
     subcommands(seen, &mut inside);
-    known_options(seen, &mut inside);
     settings::settings(seen, &mut inside);
-    builds(seen, &mut inside);
     editors(seen, &mut inside);
     match base {
         "eval" => {
@@ -136,7 +126,10 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             let script = without_dashes(seen.arguments).first();
             inside.scripts.extend(script.map(|script| script.text.clone()));
         }
-        "alias" => inside.scripts.extend(seen.arguments.iter().filter_map(after_equals)),
+        "alias" => {
+            let value = |word: &Argument| Some(word.text.split_once('=')?.1.to_owned());
+            inside.scripts.extend(seen.arguments.iter().filter_map(value));
+        }
         "source" | "." => sourced(seen, &mut inside),
         "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
         "jobs" => {
@@ -145,18 +138,21 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.commands.extend(at.map(|at| seen.arguments[at + 1..].to_vec()));
         }
         "find" | "fd" | "fdfind" => inside.commands.extend(search::executed(base, seen.arguments)),
-        "git" => git(seen.arguments, &mut inside),
         "cmake" => cmake(seen.arguments, &mut inside),
+        "make" | "gmake" => builds::make(seen, &mut inside),
+        "cargo" => builds::cargo(seen.arguments, &mut inside),
+        "npm" | "pnpm" | "yarn" | "bun" => builds::package(seen.arguments, &mut inside),
+        "mvn" | "mvnw" | "mvnd" => builds::maven(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
             if may_run_input(base, seen.arguments) {
                 input(seen, &mut inside);
             }
-            inside.runs_input |= matches!(base, "ssh" | "su");
+            inside.input.is_run |= matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
         "sed" | "gsed" => edited(seen.arguments, &mut inside),
-        "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
+        "snap" => inside.input.is_run = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "shopt" if seen.arguments.iter().any(|word| sets_shell_options(&word.text)) => {
             inside.change_patterns();
@@ -206,10 +202,6 @@ fn with_next(words: &[Argument]) -> impl Iterator<Item = (&str, Option<&str>)> {
 
 fn name_of(text: &str) -> String {
     text.split(['=', '[']).next().unwrap_or_default().to_owned()
-}
-
-fn after_equals(argument: &Argument) -> Option<String> {
-    argument.text.split_once('=').map(|(_, value)| value.to_owned())
 }
 
 /// A shell: the script in its arguments, or what comes in.
@@ -267,7 +259,7 @@ fn printed(command: &[Argument]) -> Option<String> {
 
 /// What comes in is run.
 fn input(seen: &Seen<'_>, inside: &mut Inside) {
-    inside.runs_input = true;
+    inside.input.is_run = true;
     if seen.is_piped {
         inside.unseen = Some("a shell runs what is piped into it");
         inside.scripts.extend(printed(seen.last));
@@ -306,12 +298,13 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
     while let Some(word) = arguments.get(at) {
         let text = word.text.as_str();
         if text == "--" {
-            at += 1;
+            at += 1 + operands;
             break;
         }
         if text.starts_with('-') && (text.len() > 1 || seen.base == "env") {
             at += 1;
-            at += usize::from(takes_next(valued, text));
+            // A letter with a value that comes last has it in the next word.
+            at += usize::from(behind_letter(text, valued) == Some(""));
             if seen.base == "env" {
                 split_string(text, &arguments[at.saturating_sub(1).min(arguments.len())..], inside);
             }
@@ -325,8 +318,6 @@ fn wrapped(valued: &str, mut operands: usize, seen: &Seen<'_>, inside: &mut Insi
             break;
         }
     }
-    at +=
-        if arguments.get(at.saturating_sub(1)).is_some_and(|word| word.text == "--") { operands } else { 0 };
     let Some(rest) = arguments.get(at..).filter(|rest| !rest.is_empty()) else { return };
     let mut command = rest.to_vec();
     if seen.base == "xargs" {
@@ -363,14 +354,6 @@ fn replaced(options: &[Argument]) -> Option<String> {
         return mark.map(str::to_owned);
     }
     None
-}
-
-fn takes_next(valued: &str, option: &str) -> bool {
-    if option.starts_with("--") || option == "-" {
-        return false;
-    }
-    let position = option[1..].find(|c| valued.contains(c));
-    position.is_some_and(|position| option[1..].len() == position + 1)
 }
 
 fn is_assignment(text: &str) -> bool {
@@ -416,9 +399,8 @@ fn may_run_input(base: &str, arguments: &[Argument]) -> bool {
 /// What a program makes of all its words, or of the value of `-c`.
 fn remote(base: &str, arguments: &[Argument]) -> String {
     if matches!(base, "su" | "runuser" | "script") {
-        let is_script = |word: &Argument| {
-            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('c')
-        };
+        let is_script =
+            |word: &Argument| letter_group(&word.text).is_some_and(|letters| letters.ends_with('c'));
         let at = arguments.iter().position(is_script);
         return at.and_then(|at| arguments.get(at + 1)).map(|word| word.text.clone()).unwrap_or_default();
     }

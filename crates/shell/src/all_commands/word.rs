@@ -1,13 +1,7 @@
 //! Words, as far as they are known.
 
-use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
+use crate::expansion::{EXPANDED_MAX, USUAL_LENGTH, WordLetter, is_unusual_pattern, may_move_tilde, text_of};
 use crate::names::{is_digits, is_name_char};
-
-/// More words do not come from the braces of one word.
-const EXPANDED_MAX: usize = 64;
-
-/// Most words are not longer.
-const USUAL: usize = 16;
 
 /// A word that is being read.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +19,6 @@ pub(super) struct Draft {
     is_mixed: bool,
 }
 
-/// One argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Argument {
     pub(super) text: String,
@@ -59,7 +52,7 @@ impl Argument {
 impl Draft {
     /// An empty word with room for what most words hold.
     pub(super) fn new() -> Self {
-        Self { letters: Vec::with_capacity(USUAL), ..Self::default() }
+        Self { letters: Vec::with_capacity(USUAL_LENGTH), ..Self::default() }
     }
 
     pub(super) fn push(&mut self, c: char, is_live: bool) {
@@ -90,19 +83,18 @@ impl Draft {
         self.push(root, false);
     }
 
-    /// A variable, as far as the line tells what it holds.
-    pub(super) fn push_variable(&mut self, text: &str, known: Option<&str>) {
-        if let Some(value) = known {
-            value.chars().for_each(|c| self.push(c, false));
-            return;
-        }
+    /// A text in which nothing means anything to the shell.
+    pub(super) fn push_text(&mut self, text: &str) {
+        text.chars().for_each(|c| self.push(c, false));
+    }
+
+    /// A variable of which the line does not tell what it holds.
+    pub(super) fn push_variable(&mut self, text: &str) {
         self.push_unknown();
         // A default may be what it stands for.
         let default =
             text.split_once(":-").or_else(|| text.split_once('-')).or_else(|| text.split_once(":="));
-        for c in default.map_or("", |(_, default)| default).chars() {
-            self.push(c, false);
-        }
+        self.push_text(default.map_or("", |(_, default)| default));
     }
 
     pub(super) fn append(&mut self, mut other: Self) {
@@ -120,7 +112,7 @@ impl Draft {
     }
 
     pub(super) fn text(&self) -> String {
-        self.letters.iter().map(|(c, _)| *c).collect()
+        text_of(&self.letters)
     }
 
     /// Whether it is this text, and nothing in it is quoted or unknown.
@@ -152,13 +144,12 @@ impl Draft {
     /// The name and the value, if the word is an assignment of any kind.
     pub(super) fn assignment(&self) -> Option<(String, String)> {
         let equals = self.letters.iter().position(|letter| *letter == ('=', true))?;
-        let name: String = self.letters[..equals].iter().map(|(c, _)| *c).collect();
+        let name = text_of(&self.letters[..equals]);
         let name = name.strip_suffix('+').unwrap_or(&name);
         let name = name.split('[').next().unwrap_or_default();
         let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let fits = starts && name.chars().all(is_name_char);
-        let value = self.letters[equals + 1..].iter().map(|(c, _)| *c).collect();
-        fits.then(|| (name.to_owned(), value))
+        fits.then(|| (name.to_owned(), text_of(&self.letters[equals + 1..])))
     }
 
     /// The arguments it becomes: several if there are alternatives in braces.
@@ -193,15 +184,15 @@ impl Draft {
             && letters.get(1) == Some(&('+', true))
             && letters.get(2).is_none_or(|(c, _)| *c == '/')
         {
-            let below: String = letters[2..].iter().map(|(c, _)| *c).collect();
-            let is_pattern = is_pattern(&letters[2..]);
-            return Argument { text: format!(".{below}"), is_pattern, ..Argument::default() };
+            let below = &letters[2..];
+            let (text, is_pattern) = (format!(".{}", text_of(below)), is_pattern(below));
+            return Argument { text, is_pattern, ..Argument::default() };
         }
         let is_one = !self.is_mixed && letters.iter().filter(|(c, _)| *c == '\0').count() == 1;
         let is_directory =
             letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');
         Argument {
-            text: letters.iter().map(|(c, _)| *c).collect(),
+            text: text_of(letters),
             choices: if is_one { self.choices.clone() } else { Vec::new() },
             is_pattern: is_pattern(letters),
             is_home: self.is_home && is_directory,

@@ -43,9 +43,7 @@ pub(super) fn look(telling: &mut Telling<'_>) {
 
 fn global(telling: &mut Telling<'_>, at: usize, word: &str) {
     if word == "-c" {
-        if !telling.text(at + 1).is_some_and(is_harmless_setting) {
-            telling.tells(at + 1);
-        }
+        telling.tells_value(at, Some(Value::Next), is_harmless_setting);
     } else if let Some(Value::InWord(_)) = long_option(word, "exec-path") {
         // Without a value the path is only shown.
         telling.tells(at);

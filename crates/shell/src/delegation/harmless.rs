@@ -128,7 +128,6 @@ pub(super) fn rpm_macro(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || "_%{}?!".contains(c))
 }
 
-/// Settings of `wget`.
 pub(super) fn wget_setting(setting: &str) -> bool {
     let key: String = setting.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
     !key.to_ascii_lowercase().contains("askpass") && !key.contains('\0')

@@ -6,11 +6,9 @@ use crate::all_commands::runs_in_awk;
 use crate::effect::runs_in_sed;
 use crate::names::{find_text, has_name as has};
 
-pub(super) const NAMES: &str = "sed gsed awk gawk mawk nawk original-awk vim vi vim.basic vim.tiny vim.nox nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim \
-    rgview evim vimx mvim sqlite3 psql mysql mariadb dc";
-/// Those of them of which not every word is looked at for itself.
-pub(super) const ORDERED: &str = "sed gsed awk gawk mawk nawk original-awk vim vi vim.basic vim.tiny vim.nox nvim view ex gvim vimdiff \
-    nvimdiff gvimdiff rvim rview gview rgvim rgview evim vimx mvim sqlite3";
+pub(super) const ORDERED: [&str; 3] = ["sed gsed sqlite3 vim.basic vim.tiny vim.nox", AWKS, VIMS];
+/// Programs of which every word is looked at for itself.
+pub(super) const UNORDERED: &str = "psql mysql mariadb dc";
 
 const AWKS: &str = "awk gawk mawk nawk original-awk";
 const VIMS: &str =
@@ -114,9 +112,7 @@ fn awk(telling: &mut Telling<'_>) {
 fn vim(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         if let Some(command) = word.strip_prefix('+') {
-            if !is_usual_editing(command) {
-                telling.tells(at);
-            }
+            telling.tells_value(at, Some(Value::InWord(command)), is_usual_editing);
         } else if has("-c --cmd", word) {
             telling.tells_value(at, Some(Value::Next), is_usual_editing);
         } else if word.starts_with("-c") || word.starts_with("--cmd") || word.starts_with("--remote-e") {

@@ -143,7 +143,6 @@ const REST: &str = "fd fdfind";
 const PAGERS: &str = "less more most";
 const SOCKETS: &str = "socat";
 
-/// The programs.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.names).chain([REST, PAGERS, SOCKETS])
 }
@@ -186,10 +185,8 @@ fn whole_option<'a>(word: &'a str, row: &Row) -> Option<Value<'a>> {
 
 /// Letters of `tar` without a dash, whose values follow in other words.
 fn old_letters(telling: &mut Telling<'_>) {
-    let group = telling.text(1).filter(|group| !group.starts_with('-'));
-    if group.is_some_and(|group| {
-        group.contains(['I', 'F']) && group.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    }) {
+    let is_group = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if telling.text(1).is_some_and(|word| is_group(word) && word.contains(['I', 'F'])) {
         telling.tells(telling.words.len());
     }
 }
@@ -210,9 +207,7 @@ fn rest(telling: &mut Telling<'_>) {
 fn first_commands(telling: &mut Telling<'_>) {
     for (at, word) in telling.options() {
         let command = word.strip_prefix('+').map(|command| command.trim_start_matches('+'));
-        if command.is_some_and(|command| !pager_start(command)) {
-            telling.tells(at);
-        }
+        telling.tells_value(at, command.map(Value::InWord), pager_start);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Words that a command of the line prints, or that the line keeps in a variable: whether they may turn out to be options.
 
-use super::{builds, git, languages, options};
 use crate::names::has_name;
 use crate::{StrictCommand, Word};
 
@@ -14,8 +13,7 @@ const TAME_OPTIONS: &str =
 
 /// Whether a word that may be anything may tell a program to run another one.
 pub(super) fn may_tell(base: &str, words: &[Word], gets_anything: bool) -> bool {
-    let is_known = [git::NAMES, builds::NAMES, languages::NAMES].iter().any(|names| has_name(names, base))
-        || options::names().any(|names| has_name(names, base));
+    let is_known = super::names().any(|names| has_name(names, base));
     let subcommand = words.get(1).map_or("", |word| word.text.as_str());
     if !is_known || (base == "git" && has_name(TAME_GIT, subcommand)) {
         return false;

@@ -52,17 +52,16 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         return Some(looks(Vec::new()));
     }
     // What is changed must be known, and be a file.
-    let is_none = |word: &&Word| matches!(word.text.as_str(), "/dev/null" | "-");
-    if name != "tee" && parsed.operands.iter().any(is_none) {
-        return None;
-    }
-    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(word)) {
+    let is_odd = |word: &&Word| {
+        let is_unknown = word.is_unknown() && (word.choices.is_empty() || word.is_split);
+        is_unknown || (name != "tee" && matches!(word.text.as_str(), "/dev/null" | "-"))
+    };
+    if parsed.operands.is_empty() || parsed.operands.iter().any(is_odd) {
         return None;
     }
     // A name that begins with a dash would be an option.
     let may_be_more = name == "rm" && parsed.operands.iter().any(|word| may_become_option(word));
     let is_recursive = tool.recursive == "*" || parsed.has(tool.recursive) || may_be_more;
-    let all = || context.paths(parsed.operands.iter().copied(), is_recursive);
     let (reads, writes) = match name {
         "mv" | "cp" => {
             let (sources, targets) = transfer(&parsed, context, is_recursive)?;
@@ -71,13 +70,9 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         }
         // Parents are removed as well.
         "rmdir" if parsed.has("p parents") => return None,
-        _ => (Vec::new(), all()),
+        _ => (Vec::new(), context.paths(parsed.operands.iter().copied(), is_recursive)),
     };
     Some(Facts { effect: LineEffect::ChangesFiles, reads, writes, ..Facts::default() })
-}
-
-fn is_uncertain(word: &Word) -> bool {
-    word.is_unknown() && (word.choices.is_empty() || word.is_split)
 }
 
 /// What a word may be, if a loop goes through it. Nothing if its names only come in while it runs.
@@ -136,22 +131,13 @@ fn written(
             || matches!(target.text.as_str(), "." | ".." | "./" | "../")
             || target.text.ends_with("/.")
             || (target.text.ends_with('/') && !is_recursive));
-    let has_name = |source: &Word| {
-        let name = source.text.rsplit('/').next().unwrap_or_default();
-        !matches!(name, "" | "." | "..") && !source.is_pattern
-    };
+    let has_name = |source: &Word| !source.is_pattern && last_name(&source.text).is_some();
     let mut targets = Vec::new();
     if !(is_directory && sources.iter().all(has_name)) {
         targets = context.paths([target], is_recursive);
     }
     for source in sources {
-        let name = source
-            .text
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .filter(|name| !matches!(*name, "" | "." | ".."));
-        let Some(name) = name else { continue };
+        let Some(name) = last_name(source.text.trim_end_matches('/')) else { continue };
         let inside = Word {
             text: format!("{}/{name}", target.text.trim_end_matches('/')),
             is_pattern: source.is_pattern,
@@ -160,4 +146,9 @@ fn written(
         targets.extend(context.paths([&inside], is_recursive));
     }
     targets
+}
+
+/// The last part of a path, if that is a name of its own.
+fn last_name(path: &str) -> Option<&str> {
+    path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))
 }

@@ -1,7 +1,7 @@
 //! `git`, for the forms that only look.
 
-use super::options::{Operands, OptionValue, Parsed, READS, Tool};
-use super::{Context, Facts, literal};
+use super::options::{Given, Operands, OptionValue, Parsed, READS, Tool};
+use super::{Context, Facts, literal, literals};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
@@ -165,12 +165,15 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let (subcommand, rest) = arguments[at..].split_first()?;
     let context = Context { here: &places, ..*context };
     let parsed = parse(literal(subcommand)?, rest)?;
-    // Signatures are checked by another program; and what looks like an option is one, if git knows no value there.
-    let is_option = |value: &str| value.starts_with('-') && rest.iter().any(|word| word.text == *value);
-    let is_open = |name: &str, value: &str| has_name("format pretty", name) && value.contains('\0');
-    let is_other =
-        |name: &str, value: &str| checks_signature(value) || is_option(value) || is_open(name, value);
-    if parsed.options.iter().any(|(name, value)| value.as_ref().is_some_and(|value| is_other(name, value))) {
+    let is_other = |(name, value): &Given| {
+        let value = value.as_deref().unwrap_or_default();
+        // Signatures, which a format may ask for in several spellings, are checked by another program.
+        let is_format = has_name("format pretty", name);
+        value.contains("%G") || value.contains("signature") || (is_format && value.contains('\0'))
+            // What looks like an option is one, if git knows no value there.
+            || (value.starts_with('-') && rest.iter().any(|word| word.text == value))
+    };
+    if parsed.options.iter().any(is_other) {
         return None;
     }
     // What to look for is no path.
@@ -207,11 +210,6 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     }
     facts.directory = Some(place);
     Some(facts)
-}
-
-/// Whether a format asks for a signature, in any of its spellings.
-fn checks_signature(format: &str) -> bool {
-    format.contains("%G") || format.contains("signature")
 }
 
 /// Options in front of the subcommand: where git runs, what it looks at there, and how many words that is.
@@ -251,7 +249,13 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
             let names_ref = |word: &&Word| word.text.starts_with("HEAD") || first == Some("show");
             return parsed.operands.iter().all(names_ref).then_some(parsed);
         }
-        "symbolic-ref" => return symbolic_ref(arguments),
+        "symbolic-ref" => {
+            let tool = Tool { letters: "q", long: "quiet short recurse no-recurse", ..LOOKS };
+            // With a second operand it would be set.
+            let is_one =
+                |parsed: &Parsed<'_>| matches!(parsed.operands[..], [name] if literal(name).is_some());
+            return tool.parse(arguments).filter(is_one);
+        }
         "submodule" => {
             let tool = Tool { letters: "q", long: "quiet cached recursive", ..LOOKS };
             return if first? == "status" { tool.parse(&arguments[1..]) } else { None };
@@ -282,23 +286,13 @@ fn parse_known<'a>(tool: &Tool, arguments: &'a [Word]) -> Option<Parsed<'a>> {
 }
 
 fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
-    let words: Option<Vec<&str>> = arguments.iter().map(literal).collect();
-    match &words?[..] {
-        [] | ["-v" | "--verbose"] => Some(Parsed::default()),
-        ["get-url", rest @ ..]
-            if rest.iter().all(|word| !word.starts_with('-') || matches!(*word, "--all" | "--push")) =>
-        {
-            Some(Parsed::default())
-        }
-        _ => None,
-    }
-}
-
-/// With a second operand it would be set.
-fn symbolic_ref(arguments: &[Word]) -> Option<Parsed<'_>> {
-    const SYMBOLIC_REF: Tool = Tool { letters: "q", long: "quiet short recurse no-recurse", ..LOOKS };
-    let parsed = SYMBOLIC_REF.parse(arguments)?;
-    (parsed.operands.len() == 1 && literal(parsed.operands[0]).is_some()).then_some(parsed)
+    let is_known = |word: &&str| !word.starts_with('-') || matches!(*word, "--all" | "--push");
+    let looks = match &literals(arguments)?[..] {
+        [] | ["-v" | "--verbose"] => true,
+        ["get-url", rest @ ..] => rest.iter().all(is_known),
+        _ => false,
+    };
+    looks.then(Parsed::default)
 }
 
 fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
@@ -353,7 +347,6 @@ fn operand_paths(operands: &[&Word], context: &Context<'_>) -> Vec<LinePath> {
     paths
 }
 
-/// What is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// The words that are certainly paths, counted from the subcommand on.

@@ -10,7 +10,6 @@ pub(super) enum Operands {
     None,
     /// Not files.
     Text,
-    /// Files.
     Paths,
     /// Files, or the working directory if there are none.
     PathsOrHere,
@@ -101,6 +100,11 @@ pub(super) fn may_become_option(word: &Word) -> bool {
 }
 
 impl Tool {
+    /// Its usual name.
+    pub(super) fn name(&self) -> &'static str {
+        self.names.split(' ').next().unwrap_or_default()
+    }
+
     /// Takes arguments apart; nothing if something in them is not known to be harmless.
     pub(super) fn parse<'a>(&self, arguments: &'a [Word]) -> Option<Parsed<'a>> {
         let mut parsed = Parsed::default();

@@ -127,28 +127,25 @@ impl Script<'_> {
     fn address(&mut self) -> Option<()> {
         match self.peek()? {
             '0'..='9' => self.skip(|c| c.is_ascii_digit() || c == '~'),
-            '$' => {
-                self.take();
-            }
-            '/' => {
-                self.take();
-                self.until('/')?;
-                self.skip(|c| c == 'I' || c == 'M');
-            }
+            '$' => _ = self.take(),
+            '/' => self.expression()?,
             '\\' if self.may_name_files => {
                 self.take();
-                let delimiter = self.take()?;
-                self.until(delimiter)?;
-                self.skip(|c| c == 'I' || c == 'M');
+                self.expression()?;
             }
             // Another delimiter is rare and easy to misread.
             '\\' => return None,
             // Most likely the number of a line.
-            '\0' if self.may_name_files => {
-                self.take();
-            }
+            '\0' if self.may_name_files => _ = self.take(),
             _ => {}
         }
+        Some(())
+    }
+
+    fn expression(&mut self) -> Option<()> {
+        let delimiter = self.take()?;
+        self.until(delimiter)?;
+        self.skip(|c| c == 'I' || c == 'M');
         Some(())
     }
 
@@ -200,9 +197,7 @@ impl Script<'_> {
         loop {
             match self.take() {
                 None | Some('\n') => return Some(()),
-                Some('\\') => {
-                    self.take();
-                }
+                Some('\\') => _ = self.take(),
                 Some(_) => {}
             }
         }

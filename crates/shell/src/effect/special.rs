@@ -1,7 +1,7 @@
 //! Programs whose arguments do not fit a row of the table.
 
 use super::options::{Operands, READS, Tool, may_become_option};
-use super::{Context, Facts, literal, looks, tools};
+use super::{Context, Facts, literal, literals, looks, tools};
 use crate::names::has_name;
 use crate::places::path_text;
 use crate::strict::is_harmless_setting;
@@ -16,8 +16,8 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
             _ => None,
         },
         "printf" => is_plain_format(arguments).then(|| looks(context.listed(arguments))),
-        "date" => date(arguments),
-        "command" => command(arguments),
+        "date" => tells_date(arguments).then(|| looks(Vec::new())),
+        "command" => finds_command(arguments).then(|| looks(Vec::new())),
         "env" => arguments.is_empty().then(|| looks(Vec::new())),
         "set" => is_harmless_set(arguments).then(|| looks(Vec::new())),
         "export" => exports_harmless(arguments).then(|| looks(Vec::new())),
@@ -36,11 +36,6 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "xargs" => xargs(arguments, context),
         _ => None,
     }
-}
-
-/// The texts of words that bash does not change.
-fn literals(words: &[Word]) -> Option<Vec<&str>> {
-    words.iter().map(literal).collect()
 }
 
 fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
@@ -101,15 +96,14 @@ fn test(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     for (at, word) in arguments.iter().enumerate() {
         if word.text.starts_with('-') && word.text.len() <= 3 && literal(word).is_some() {
             let operator = word.text.as_str();
-            let known =
-                has_name(FILES, operator) || has_name(OTHERS, operator) || has_name(COMPARES_FILES, operator);
-            if !known && !operator[1..].bytes().all(|byte| byte.is_ascii_digit()) {
+            let compares = has_name(COMPARES_FILES, operator);
+            let is_about_files = compares || has_name(FILES, operator);
+            let is_known = is_about_files || has_name(OTHERS, operator);
+            if !is_known && !operator[1..].bytes().all(|byte| byte.is_ascii_digit()) {
                 return None;
             }
-            let before = arguments.get(at.wrapping_sub(1)).filter(|_| has_name(COMPARES_FILES, operator));
-            let after = arguments
-                .get(at + 1)
-                .filter(|_| has_name(FILES, operator) || has_name(COMPARES_FILES, operator));
+            let before = arguments.get(at.wrapping_sub(1)).filter(|_| compares);
+            let after = arguments.get(at + 1).filter(|_| is_about_files);
             reads.extend(context.paths(before.into_iter().chain(after), false));
         }
     }
@@ -153,7 +147,7 @@ fn is_plain_format(arguments: &[Word]) -> bool {
     !format.starts_with('-') && !format.replace("%%", "").split('%').skip(1).any(stores)
 }
 
-fn date(arguments: &[Word]) -> Option<Facts> {
+fn tells_date(arguments: &[Word]) -> bool {
     const DATE: Tool = Tool {
         letters: "Rud:I::",
         long: "rfc-email universal utc date: rfc-3339: iso-8601::",
@@ -161,17 +155,14 @@ fn date(arguments: &[Word]) -> Option<Facts> {
         is_harmless: false,
         ..READS
     };
-    let parsed = DATE.parse(arguments)?;
     // Any other operand sets the clock.
-    parsed.operands.iter().all(|word| word.text.starts_with('+')).then(|| looks(Vec::new()))
+    DATE.parse(arguments).is_some_and(|parsed| parsed.operands.iter().all(|word| word.text.starts_with('+')))
 }
 
 /// `command -v` says where a program is.
-pub(super) fn command(arguments: &[Word]) -> Option<Facts> {
-    let (option, names) = arguments.split_first()?;
-    let asks =
-        matches!(literal(option)?, "-v" | "-V") && !names.iter().any(|name| name.text.starts_with('-'));
-    asks.then(|| looks(Vec::new()))
+pub(super) fn finds_command(arguments: &[Word]) -> bool {
+    let Some((option, names)) = arguments.split_first() else { return false };
+    matches!(literal(option), Some("-v" | "-V")) && !names.iter().any(|name| name.text.starts_with('-'))
 }
 
 /// Options of the shell that make it stop earlier.
@@ -205,14 +196,12 @@ fn exports_harmless(arguments: &[Word]) -> bool {
 
 /// A limit is shown if no new one is given.
 fn shows_limit(arguments: &[&str]) -> bool {
-    matches!(arguments, [] | ["-H" | "-S"]) || {
-        let is_letters = |word: &&str| {
-            let letters = word.strip_prefix('-').unwrap_or_default();
-            !letters.is_empty()
-                && letters.bytes().all(|byte| byte.is_ascii_lowercase() || b"HSRPT".contains(&byte))
-        };
-        arguments.iter().all(is_letters)
-    }
+    let is_letters = |word: &&str| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        !letters.is_empty()
+            && letters.bytes().all(|byte| byte.is_ascii_lowercase() || b"HSRPT".contains(&byte))
+    };
+    arguments.iter().all(is_letters)
 }
 
 /// `tar tf`: what is in an archive. A name with a colon is one on another machine.
@@ -413,8 +402,7 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     }
     let (name, inner) = arguments.get(at..)?.split_first()?;
     let tool = tools::find(literal(name)?).filter(|tool| tool.is_harmless)?;
-    let more = Word { text: "\0".to_owned(), is_split: true, ..Word::default() };
-    let words = [inner, &[more]].concat();
+    let words = [inner, &[Word { is_split: true, ..Word::new("\0") }]].concat();
     let end = name_end(&arguments[..at]);
     let piped = crate::strict::Stripped { gets_more: true, end, ..*context.stripped };
     tool.judge(&words, &Context { here: context.here, stripped: &piped, names: context.names })

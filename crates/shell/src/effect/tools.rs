@@ -349,14 +349,12 @@ const VIEWERS: &[(&str, &str)] = &[
 
 /// Whether what a program prints is what is in the files that it reads.
 pub(super) fn shows_content(tool: &Tool, parsed: &Parsed<'_>) -> bool {
-    let name = tool.names.split(' ').next().unwrap_or_default();
-    let viewer = VIEWERS.iter().find(|(viewers, _)| has_name(viewers, name));
+    let viewer = VIEWERS.iter().find(|(viewers, _)| has_name(viewers, tool.name()));
     viewer.is_some_and(|(_, unless)| !parsed.has(unless) && !parsed.has("help version"))
 }
 
 static KNOWN: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(TOOLS.iter().map(|tool| tool.names)));
 
-/// The row of a program.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
     if !KNOWN.may_have(name) {
         return None;
@@ -378,7 +376,7 @@ pub(super) fn follows_links(tool: &Tool, parsed: &Parsed<'_>) -> bool {
 pub(super) fn only(tool: &Tool, parsed: &Parsed<'_>) -> Option<Only> {
     let given =
         parsed.options.iter().map(|(name, value)| (name.as_str(), value.as_deref().unwrap_or_default()));
-    Only::of_search(tool.names.split(' ').next().unwrap_or_default(), given)
+    Only::of_search(tool.name(), given)
 }
 
 /// Which names a search lists. One that shows what is in files follows no links.

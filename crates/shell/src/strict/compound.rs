@@ -2,15 +2,14 @@
 
 use super::scan::Token;
 use super::word::RawWord;
-use super::{After, Parts, Reader, Result, is_led, no};
+use super::{After, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::{LineEffect, LinePath, NameEnd, Word};
+use crate::{LineEffect, LinePath, NameEnd, StrictCommand, Word};
 
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
     name: String,
-    /// The words of the loop.
     words: Vec<Word>,
     /// Or names that came in, from where the loop stands.
     names: Vec<LinePath>,
@@ -32,13 +31,11 @@ impl Reader<'_> {
             self.here = condition.success;
             ends.push(self.list("elif else fi")?.any());
             self.here = condition.failure;
-            if !self.is_keyword("elif")? {
+            if !self.take_keyword("elif")? {
                 break;
             }
-            self.next()?;
         }
-        if self.is_keyword("else")? {
-            self.next()?;
+        if self.take_keyword("else")? {
             self.here = self.list("fi")?.any();
         }
         self.keyword("fi")?;
@@ -105,14 +102,14 @@ impl Reader<'_> {
         let reads: Vec<LinePath> =
             patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
         if !reads.is_empty() {
-            let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
-            self.push(start, Parts { reads, ..Parts::default() }, Vec::new(), facts);
+            let facts = Facts { effect: LineEffect::Looks, reads, ..Facts::default() };
+            self.push(start, StrictCommand::default(), facts);
         }
     }
 
     /// A variable that two loops set has no value that is certain.
     fn bind(&mut self, binding: Binding) -> Result<()> {
-        if self.bindings.iter().any(|other| other.name == binding.name) {
+        if self.is_bound(&binding.name) {
             return Err(no("it sets a variable twice"));
         }
         self.assigned.note_loop(&binding.name)?;
@@ -120,14 +117,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn is_bound(&self, name: &str) -> bool {
+        self.bindings.iter().any(|binding| binding.name == name)
+    }
+
     /// `read` in the condition of a loop takes in the names that are piped into it, one by one.
     pub(super) fn bind_read(&mut self, words: &[Word]) -> Result<()> {
-        let Some((name, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
+        let Some((_, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
             return Ok(());
         };
         let variables: Vec<&Word> = arguments.iter().skip_while(|word| word.text.starts_with('-')).collect();
-        let is_set = |word: &Word| self.bindings.iter().any(|binding| binding.name == word.text);
-        if variables.iter().any(|word| is_set(word)) {
+        if variables.iter().any(|word| self.is_bound(&word.text)) {
             return Err(no("it sets a variable twice"));
         }
         for variable in &variables {
@@ -135,7 +135,7 @@ impl Reader<'_> {
         }
         let [variable] = &variables[..] else { return Ok(()) };
         let is_raw = arguments[0].text == "-r";
-        let is_whole = arguments.len() == if is_raw { 2 } else { 1 } && name.text == "read";
+        let is_whole = arguments.len() == if is_raw { 2 } else { 1 };
         let names = std::mem::take(&mut self.incoming);
         // Without the option, what stands behind a backslash is read in another way.
         let end = if is_raw { NameEnd::Trimmed } else { NameEnd::Word };
@@ -169,8 +169,7 @@ impl Reader<'_> {
         let mut result = start.clone();
         loop {
             self.skip_newlines()?;
-            if self.is_keyword("esac")? {
-                self.next()?;
+            if self.take_keyword("esac")? {
                 return Ok(After::same(&result));
             }
             self.case_patterns()?;
@@ -179,18 +178,14 @@ impl Reader<'_> {
             if !self.is_end(";; esac")? {
                 result = result.or(&self.list(";; esac")?.any());
             }
-            if self.is_operator(";;")? {
-                self.next()?;
-            } else if !self.is_keyword("esac")? {
+            if !(self.take_operator(";;")? || self.is_end("esac")?) {
                 return Err(no("a `case` is unusual"));
             }
         }
     }
 
     fn case_patterns(&mut self) -> Result<()> {
-        if self.is_operator("(")? {
-            self.next()?;
-        }
+        self.take_operator("(")?;
         loop {
             if !matches!(self.next()?, Token::Word(_)) {
                 return Err(no("a `case` is unusual"));
@@ -222,9 +217,9 @@ impl Reader<'_> {
         words.push(Word::new("]]"));
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
-        let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: LineEffect::Looks, ..Facts::default() };
-        self.push(start, parts, words, facts);
+        let command = StrictCommand { whole: words.clone(), words, ..StrictCommand::default() };
+        let facts = Facts { effect: LineEffect::Looks, reads, ..Facts::default() };
+        self.push(start, command, facts);
         Ok(After::same(&self.here.clone()))
     }
 }
@@ -255,7 +250,7 @@ impl Binding {
 
 /// A loop whose body goes somewhere else starts there the next time.
 fn after_loop(start: &Places, body: &Places) -> Result<After> {
-    if !start.contains_all(body) {
+    if !body.iter().all(|place| start.contains(place)) {
         return Err(no("it changes the directory in a loop"));
     }
     Ok(After::same(start))

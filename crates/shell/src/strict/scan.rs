@@ -7,23 +7,19 @@ use crate::delegation;
 use crate::effect::FROM_COMMAND;
 use crate::names::{is_digits, is_name_char};
 
-/// One token.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
     Word(RawWord),
     /// `;` `&` `&&` `|` `|&` `||` `(` `)` `;;`
     Operator(&'static str),
     Redirection(Redirection),
-    /// The end of a line.
     Newline,
-    /// The end of the text.
     End,
 }
 
 /// The operator of a redirection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Redirection {
-    /// There is a number in front.
     pub(super) has_number: bool,
     pub(super) kind: &'static str,
 }
@@ -68,7 +64,6 @@ impl Reader<'_> {
         self.ahead.as_ref().ok_or_else(|| no("it ends too early"))
     }
 
-    /// Takes the next token.
     pub(super) fn next(&mut self) -> Result<Token> {
         self.peek()?;
         self.last_end = self.at;
@@ -87,16 +82,13 @@ impl Reader<'_> {
             self.at += 1;
             return Ok(Token::Newline);
         }
-        let starts =
-            |table: &[&'static str]| table.iter().find(|text| self.rest().starts_with(**text)).copied();
         if self.rest().starts_with("<(") {
             return self.process_substitution();
         }
         if c == '>' || c == '<' || self.rest().starts_with("&>") {
-            // A plain `>` is not in the table, since it would hide the longer ones.
-            return self.redirection(starts(&REDIRECTIONS).unwrap_or(">"), false);
+            return self.redirection(false);
         }
-        if let Some(operator) = starts(&OPERATORS) {
+        if let Some(operator) = self.find_start(&OPERATORS) {
             self.at += operator.len();
             self.refuse_continuation()?;
             if operator == ";" && self.char() == Some('&') {
@@ -116,8 +108,7 @@ impl Reader<'_> {
             if bare.len() > 3 {
                 return Err(no("it redirects an unusual file descriptor"));
             }
-            let kind = REDIRECTIONS.iter().find(|kind| self.rest().starts_with(**kind)).copied();
-            return self.redirection(kind.unwrap_or(">"), true);
+            return self.redirection(true);
         }
         if bare.starts_with('{') {
             return Err(no("it keeps a file descriptor in a variable"));
@@ -125,7 +116,13 @@ impl Reader<'_> {
         Ok(Token::Word(word))
     }
 
-    fn redirection(&mut self, kind: &'static str, has_number: bool) -> Result<Token> {
+    fn find_start(&self, table: &[&'static str]) -> Option<&'static str> {
+        table.iter().find(|text| self.rest().starts_with(**text)).copied()
+    }
+
+    fn redirection(&mut self, has_number: bool) -> Result<Token> {
+        // A plain `>` is not in the table, since it would hide the longer ones.
+        let kind = self.find_start(&REDIRECTIONS).unwrap_or(">");
         self.at += kind.len();
         self.refuse_continuation()?;
         if matches!(self.char(), Some('(')) {
@@ -260,7 +257,7 @@ impl Reader<'_> {
         if rest.starts_with("((") || rest.starts_with('[') {
             return Err(no("it uses arithmetic"));
         }
-        let name = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let name = rest.find(|c| !is_name_char(c)).unwrap_or(rest.len());
         match self.char() {
             Some('(') => self.substitution(word, in_quotes),
             Some('{') => self.braced(word, in_quotes),
@@ -277,8 +274,7 @@ impl Reader<'_> {
             Some(_) if name > 0 => {
                 let name = rest[..name].to_owned();
                 self.at += name.len();
-                word.is_arbitrary |= self.assigned.sets(&name);
-                push_variable(word, &name, in_quotes);
+                self.variable(word, &name, in_quotes);
                 Ok(())
             }
             _ => {
@@ -288,14 +284,29 @@ impl Reader<'_> {
         }
     }
 
+    fn variable(&self, word: &mut RawWord, name: &str, in_quotes: bool) {
+        word.is_arbitrary |= self.assigned.sets(name);
+        let (root, letter) = match name {
+            "HOME" if word.letters.is_empty() => (Root::Home, '~'),
+            "PWD" if word.letters.is_empty() => (Root::Here, '.'),
+            _ => {
+                let is_first = word.letters.iter().all(|(c, _)| *c != '\0');
+                word.push_unknown(in_quotes);
+                word.variable = is_first.then(|| name.to_owned());
+                return;
+            }
+        };
+        word.root = root;
+        word.push(letter, false);
+    }
+
     /// `${NAME}` and the forms of it that evaluate nothing.
     fn braced(&mut self, word: &mut RawWord, in_quotes: bool) -> Result<()> {
         let Some(length) = self.rest().find('}') else { return Err(no("a brace is not closed")) };
         let inner = self.rest()[1..length].to_owned();
         self.at += length + 1;
         if inner.chars().all(is_name_char) && !inner.is_empty() {
-            word.is_arbitrary |= self.assigned.sets(&inner);
-            push_variable(word, &inner, in_quotes);
+            self.variable(word, &inner, in_quotes);
             return Ok(());
         }
         if !is_harmless_expansion(&inner) {
@@ -430,22 +441,6 @@ fn number_arithmetic(text: &str) -> Option<usize> {
     (length > 0 && inner[length..].starts_with("))")).then_some(length + 4)
 }
 
-fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {
-    let root = match name {
-        "HOME" => Root::Home,
-        "PWD" => Root::Here,
-        _ => Root::None,
-    };
-    if root == Root::None || !word.letters.is_empty() {
-        let is_first = word.letters.iter().all(|(c, _)| *c != '\0');
-        word.push_unknown(in_quotes);
-        word.variable = is_first.then(|| name.to_owned());
-        return;
-    }
-    word.root = root;
-    word.push(if root == Root::Home { '~' } else { '.' }, false);
-}
-
 /// `${#NAME}`, and a name with a default, a pattern to cut off, a replacement, a piece or another case, all of it plain text.
 fn is_harmless_expansion(inner: &str) -> bool {
     let is_name = |text: &str| {
@@ -455,8 +450,7 @@ fn is_harmless_expansion(inner: &str) -> bool {
     if let Some(name) = inner.strip_prefix('#') {
         return is_name(name);
     }
-    let length = inner.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-    let (name, operation) = inner.split_at(length);
+    let (name, operation) = inner.split_at(inner.find(|c| !is_name_char(c)).unwrap_or(inner.len()));
     if !is_name(name) {
         return false;
     }

@@ -60,17 +60,13 @@ pub(crate) fn is_plain_locale(name: &str, value: &str) -> bool {
 pub(super) fn wrappers(words: &[Word]) -> Stripped {
     let mut stripped = Stripped { skip: 0, in_shell: true, gets_more: false, end: NameEnd::Blank };
     while let Some((name, rest)) = words[stripped.skip..].split_first() {
-        let is_literal = |count: usize| rest[..count].iter().all(is_literal);
-        let Some(count) = wrapper(&name.text, rest).filter(|count| *count < rest.len() && is_literal(*count))
-        else {
-            break;
-        };
-        let next = &rest[count];
+        let Some(front) = wrapper(&name.text, rest).and_then(|count| rest.get(..=count)) else { break };
         // What is run must be as plain as any other name.
-        if !is_literal_name(next) {
+        let is_name = |next: &Word| !next.text.is_empty() && !next.text.starts_with('-');
+        if !front.last().is_some_and(is_name) || !front.iter().all(is_literal) {
             break;
         }
-        stripped.skip += count + 1;
+        stripped.skip += front.len();
         stripped.in_shell &= matches!(name.text.as_str(), "command" | "builtin");
         stripped.gets_more |= name.text == "xargs";
     }
@@ -79,10 +75,6 @@ pub(super) fn wrappers(words: &[Word]) -> Stripped {
 
 fn is_literal(word: &Word) -> bool {
     !word.is_unknown() && !word.is_pattern && !word.is_split
-}
-
-fn is_literal_name(word: &Word) -> bool {
-    is_literal(word) && !word.text.is_empty() && !word.text.starts_with('-')
 }
 
 /// The wrappers that rules look through.

@@ -2,15 +2,9 @@
 
 use super::is_led;
 use crate::effect::taken;
-use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
+use crate::expansion::{EXPANDED_MAX, USUAL_LENGTH, WordLetter, is_unusual_pattern, may_move_tilde, text_of};
 use crate::names::{is_digits, is_name_char};
 use crate::{LinePath, NameEnd, Word};
-
-/// More words do not come from the braces of one word.
-const EXPANDED_MAX: usize = 64;
-
-/// Most words are not longer.
-const USUAL: usize = 16;
 
 /// What a word begins with, if that is a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +39,7 @@ pub(super) struct RawWord {
 impl RawWord {
     /// An empty word with room for what most words hold.
     pub(super) fn new() -> Self {
-        Self { letters: Vec::with_capacity(USUAL), ..Self::default() }
+        Self { letters: Vec::with_capacity(USUAL_LENGTH), ..Self::default() }
     }
 
     pub(super) fn push(&mut self, c: char, is_live: bool) {
@@ -160,10 +154,6 @@ impl RawWord {
     }
 }
 
-fn text_of(letters: &[WordLetter]) -> String {
-    letters.iter().map(|(c, _)| *c).collect()
-}
-
 fn is_name((c, is_live): WordLetter) -> bool {
     is_live && is_name_char(c)
 }
@@ -221,7 +211,6 @@ fn alternatives(inner: &[WordLetter]) -> Result<Vec<Vec<WordLetter>>, String> {
 
 /// A number without a sign and without zeros in front.
 fn number(text: &str) -> Option<i64> {
-    (text.len() <= 9 && is_digits(text) && (text == "0" || !text.starts_with('0')))
-        .then(|| text.parse().ok())
-        .flatten()
+    let is_plain = text.len() <= 9 && is_digits(text) && (text == "0" || !text.starts_with('0'));
+    if is_plain { text.parse().ok() } else { None }
 }

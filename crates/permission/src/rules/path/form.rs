@@ -10,6 +10,8 @@ use crate::rules::text::fold;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PatternForm {
     tokens: Vec<Token>,
+    /// It is without case.
+    pub(super) is_folded: bool,
     /// The characters it begins with.
     head: String,
     /// So many tokens are the head.
@@ -40,9 +42,9 @@ impl PatternForm {
         place: &Path,
         body: &str,
         floats: bool,
-        folded: bool,
+        is_folded: bool,
     ) -> Result<Self, &'static str> {
-        let tokens = tokens(place, body, floats, folded)?;
+        let tokens = tokens(place, body, floats, is_folded)?;
         let is_backwards = |token: &Token| matches!(token, Token::Of { ranges, .. } if ranges.iter().any(|(low, high)| low > high));
         if tokens.iter().any(is_backwards) {
             return Err("a range in brackets runs backwards; write it as [a-z]");
@@ -52,7 +54,7 @@ impl PatternForm {
         let is_char = |token: &Token| matches!(token, Token::Char(_));
         let runs = tokens[literal..].split(|token| !is_char(token)).map(characters);
         let landmark = runs.max_by_key(String::len).unwrap_or_default();
-        Ok(Self { tokens, head, literal, landmark })
+        Ok(Self { tokens, is_folded, head, literal, landmark })
     }
 
     /// Whether it means everything there is.
@@ -237,14 +239,10 @@ impl<'a> Walk<'a> {
         self.passed = false;
         let mut reached = false;
         for place in 0..=self.tokens.len() {
-            let blocked = match place.checked_sub(1).map(|before| &self.tokens[before]) {
+            let before = |count: usize| place.checked_sub(count).map(|at| &self.tokens[at]);
+            let blocked = match before(1) {
                 Some(Token::Char('/')) => true,
-                Some(Token::Char('.')) if first => {
-                    matches!(
-                        place.checked_sub(2).map(|at| &self.tokens[at]),
-                        Some(Token::Char('/') | Token::Deep)
-                    )
-                }
+                Some(Token::Char('.')) if first => matches!(before(2), Some(Token::Char('/') | Token::Deep)),
                 _ => false,
             };
             reached = self.places.contains(place) || reached && !blocked;

@@ -89,10 +89,9 @@ fn name(word: &Argument, part: &str, places: &Places) -> Vec<LinePath> {
     // What lies below matters as well; and nobody has to look for a name that is not whole.
     let below = (!directory.is_empty()).then(|| argument(format!("{}/\0", directory.trim_end_matches('/'))));
     let is_path = part.contains('/') || part.starts_with(['.', '~']);
-    let whole = (is_path && !part.contains('\0'))
-        .then(|| Argument { is_pattern: word.is_pattern, ..argument(part.to_owned()) });
-    let whole = whole
-        .filter(|_| !word.is_pattern || part.rsplit('/').next().is_some_and(|last| last.starts_with('.')));
+    let is_hidden = || part.rsplit('/').next().is_some_and(|last| last.starts_with('.'));
+    let is_whole = is_path && !part.contains('\0') && (!word.is_pattern || is_hidden());
+    let whole = is_whole.then(|| Argument { is_pattern: word.is_pattern, ..argument(part.to_owned()) });
     below.into_iter().chain(whole).flat_map(|argument| path(&argument, places)).collect()
 }
 

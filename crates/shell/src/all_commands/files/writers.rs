@@ -6,7 +6,7 @@ use super::super::word::Argument;
 use super::path;
 use crate::LooseCommand;
 use crate::all_commands::{below, search};
-use crate::names::{Sieve, firsts, has_name as has};
+use crate::names::{Sieve, firsts, has_name as has, name_and_value};
 use crate::places::{Places, named};
 
 /// Programs that change all that they are told and all below it, by the words that make them do so; without any they always do.
@@ -174,14 +174,10 @@ fn formatted<'a>(base: &str, arguments: &'a [Argument]) -> Option<Vec<&'a Argume
         return None;
     }
     let (_, words) = FORMATTERS.iter().find(|(programs, _)| has(programs, base))?;
-    let has_word = |names: &str| arguments.iter().any(|word| has(names, name_of(word)));
+    let has_word = |names: &str| arguments.iter().any(|word| has(names, name_and_value(&word.text).0));
     let changes = (words.is_empty() || has_word(words)) && !has_word(ONLY_SAYS);
     let is_path = |word: &&Argument| !word.text.starts_with('-') && !has(SUBCOMMANDS, &word.text);
     changes.then(|| arguments.iter().filter(is_path).collect())
-}
-
-fn name_of(word: &Argument) -> &str {
-    word.text.split('=').next().unwrap_or_default()
 }
 
 /// The values of options, in the same word or the next.

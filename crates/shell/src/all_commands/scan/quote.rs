@@ -2,7 +2,7 @@
 
 use super::{Document, Kind, Scanner};
 use crate::all_commands::word::ansi_decoded;
-use crate::names::is_name_char;
+use crate::names::{find_unescaped, is_name_char};
 
 impl Scanner<'_, '_> {
     pub(super) fn single_quoted(&mut self) {
@@ -16,9 +16,8 @@ impl Scanner<'_, '_> {
     }
 
     fn push_quoted(&mut self, text: &str) {
-        let draft = self.draft();
-        draft.is_quoted = true;
-        text.chars().for_each(|c| draft.push(c, false));
+        self.draft().is_quoted = true;
+        self.draft().push_text(text);
     }
 
     pub(super) fn escaped(&mut self) {
@@ -81,10 +80,10 @@ impl Scanner<'_, '_> {
             "PWD" if is_start && !self.walk.variables.here_is_set => self.draft().push_root('.'),
             _ => match known {
                 Some(value) if !in_quotes && value.contains(is_blank) => self.split(&value),
-                Some(value) => self.draft().push_variable(text, Some(&value)),
+                Some(value) => self.draft().push_text(&value),
                 None => {
                     let choices = self.walk.choices(text);
-                    self.draft().push_variable(text, None);
+                    self.draft().push_variable(text);
                     self.draft().choices = choices;
                 }
             },
@@ -93,7 +92,7 @@ impl Scanner<'_, '_> {
 
     /// The value of a variable outside quotes becomes several words, but for places where bash does not split.
     fn split(&mut self, value: &str) {
-        let level = self.top();
+        let level = &self.level;
         let is_whole = level.kind != Kind::Commands
             || level.in_test
             || level.redirection.is_some()
@@ -104,10 +103,10 @@ impl Scanner<'_, '_> {
         let mut pieces = value.split(is_blank).peekable();
         while let Some(piece) = pieces.next() {
             if !piece.is_empty() {
-                self.draft().push_variable("", Some(piece));
-            } else if self.top().word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
+                self.draft().push_text(piece);
+            } else if self.level.word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
                 // Nothing is left of the word.
-                self.top().word = None;
+                self.level.word = None;
             }
             if pieces.peek().is_some() {
                 self.end_word();
@@ -117,15 +116,7 @@ impl Scanner<'_, '_> {
 
     fn ansi_quoted(&mut self) {
         let rest = &self.text[self.at..];
-        let mut escaped = false;
-        let mut length = rest.len();
-        for (at, c) in rest.char_indices() {
-            if c == '\'' && !escaped {
-                length = at;
-                break;
-            }
-            escaped = c == '\\' && !escaped;
-        }
+        let length = find_unescaped(rest.char_indices(), '\'').unwrap_or(rest.len());
         self.at += (length + 1).min(rest.len());
         self.push_quoted(&ansi_decoded(&rest[..length]));
     }
@@ -133,27 +124,23 @@ impl Scanner<'_, '_> {
     /// What stands in backquotes is a text of its own, once its backslashes are taken away.
     pub(super) fn backquoted(&mut self) {
         let mut text = String::new();
-        let mut is_closed = false;
-        while let Some(c) = self.take() {
-            match c {
-                '`' => {
-                    is_closed = true;
-                    break;
-                }
-                '\\' => match self.take() {
+        loop {
+            match self.take() {
+                Some('`') => break,
+                Some('\\') => match self.take() {
                     Some(c @ ('`' | '\\' | '$')) => text.push(c),
                     Some(c) => text.extend(['\\', c]),
                     None => {}
                 },
-                c => text.push(c),
+                Some(c) => text.push(c),
+                None => {
+                    self.walk.note_unseen("a backquote is not closed");
+                    break;
+                }
             }
         }
-        if !is_closed {
-            self.walk.note_unseen("a backquote is not closed");
-        }
         self.substituted(is_pwd(&text));
-        let places = self.top().places.clone();
-        self.walk.script(&text, &places);
+        self.walk.script(&text, &self.level.places);
     }
 
     /// What a command prints: nobody knows, unless that is the working directory.
@@ -167,17 +154,17 @@ impl Scanner<'_, '_> {
 
     pub(super) fn end_line(&mut self) {
         self.end_word();
-        if self.top().in_test {
+        if self.level.in_test {
             return;
         }
-        if !self.top().in_pattern {
+        if !self.level.in_pattern {
             // A line may go on behind `&&`, `||` and `|`.
-            let has_command = !self.top().words.is_empty();
+            let has_command = !self.level.words.is_empty();
             self.end_command();
             self.end_chain();
-            self.top().is_uncertain &= !has_command;
+            self.level.is_uncertain &= !has_command;
         }
-        let documents = std::mem::take(&mut self.top().documents);
+        let documents = std::mem::take(&mut self.level.documents);
         for document in documents {
             self.read_document(&document);
         }
@@ -193,7 +180,7 @@ impl Scanner<'_, '_> {
                 if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
             is_closed = line == document.end;
             // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
-            if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
+            if !is_closed && !self.outer.is_empty() && line.starts_with(&document.end) && line.contains(')') {
                 self.walk.note_unseen("a here document has an unusual delimiter");
                 self.at += length - line.len() + document.end.len();
                 break;
@@ -207,14 +194,14 @@ impl Scanner<'_, '_> {
         if !is_closed && self.at >= self.text.len() {
             self.walk.note_unseen("a here document is not closed");
         }
-        let places = self.top().places.clone();
+        let places = &self.level.places;
         if document.is_live {
-            self.walk.substitutions(&body, &places);
+            self.walk.substitutions(&body, places);
         }
         // What is for no single command is for those of a group.
-        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), &places);
+        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), places);
         for name in &document.keeps {
-            self.walk.made.file(name, Some(&body), &places);
+            self.walk.made.file(name, Some(&body), places);
         }
     }
 }

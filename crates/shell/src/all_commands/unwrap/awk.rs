@@ -4,7 +4,7 @@ use super::super::word::Argument;
 use super::Inside;
 use super::texts::code_in_files;
 use crate::effect::is_plain_awk;
-use crate::names::{has_name as has, is_name_char, letter_group};
+use crate::names::{find_unescaped, has_name as has, is_name_char, letter_group};
 
 #[derive(Debug, PartialEq)]
 enum Token {
@@ -235,16 +235,9 @@ fn begins_value(before: Option<&Token>) -> bool {
 }
 
 fn behind_expression(rest: &str) -> &str {
-    let mut is_escaped = false;
-    for (at, c) in rest.char_indices() {
-        match c {
-            '/' if !is_escaped => return &rest[at + 1..],
-            // It was no expression after all.
-            '\n' => return rest,
-            _ => is_escaped = c == '\\' && !is_escaped,
-        }
-    }
-    rest
+    let line = rest.char_indices().take_while(|(_, c)| *c != '\n');
+    // Without an end it was no expression after all.
+    find_unescaped(line, '/').map_or(rest, |at| &rest[at + 1..])
 }
 
 /// A text, and what follows it. What an unusual escape stands for is not known.

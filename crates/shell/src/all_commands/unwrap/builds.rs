@@ -13,27 +13,17 @@ pub(super) static MAKEFILE: Language =
 /// Files that say what `npm` runs.
 pub(super) static PACKAGE: Language = Language { names: "npm", translate: Some(package_scripts), ..NONE };
 
-pub(super) fn builds(seen: &Seen<'_>, inside: &mut Inside) {
-    match seen.base {
-        "make" | "gmake" => make(seen, inside),
-        "cargo" => cargo(seen.arguments, inside),
-        "npm" | "pnpm" | "yarn" | "bun" => package(seen.arguments, inside),
-        "mvn" | "mvnw" | "mvnd" => maven(seen.arguments, inside),
-        _ => {}
-    }
-}
-
 /// Variables and rules that are given to `make`.
-fn make(seen: &Seen<'_>, inside: &mut Inside) {
+pub(super) fn make(seen: &Seen<'_>, inside: &mut Inside) {
     for (word, next) in with_next(seen.arguments) {
         if let Some(rule) = word.strip_prefix("--eval") {
             let rule = rule.strip_prefix('=').or(next).unwrap_or_default();
             inside.scripts.extend(recipes(rule));
         } else if let Some(file) = makefile(word, next) {
             if has("- /dev/stdin /dev/fd/0", file) {
-                inside.code_input = Some(&MAKEFILE);
+                inside.input.code = Some(&MAKEFILE);
             }
-            if file == FROM_COMMAND || (inside.code_input.is_some() && seen.is_piped) {
+            if file == FROM_COMMAND || (inside.input.code.is_some() && seen.is_piped) {
                 inside.unseen = Some("a makefile is only known at run time");
             }
         } else if let Some((name, value)) = word.split_once('=') {
@@ -75,7 +65,7 @@ fn recipes(makefile: &str) -> Vec<String> {
 }
 
 /// `--config key=value`.
-fn cargo(arguments: &[Argument], inside: &mut Inside) {
+pub(super) fn cargo(arguments: &[Argument], inside: &mut Inside) {
     if arguments.iter().any(|word| word.text == "watch") {
         watch(arguments, inside);
     }
@@ -105,7 +95,7 @@ fn watch(arguments: &[Argument], inside: &mut Inside) {
 }
 
 /// `npm pkg set scripts.x=…` and `npm set-script x …`.
-fn package(arguments: &[Argument], inside: &mut Inside) {
+pub(super) fn package(arguments: &[Argument], inside: &mut Inside) {
     let is_word = |text: &str| arguments.iter().any(|word| word.text == text);
     if is_word("set-script") {
         inside.scripts.extend(arguments.last().map(|word| word.text.clone()));
@@ -126,7 +116,7 @@ fn package_scripts(file: &str) -> Vec<String> {
 }
 
 /// `-Dexec.executable=…`, with its arguments in another word.
-fn maven(arguments: &[Argument], inside: &mut Inside) {
+pub(super) fn maven(arguments: &[Argument], inside: &mut Inside) {
     let value =
         |key: &str| arguments.iter().find_map(|word| split_at_text(&word.text, key)).map(|(_, value)| value);
     if let Some(program) = value("exec.executable=") {

@@ -34,18 +34,18 @@ pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
     }
     let names_input = seen.arguments.iter().any(|word| has("- /dev/stdin /dev/fd/0", &word.text));
     if !has_script || names_input {
-        inside.code_input = Some(language);
-        if seen.is_piped {
-            piped(language, seen, inside);
-        }
+        input(language, seen, inside);
     }
 }
 
-/// What is piped in is code.
-fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
-    match printed(seen.last) {
-        Some(code) => language.run(&code, inside),
-        None => inside.unseen = Some("code is run that is piped in"),
+/// What comes in is code.
+fn input(language: &'static Language, seen: &Seen<'_>, inside: &mut Inside) {
+    inside.input.code = Some(language);
+    if seen.is_piped {
+        match printed(seen.last) {
+            Some(code) => language.run(&code, inside),
+            None => inside.unseen = Some("code is run that is piped in"),
+        }
     }
 }
 
@@ -54,8 +54,7 @@ const RUNS: &str = "code in it runs something";
 
 impl Language {
     fn is_before_code(&self, option: &str) -> bool {
-        let is_group = option.starts_with('-') && !option.starts_with("--");
-        has(self.before, option) || (is_group && option.contains(|c| self.letters.contains(c)))
+        has(self.before, option) || behind_letter(option, self.letters).is_some()
     }
 
     /// The code that stands in the same word as its option.
@@ -72,23 +71,16 @@ impl Language {
             let option = word.text.split_once('=').filter(|(name, _)| name.starts_with('-'));
             self.run(option.map_or(&word.text, |(_, value)| value), inside);
         }
-        inside.code_input = Some(self);
-        if seen.is_piped {
-            piped(self, seen, inside);
-        }
+        input(self, seen, inside);
     }
 
     /// What stands behind the marks.
     fn marked(&self, code: &str) -> Vec<String> {
         let marked = |line: &str| {
-            let is_word = |mark: &str| mark.ends_with(' ');
+            let line = line.trim_start();
             let script = self.marks.iter().find_map(|mark| {
-                let line = line.trim_start();
-                if is_word(mark) {
-                    line.strip_prefix(mark)
-                } else {
-                    line.split_once(mark).map(|(_, script)| script)
-                }
+                // A mark that is a word comes first.
+                if mark.ends_with(' ') { line.strip_prefix(mark) } else { Some(line.split_once(mark)?.1) }
             });
             script.map(|script| script.trim().to_owned())
         };
@@ -279,7 +271,12 @@ impl Items<'_> {
                 '\\' => {
                     let escaped = body[at..].chars().next()?;
                     at += escaped.len_utf8();
-                    text.push(if escaped.is_ascii_alphanumeric() { escape(escaped) } else { escaped });
+                    text.push(match escaped {
+                        'n' => '\n',
+                        't' => '\t',
+                        c if c.is_ascii_alphanumeric() => '\0',
+                        c => c,
+                    });
                 }
                 '$' if quote == "`" => text.push('\0'),
                 c if quote != "'" && self.values.contains(&c) => text.push('\0'),
@@ -288,13 +285,5 @@ impl Items<'_> {
         }
         self.rest = "";
         Some(text)
-    }
-}
-
-fn escape(letter: char) -> char {
-    match letter {
-        'n' => '\n',
-        't' => '\t',
-        _ => '\0',
     }
 }

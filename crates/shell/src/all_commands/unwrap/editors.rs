@@ -47,7 +47,7 @@ pub(super) fn editors(seen: &Seen<'_>, inside: &mut Inside) {
     }
     let takes_input = |text: &str| has("-e -E -es -Es -s", text);
     if is_vim && seen.arguments.iter().any(|word| takes_input(&word.text)) {
-        inside.code_input = Some(&EDITING);
+        inside.input.code = Some(&EDITING);
         if seen.is_piped {
             inside.unseen = Some("an editor runs what is piped into it");
         }

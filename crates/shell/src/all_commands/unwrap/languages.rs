@@ -4,7 +4,6 @@ use std::sync::LazyLock;
 
 use crate::names::{Sieve, has_name as has};
 
-/// What is known about a language.
 pub(in crate::all_commands) struct Language {
     pub(super) names: &'static str,
     /// Letters of options whose value is code.
@@ -177,7 +176,6 @@ pub(super) const AWKS: &str = "awk gawk mawk nawk";
 
 static KNOWN: LazyLock<Sieve> = LazyLock::new(|| Sieve::of(LANGUAGES.iter().map(|language| language.names)));
 
-/// The language of a program.
 pub(super) fn language(program: &str) -> Option<&'static Language> {
     if !KNOWN.may_have(program) {
         return None;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::word::ansi_decoded;
-use crate::names::is_name_char;
+use crate::names::{find_unescaped, is_name_char};
 
 /// More texts of one piece of code are not told apart.
 const TEXTS_MAX: usize = 256;
@@ -31,7 +31,6 @@ impl Mentions {
         }
     }
 
-    /// Takes in every word.
     pub(super) fn read_words(&mut self, text: &str) {
         text.split_whitespace().filter(|word| is_plain_name(word)).for_each(|word| self.push(word));
     }
@@ -68,7 +67,9 @@ impl Mentions {
         while let Some(start) = rest.find(QUOTES) {
             let body = &rest[start + 1..];
             let quote = rest[start..].chars().next().unwrap_or('"');
-            let Some(length) = literal_length(body, quote) else {
+            // What is much longer is no name.
+            let letters = body.char_indices().take(2 * LENGTH_MAX);
+            let Some(length) = find_unescaped(letters, quote) else {
                 rest = body;
                 continue;
             };
@@ -133,18 +134,6 @@ pub(super) fn closing_bracket(open: char) -> Option<char> {
         '<' => Some('>'),
         _ => None,
     }
-}
-
-/// Where a text ends that began with a quote, if it is short enough to be a name.
-fn literal_length(body: &str, quote: char) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, c) in body.char_indices().take(2 * LENGTH_MAX) {
-        if c == quote && !is_escaped {
-            return Some(at);
-        }
-        is_escaped = c == '\\' && !is_escaped;
-    }
-    None
 }
 
 /// Whether a text without dots and slashes is what a value is looked up by: `d["config"]`, `{"config": 1}`, `d.get("config")`.

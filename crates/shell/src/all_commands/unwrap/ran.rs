@@ -11,11 +11,9 @@ use crate::names::{Sieve, firsts, has_name as has};
 /// How a file is run.
 #[derive(Clone, Copy)]
 pub(in crate::all_commands) enum How {
-    /// By a shell.
     Shell,
     /// As its first line says.
     Itself,
-    /// As code of this language.
     Code(&'static Language),
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::super::word::Argument;
 use super::{Inside, Seen, is_assignment};
-use crate::names::{Sieve, firsts, has_name as has};
+use crate::names::{Sieve, behind_letter, firsts, has_name as has};
 
 /// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
 const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
@@ -88,20 +88,16 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
     inside.guesses = inside.commands.len() > 1;
     if has(RUNNERS_OF_TEXT, base) || opens_shell(seen) {
         let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
-        let is_npm = has("npm pnpm", base);
-        let texts = if is_npm { arguments } else { seen.arguments };
-        inside
-            .scripts
-            .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
+        let words = if has("npm pnpm", base) { arguments } else { seen.arguments };
+        let texts = words.iter().filter(is_text).take(CANDIDATES_MAX);
+        inside.scripts.extend(texts.map(|word| word.text.clone()));
     }
 }
 
 /// `sudo -s`: the rest is for a shell.
 fn opens_shell(seen: &Seen<'_>) -> bool {
-    let opens = |word: &Argument| {
-        let is_group = word.text.starts_with('-') && !word.text.starts_with("--");
-        has("--shell --login", &word.text) || (is_group && word.text.contains(['s', 'i']))
-    };
+    let opens =
+        |word: &Argument| has("--shell --login", &word.text) || behind_letter(&word.text, "si").is_some();
     let options = seen.arguments.iter().take_while(|word| word.text.starts_with('-'));
     has("sudo doas", seen.base) && options.into_iter().any(opens)
 }

@@ -3,23 +3,34 @@
 use std::sync::LazyLock;
 
 use super::super::word::Argument;
-use super::{Inside, Seen, with_next};
-use crate::names::{Sieve, behind_letter, find_text, firsts, has_name as has, name_and_value, split_at_text};
+use super::{Inside, Seen, joined, with_next};
+use crate::names::{Sieve, behind_letter, find_text, has_name as has, name_and_value, split_at_text};
 use crate::strict::{is_locale, is_plain_locale};
 
-/// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
-const OPTIONS: &[(&str, &str)] = &[
-    ("go", "exec toolexec vettool"),
-    ("tcpdump", "z"),
-    ("zip", "TT unzip-command"),
-    ("nc ncat netcat", "e c exec sh-exec"),
-    ("docker podman nerdctl", "entrypoint"),
-    ("npm pnpm yarn", "script-shell"),
-    ("gcc g++ cc c++ clang clang++", "wrapper"),
-    ("ansible", "args"),
-    ("bazel bazelisk", "run_under shell_executable"),
-    ("just", "shell shell-command"),
+/// Options whose value is run, by the programs that have them: letters, and names with however many dashes in front.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("flock npx vagrant", "c", ""),
+    (COMPLETERS, "C", ""),
+    ("tar bsdtar gtar", "IF", ""),
+    ("man", "PH", ""),
+    ("git", "O", ""),
+    ("rsync fc", "e", ""),
+    ("scp sftp", "S", ""),
+    ("go", "", "exec toolexec vettool"),
+    ("tcpdump", "", "z"),
+    ("zip", "", "TT unzip-command"),
+    ("nc ncat netcat", "", "e c exec sh-exec"),
+    ("docker podman nerdctl", "", "entrypoint"),
+    ("npm", "c", "script-shell"),
+    ("pnpm yarn", "", "script-shell"),
+    ("gcc g++ cc c++ clang clang++", "", "wrapper"),
+    ("ansible", "a", "args"),
+    ("bazel bazelisk", "", "run_under shell_executable"),
+    ("just", "", "shell shell-command"),
 ];
+
+/// Builtins that add words of their own to what they run.
+const COMPLETERS: &str = "compgen complete mapfile readarray";
 
 /// Programs that run a linker of somebody's choice.
 const COMPILERS: &str = "gcc g++ cc c++ clang clang++ rustc rustdoc cargo";
@@ -49,7 +60,7 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
 ];
 
 static MAY_RUN: LazyLock<Sieve> =
-    LazyLock::new(|| Sieve::of(firsts(OPTIONS).chain(MARKS.iter().map(|(programs, ..)| *programs))));
+    LazyLock::new(|| Sieve::of(OPTIONS.iter().map(|row| row.0).chain(MARKS.iter().map(|row| row.0))));
 
 /// Variables that make programs load code or settings of which nobody knows what they run.
 const LOADS: &str = "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_PARAMETERS GIT_EXEC_PATH GIT_TEMPLATE_DIR LD_PRELOAD LD_AUDIT \
@@ -63,7 +74,13 @@ const GIT_KEYS: &str = "pager editor sshcommand fsmonitor external textconv comm
 pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
     let base = seen.base;
     if MAY_RUN.may_have(base) {
-        from_tables(seen, inside);
+        if let Some((_, letters, names)) = OPTIONS.iter().find(|(programs, ..)| has(programs, base)) {
+            options(letters, names, seen, inside);
+        }
+        for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, base)) {
+            let marked = seen.arguments.iter().filter_map(|word| behind_mark(&word.text, marks, ends));
+            inside.scripts.extend(marked.map(str::to_owned));
+        }
     }
     match base {
         "git" => git(seen.arguments, inside),
@@ -83,25 +100,21 @@ pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-fn from_tables(seen: &Seen<'_>, inside: &mut Inside) {
-    if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, seen.base)) {
-        options(names, seen.arguments, inside);
-    }
-    for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, seen.base)) {
-        for word in seen.arguments {
-            inside.scripts.extend(behind_mark(&word.text, marks, ends).map(str::to_owned));
-        }
-    }
-}
-
 /// Options of debuggers that name a file with commands.
 fn names_commands(word: &str) -> bool {
     has("-x -ix -s -S --source", word) || word.starts_with("--command") || word.starts_with("-command")
 }
 
 /// The values of these options.
-fn options(names: &str, arguments: &[Argument], inside: &mut Inside) {
-    for (text, next) in with_next(arguments) {
+fn options(letters: &str, names: &str, seen: &Seen<'_>, inside: &mut Inside) {
+    let more = if has(COMPLETERS, seen.base) { " \0" } else { "" };
+    for (text, next) in with_next(seen.arguments) {
+        let value = match behind_letter(text, letters) {
+            // In git the letter has no value of its own but for searches.
+            Some("") if seen.base != "git" => Some(next.unwrap_or_default()),
+            value => value,
+        };
+        inside.scripts.extend(value.map(|value| format!("{value}{more}")));
         let (name, value) = name_and_value(text.trim_start_matches('-'));
         if has(names, name) {
             // There the words are separated by commas.
@@ -154,6 +167,15 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
     }
     if arguments.windows(2).any(|two| two[0].text == "-c" && two[1].text.starts_with('\0')) {
         inside.unseen = Some("a setting of git is only known at run time");
+    }
+    for (at, word) in arguments.iter().enumerate() {
+        let rest = &arguments[at + 1..];
+        match word.text.as_str() {
+            "foreach" => inside.scripts.push(joined(rest)),
+            "run" => inside.commands.push(rest.to_vec()),
+            "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
+            _ => {}
+        }
     }
 }
 

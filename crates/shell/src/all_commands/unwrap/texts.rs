@@ -4,41 +4,13 @@ use super::super::word::Argument;
 use super::settings::variable;
 use super::{Inside, Seen, input, joined, with_next};
 use crate::effect::is_plain_sed;
-use crate::names::{behind_letter, has_name as has, letter_group, name_and_value, split_at_text};
+use crate::names::{has_name as has, letter_group, name_and_value, split_at_text};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
     --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
     --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd --editor --rmt-command --rsync-path \
     --hostname-bin --use-askpass --test-command --pre-invoke --post-invoke --unzip-command";
-
-/// Options of single programs whose value is run.
-pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
-    let letters = match seen.base {
-        "flock" | "npx" | "npm" | "vagrant" => "c",
-        "compgen" | "complete" | "mapfile" | "readarray" => "C",
-        "tar" | "bsdtar" | "gtar" => "IF",
-        "man" => "PH",
-        "git" => "O",
-        "rsync" | "fc" => "e",
-        "ansible" => "a",
-        "scp" | "sftp" => "S",
-        _ => return,
-    };
-    for (word, next) in with_next(seen.arguments) {
-        let Some(value) = behind_letter(word, letters) else { continue };
-        if has("compgen complete mapfile readarray", seen.base) {
-            // The shell itself adds words to these.
-            let script = if value.is_empty() { next.unwrap_or_default() } else { value };
-            inside.scripts.push(format!("{script} \0"));
-        } else if value.is_empty() && seen.base != "git" {
-            // In git this letter has no value of its own but for searches.
-            inside.scripts.extend(next.map(str::to_owned));
-        } else {
-            inside.scripts.push(value.to_owned());
-        }
-    }
-}
 
 /// Programs that run what comes in, or what is in a file, at another time.
 pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
@@ -165,17 +137,5 @@ pub(super) fn split_string(option: &str, rest: &[Argument], inside: &mut Inside)
 pub(super) fn assigned(text: &str, inside: &mut Inside) {
     if let Some((name, value)) = text.split_once('=') {
         variable(name, value, inside);
-    }
-}
-
-pub(super) fn git(arguments: &[Argument], inside: &mut Inside) {
-    for (at, word) in arguments.iter().enumerate() {
-        let rest = &arguments[at + 1..];
-        match word.text.as_str() {
-            "foreach" => inside.scripts.push(joined(rest)),
-            "run" => inside.commands.push(rest.to_vec()),
-            "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
-            _ => {}
-        }
     }
 }
