@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
-use crate::draft::DraftFile;
 use crate::glance::{Glance, glance};
 use crate::layout::create_private;
 
@@ -86,8 +86,10 @@ fn read(path: &Path) -> Option<BTreeMap<String, CachedGlance>> {
 
 /// Writes beside the file and renames, so that whoever reads or writes at the same time sees one version or the other.
 fn write(path: &Path, rows: &Rows) -> io::Result<()> {
-    create_private(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
-    let mut draft = DraftFile::create(|number| path.with_extension(format!("{number}.tmp")))?;
-    draft.file.write_all(&serde_json::to_vec(rows)?)?;
-    draft.replace(path)
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    create_private(folder)?;
+    let mut draft = NamedTempFile::new_in(folder)?;
+    draft.write_all(&serde_json::to_vec(rows)?)?;
+    draft.persist(path)?;
+    Ok(())
 }

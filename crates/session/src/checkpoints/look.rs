@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::blobs::{Blobs, StoreError, digest_of};
+use super::blobs::{Blobs, digest_of};
 use super::manifest::{FileState, is_in_repository};
 use super::nofollow::{NoFollowError, NoFollowPath};
 
@@ -195,16 +195,15 @@ impl<'a> FileLook<'a> {
             Err(error) => return Ok(unreadable(&error)),
         };
         let stored = match &mut self.blobs {
-            Some(blobs) => blobs.store(&mut file, stamp.size),
-            None => digest_of(&mut file).map_err(StoreError::Read),
+            Some(blobs) => blobs.store(&mut file, stamp.size)?,
+            None => digest_of(&mut file),
         };
         match stored {
             Ok((sum, size)) => {
                 self.bytes_left = self.bytes_left.saturating_sub(size);
                 Ok(FileState::File { sum, size, mode: stamp.permissions() })
             }
-            Err(StoreError::Read(error)) => Ok(unreadable(&error)),
-            Err(StoreError::Write(error)) => Err(error),
+            Err(error) => Ok(unreadable(&error)),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde::Deserialize;
+use tempfile::NamedTempFile;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
@@ -13,7 +14,6 @@ use super::load::end;
 use super::{LoadError, Upto};
 use crate::Lease;
 use crate::disk::sync_directory;
-use crate::draft::DraftFile;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
 
 /// What is written at once.
@@ -38,16 +38,13 @@ pub fn copy_log(
     let lines = LineReader::new(file, 0, end).map_err(read)?;
     let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
     let mark = SessionMark::Forked { source: from, entry: upto.entry() };
-    let draft = DraftFile::create(|number| target.with_extension(format!("{number}.part"))).map_err(write)?;
-    let length = copy(lines, &draft.file, session, &mark, (&read, &write))?;
-    lease.map_or(Ok(()), |lease| lease.cover(&draft.file)).map_err(write)?;
-    draft.take_free_name(target).and_then(|()| sync_name(target)).map_err(write)?;
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let draft = NamedTempFile::new_in(folder).map_err(write)?;
+    let length = copy(lines, draft.as_file(), session, &mark, (&read, &write))?;
+    lease.map_or(Ok(()), |lease| lease.cover(draft.as_file())).map_err(write)?;
+    draft.persist_noclobber(target).map_err(|error| write(error.error))?;
+    File::open(folder).and_then(|folder| sync_directory(&folder)).map_err(write)?;
     Ok(length)
-}
-
-fn sync_name(target: &Path) -> io::Result<()> {
-    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
 }
 
 type Fault<'a> = &'a dyn Fn(io::Error) -> LoadError;
