@@ -50,11 +50,12 @@ impl GlanceCache {
     }
 
     /// What the ends of a file say; it is looked at only if it has changed.
-    pub(crate) fn glance(&mut self, name: &str, file: &Path, found: &Metadata) -> io::Result<Glance> {
+    pub(crate) fn glance(&mut self, file: &Path, found: &Metadata) -> io::Result<Glance> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let modified = (found.mtime(), found.mtime_nsec());
         let known = self
             .known
-            .remove(name)
+            .remove(&*name)
             .filter(|row| (row.size, row.modified, row.inode) == (found.len(), modified, found.ino()));
         let row = if let Some(row) = known {
             row
@@ -63,7 +64,7 @@ impl GlanceCache {
             CachedGlance { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
         };
         let glance = row.glance.clone();
-        self.current.insert(name.to_owned(), row);
+        self.current.insert(name.into_owned(), row);
         Ok(glance)
     }
 
