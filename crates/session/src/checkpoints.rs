@@ -149,23 +149,18 @@ impl Checkpoints {
     /// What a manifest begins with: the prompts so far. Most are in the log by now.
     fn prompts_before(&self, pending: &[ManifestLine]) -> io::Result<Vec<ManifestLine>> {
         let logged = self.prompts()?;
-        let is_logged = |line: &ManifestLine| match line {
-            ManifestLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
+        let is_logged = |line: &&ManifestLine| match line {
+            ManifestLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid == *uuid),
             _ => false,
         };
-        let pending: Vec<ManifestLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
-        let lines = logged.iter().filter(|prompt| prompt.kept).map(prompt_line);
-        Ok(lines.chain(pending).collect())
+        let pending = pending.iter().filter(|line| !is_logged(line)).cloned();
+        Ok(logged.iter().filter(|prompt| prompt.kept).map(prompt_line).chain(pending).collect())
     }
 
     fn prompt(&self, said: &UserEntry) -> ManifestLine {
         let id = said.message.id;
-        let uuid = self.key.said_uuid(id, &said.prompts).to_string();
-        let also = said
-            .prompts
-            .iter()
-            .filter_map(|prompt| Uuid::parse_str(prompt).ok())
-            .map(|uuid| uuid.to_string());
+        let uuid = self.key.said_uuid(id, &said.prompts);
+        let also = said.prompts.iter().filter_map(|prompt| Uuid::parse_str(prompt).ok());
         let also = also.filter(|other| *other != uuid).collect();
         let texts = said.message.blocks.get(said.context..).unwrap_or_default();
         let text = texts.iter().find_map(|block| block.as_text()).unwrap_or_default();
@@ -334,8 +329,8 @@ fn over(record: &Record) -> Option<&str> {
 fn prompt_line(prompt: &PromptLine) -> ManifestLine {
     ManifestLine::Prompt {
         n: prompt.number,
-        uuid: prompt.uuid.to_string(),
-        also: prompt.also.iter().map(Uuid::to_string).collect(),
+        uuid: prompt.uuid,
+        also: prompt.also.clone(),
         text: short(&prompt.text),
         wall: prompt.wall_ms.unwrap_or_default(),
     }
