@@ -105,16 +105,15 @@ impl Encoder {
         let id = said.message.id;
         if entry::apart(said) > 0 {
             let uuid = self.header.seed.message_uuid(beside(id, 0));
-            entry::put_front(said, self.place(uuid, self.tail.chain.parent(), &self.timestamp()), out);
+            entry::put_front(said, self.place(uuid, self.tail.chain.parent()), out);
             self.tail.chain.add(id, uuid, Link::Said);
         }
         let parent = self.tail.chain.parent();
         let seed = self.header.seed;
         let key = SessionKey { id: self.common.session, seed, process: seed };
         let uuid = key.said_uuid(id, &said.prompts);
-        entry::put_said(said, self.place(uuid, parent, &self.timestamp()), out);
-        self.tail.chain.add(id, uuid, Link::Said);
-        self.tail.chain.heard_prompt(said, said.context);
+        entry::put_said(said, self.place(uuid, parent), out);
+        self.tail.chain.add_said(uuid, said);
         if said.is_prompt() && out.len() > IN_SIGHT_BYTES {
             self.last_prompt(out);
         }
@@ -129,19 +128,15 @@ impl Encoder {
     fn answered(&mut self, answered: &AnswerBlock, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(answered.id);
         let parent = self.tail.chain.parent_of_block(&answered.message_id);
-        entry::put_answered(answered, self.place(uuid, parent, &self.timestamp()), out);
-        let link = Link::Block {
-            message_id: answered.message_id.clone(),
-            asks: answered.block.as_tool_use().is_some(),
-        };
-        self.tail.chain.add(answered.id, uuid, link);
+        entry::put_answered(answered, self.place(uuid, parent), out);
+        self.tail.chain.add_answered(uuid, answered);
     }
 
     fn result(&mut self, result: &CallResult, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(result.id);
         let asker = self.tail.chain.asker(result.asked_by);
         let parent = asker.or_else(|| self.tail.chain.parent());
-        entry::put_result(result, asker, self.place(uuid, parent, &self.timestamp()), out);
+        entry::put_result(result, asker, self.place(uuid, parent), out);
         self.tail.chain.add(result.id, uuid, Link::Result { asked_by: result.asked_by });
     }
 
@@ -149,10 +144,9 @@ impl Encoder {
         let id = compaction.boundary.id;
         let boundary = self.header.seed.message_uuid(beside(id, 1));
         let last = self.tail.chain.parent();
-        entry::put_boundary(compaction, last, self.place(boundary, None, &self.timestamp()), out);
+        entry::put_boundary(compaction, last, self.place(boundary, None), out);
         let summary = self.header.seed.message_uuid(id);
-        let timestamp = self.timestamp();
-        entry::put_summary(&compaction.boundary, self.place(summary, Some(boundary), &timestamp), out);
+        entry::put_summary(&compaction.boundary, self.place(summary, Some(boundary)), out);
         self.tail.chain.go_on_from(Some(summary));
     }
 
@@ -199,12 +193,9 @@ impl Encoder {
         OwnLineFrame::new(kind, self.tail.seq, self.now)
     }
 
-    fn timestamp(&self) -> String {
-        crate::time::iso(self.now.wall_ms)
-    }
-
-    fn place<'a>(&'a self, uuid: Uuid, parent: Option<Uuid>, timestamp: &'a str) -> EntryPosition<'a> {
-        EntryPosition { common: &self.common, uuid, parent, timestamp }
+    fn place(&self, uuid: Uuid, parent: Option<Uuid>) -> EntryPosition<'_> {
+        let timestamp = crate::time::iso(self.now.wall_ms);
+        EntryPosition { uuid, parent, session_id: self.common.session, timestamp, common: &self.common }
     }
 }
 

@@ -111,29 +111,29 @@ impl Common {
     }
 }
 
-#[derive(Clone, Copy)]
+/// Where an entry stands. `sessionId` stands before anything that somebody said.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct EntryPosition<'a> {
-    pub(crate) common: &'a Common,
+    #[serde(with = "PlainForm")]
     pub(crate) uuid: Uuid,
+    #[serde(rename = "parentUuid", with = "PlainForm")]
     pub(crate) parent: Option<Uuid>,
-    pub(crate) timestamp: &'a str,
+    #[serde(with = "PlainForm")]
+    pub(crate) session_id: Uuid,
+    pub(crate) timestamp: String,
+    #[serde(flatten)]
+    pub(crate) common: &'a Common,
 }
 
-/// The line of an entry. `sessionId` stands before anything that somebody said.
+/// The line of an entry.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryLine<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    #[serde(with = "PlainForm")]
-    uuid: Uuid,
-    #[serde(with = "PlainForm")]
-    parent_uuid: Option<Uuid>,
-    #[serde(with = "PlainForm")]
-    session_id: Uuid,
-    timestamp: &'a str,
     #[serde(flatten)]
-    common: &'a Common,
+    place: EntryPosition<'a>,
     #[serde(skip_serializing_if = "Not::not")]
     is_meta: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,11 +184,7 @@ impl<'a> EntryLine<'a> {
     fn new(kind: &'static str, place: EntryPosition<'a>, windlass: Meta) -> Self {
         Self {
             kind,
-            uuid: place.uuid,
-            parent_uuid: place.parent,
-            session_id: place.common.session,
-            timestamp: place.timestamp,
-            common: place.common,
+            place,
             is_meta: false,
             attachment: None,
             is_compact_summary: false,

@@ -37,7 +37,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
                     index.add(raw.offset, raw.length, &entry);
                 }
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
-                walk.ends_open = !raw.is_ended;
+                walk.log.ends_open = !raw.is_ended;
             }
             Some(Err(flaw)) if flaws.len() < FLAWS_MAX => flaws.push((raw.offset, flaw)),
             Some(Err(_)) | None => {}
@@ -56,6 +56,6 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
             walk.adopt(offset, &entry);
         }
     }
-    walk.tail.chain.go_on_from(Some(selection.leaf));
+    walk.log.tail.chain.go_on_from(Some(selection.leaf));
     Ok(rest)
 }

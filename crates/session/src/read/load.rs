@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Record};
+use windlass_protocol::Record;
 
 use super::lines::LineReader;
 use super::walk::LogWalk;
@@ -86,19 +86,5 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
     }
     walk.finish();
     records.extend(walk.ready().map(|told| told.record));
-    let LogWalk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
-    Ok(LoadedLog {
-        header,
-        records,
-        tail,
-        damage,
-        torn,
-        ends_open,
-        foreign,
-        length: end,
-        is_cut,
-        last_left_out: MessageId::default(),
-        spent_left_out: Vec::new(),
-        since_snapshot: end - snapshot_end,
-    })
+    Ok(LoadedLog { records, length: end, is_cut, since_snapshot: end - snapshot_end, ..walk.log })
 }
