@@ -215,10 +215,14 @@ fn prompt_texts(line: &[u8]) -> Vec<String> {
     if text(&members, "type").as_deref() != Some("user") {
         return Vec::new();
     }
-    let message = members.get("message").map(|message| RawValue::get(message));
-    let message: Value = message.and_then(|message| serde_json::from_str(message).ok()).unwrap_or_default();
-    match &message["content"] {
-        Value::String(text) => vec![text.clone()],
+    members.get("message").map(|message| message_texts(message)).unwrap_or_default()
+}
+
+/// The texts of a message, one for each block of text.
+pub(crate) fn message_texts(message: &RawValue) -> Vec<String> {
+    let mut message: Value = serde_json::from_str(message.get()).unwrap_or_default();
+    match message.get_mut("content").map(Value::take).unwrap_or_default() {
+        Value::String(text) => vec![text],
         Value::Array(blocks) => {
             let texts = blocks.iter().filter(|block| block["type"] == "text");
             texts.filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
