@@ -86,16 +86,20 @@ impl ContentPiece {
 }
 
 /// Reads a session from its beginning.
-pub(crate) struct SessionHistory {
+pub(crate) struct SessionHistory<'a> {
+    path: &'a Path,
     lines: LineReader,
     seen: HashSet<String>,
     /// Names of the tools that were called, by the id of the call.
     tools: BTreeMap<String, String>,
+    /// The numbers of messages that were taken back; not read yet if nothing.
+    retracted: Option<HashSet<u64>>,
 }
 
-impl SessionHistory {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { lines: LineReader::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
+impl<'a> SessionHistory<'a> {
+    pub(crate) fn open(path: &'a Path) -> io::Result<Self> {
+        let lines = LineReader::open(path)?;
+        Ok(Self { path, lines, seen: HashSet::new(), tools: BTreeMap::new(), retracted: None })
     }
 
     /// The next thing, if its line passes a test that is cheaper than reading it.
@@ -115,27 +119,28 @@ impl SessionHistory {
         }
         Ok(None)
     }
+
+    /// Whether a message was taken back: its response did not stand.
+    pub(crate) fn has_retracted(&mut self, said: &Utterance) -> io::Result<bool> {
+        let Some(n) = &said.n else { return Ok(false) };
+        let numbers = match &mut self.retracted {
+            Some(numbers) => numbers,
+            none => none.insert(retracted(self.path)?),
+        };
+        Ok(numbers.contains(n))
+    }
 }
 
-/// The numbers of messages that were taken back: their responses did not stand.
-pub(crate) struct RetractedMessages(HashSet<u64>);
-
-impl RetractedMessages {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = LineReader::open(path)?;
-        let mut numbers = HashSet::new();
-        while let Some(line) = lines.next_bytes()? {
-            if let Some(members) = own(line, "retracted") {
-                let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
-                numbers.extend(of.unwrap_or_default());
-            }
+fn retracted(path: &Path) -> io::Result<HashSet<u64>> {
+    let mut lines = LineReader::open(path)?;
+    let mut numbers = HashSet::new();
+    while let Some(line) = lines.next_bytes()? {
+        if let Some(members) = own(line, "retracted") {
+            let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
+            numbers.extend(of.unwrap_or_default());
         }
-        Ok(Self(numbers))
     }
-
-    pub(crate) fn holds(&self, said: &Utterance) -> bool {
-        said.n.is_some_and(|n| self.0.contains(&n))
-    }
+    Ok(numbers)
 }
 
 /// The members of a line of our own, if it is of this kind.
@@ -250,12 +255,11 @@ pub struct SessionOutline {
 
 /// Reads a session from end to end, a line at a time.
 pub fn outline(session: &SessionInfo) -> io::Result<SessionOutline> {
-    let retracted = RetractedMessages::of(&session.path)?;
     let mut history = SessionHistory::open(&session.path)?;
     let mut outline = SessionOutline::default();
     while let Some(item) = history.next(|_| true)? {
         match item {
-            HistoryItem::Said(said) if !retracted.holds(&said) => outline.take(&said),
+            HistoryItem::Said(said) if !history.has_retracted(&said)? => outline.take(&said),
             HistoryItem::Compacted(_) => outline.compactions += 1,
             HistoryItem::Said(_) | HistoryItem::Rewound => {}
         }
