@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use windlass_protocol::CallKind;
 
-use super::{Sheet, end_html};
+use super::{Sheet, TracedItem, end_html};
 use crate::figures::{counted, duration, money, percent, real, short, time_step};
 use crate::story::{CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession};
 
@@ -146,16 +146,18 @@ struct Lanes<'a> {
 
 impl<'a> Lanes<'a> {
     fn of(sheet: &'a Sheet<'_>, place: usize, run: &TracedRun) -> Self {
-        let (story, shown) = (sheet.story, &sheet.shown);
-        let requests = shown_of_run(&story.requests, &shown.requests, requests_of(story, place));
-        let mut calls = shown_of_run(&story.calls, &shown.calls, calls_of(story, place));
-        let marks = shown_of_run(&story.marks, &shown.marks, within(&story.marks, place, |mark| mark.run));
-        // A prompt is the beginning of its run and needs no letter.
-        let marks = marks.into_iter().filter(|(_, mark)| mark.kind != MarkKind::Prompt);
-        let (pauses, mut marks): (Vec<_>, Vec<_>) =
-            marks.partition(|(_, mark)| mark.kind == MarkKind::Backoff);
-        calls.sort_by_key(|(_, call)| call.asked);
-        marks.sort_by_key(|(_, mark)| mark.began());
+        let (mut requests, mut calls, mut marks, mut pauses) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for item in &sheet.items[within(&sheet.items, place, TracedItem::run)] {
+            match *item {
+                TracedItem::Request(at, request) => requests.push((at, request)),
+                TracedItem::Call(at, call) => calls.push((at, call)),
+                // A prompt is the beginning of its run and needs no letter.
+                TracedItem::Mark(_, mark) if mark.kind == MarkKind::Prompt => {}
+                TracedItem::Mark(at, mark) if mark.kind == MarkKind::Backoff => pauses.push((at, mark)),
+                TracedItem::Mark(at, mark) => marks.push((at, mark)),
+            }
+        }
         let length_ms = run.length_ms.max(1);
         let calls_on = pack(calls.iter().map(|(_, call)| (call.asked, call.over())), LANES_MAX);
         let letter_ms = length_ms / LETTER_SHARE;
@@ -202,10 +204,6 @@ fn requests_of(story: &TracedSession, run: usize) -> Range<usize> {
 
 fn calls_of(story: &TracedSession, run: usize) -> Range<usize> {
     within(&story.calls, run, |call| call.run)
-}
-
-fn shown_of_run<'a, T>(list: &'a [T], is_shown: &[bool], run: Range<usize>) -> Vec<(usize, &'a T)> {
-    run.filter(|at| is_shown[*at]).map(|at| (at, &list[at])).collect()
 }
 
 fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
