@@ -10,7 +10,7 @@ use super::foreign::Adopter;
 use super::lines::RawLine;
 use super::{Damage, LoadedLog, Scene, TornEnd};
 use crate::format::{
-    Flaw, Link, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler, SessionMark,
+    Flaw, Link, LogEntry, LogLine, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler, SessionMark,
     decode_line,
 };
 
@@ -22,8 +22,6 @@ const DAMAGE_MAX: usize = 1000;
 pub(crate) struct LogWalk {
     assembler: RecordAssembler,
     adopter: Adopter,
-    /// Records of a file that is not ours.
-    adopted: Vec<LoggedRecord>,
     /// What the lines told that is no record.
     pub(crate) besides: Vec<Scene>,
     /// What the lines told of the log as a whole; not its records.
@@ -47,7 +45,7 @@ impl LogWalk {
         }
     }
 
-    /// Takes an entry of a file that is not ours, in the order of the conversation.
+    /// Takes an entry that another program wrote, or that stands in its file, in the order of the conversation.
     pub(crate) fn adopt(&mut self, offset: u64, entry: &LogEntry) {
         self.log.foreign = true;
         let records: Vec<Record> = match &entry.meta {
@@ -61,16 +59,15 @@ impl LogWalk {
                 joined.map(|record| self.adopter.renumber(record)).into_iter().collect()
             }
         };
-        let at = LogTime { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
         for record in records {
             self.log.tail.chain.add_record(entry.uuid, &record);
-            self.adopted.push(LoggedRecord { offset, at, record });
+            self.assembler.foreign(offset, entry.wall_ms, record);
         }
     }
 
     /// Records that are complete, in order.
     pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
-        self.adopted.drain(..).chain(self.assembler.ready())
+        self.assembler.ready()
     }
 
     pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
@@ -162,7 +159,7 @@ impl LogWalk {
     }
 
     fn entry(&mut self, offset: u64, entry: &LogEntry) {
-        let Some(meta) = &entry.meta else { return self.foreign_entry(offset, entry) };
+        let Some(meta) = &entry.meta else { return self.adopt(offset, entry) };
         let number = entry.number();
         self.adopter.saw(number.unwrap_or_default());
         match self.assembler.join(meta, entry) {
@@ -176,14 +173,6 @@ impl LogWalk {
                 self.log.tail.chain.go_on_from(Some(entry.uuid));
                 self.damaged(offset, &flaw);
             }
-        }
-    }
-
-    fn foreign_entry(&mut self, offset: u64, entry: &LogEntry) {
-        self.log.foreign = true;
-        for record in self.adopter.convert(entry) {
-            self.log.tail.chain.add_record(entry.uuid, &record);
-            self.assembler.foreign(offset, entry.wall_ms, record);
         }
     }
 }

@@ -32,15 +32,6 @@ pub(crate) struct EntryIndex {
     by_uuid: HashMap<Uuid, usize>,
 }
 
-/// The conversation.
-#[derive(Debug)]
-pub(crate) struct Selection {
-    /// Where its entries stand, and how long they are, in order.
-    pub(crate) entries: Vec<(u64, u64)>,
-    /// The entry it ends with.
-    pub(crate) leaf: Uuid,
-}
-
 /// What of a message tells where it belongs.
 #[derive(Deserialize)]
 struct MessageOutline<'a> {
@@ -81,8 +72,9 @@ impl EntryIndex {
         self.nodes.push(node);
     }
 
-    /// The conversation that ends with this entry, or with the one that others would choose. There must be an entry.
-    pub(crate) fn select(&self, leaf: Option<Uuid>) -> Selection {
+    /// The conversation that ends with this entry, or with the one that others would choose: where its entries stand and
+    /// how long they are, in order; and its last entry. There must be an entry.
+    pub(crate) fn select(&self, leaf: Option<Uuid>) -> (Vec<(u64, u64)>, Uuid) {
         let leaf = leaf.and_then(|leaf| self.by_uuid.get(&leaf).copied()).unwrap_or_else(|| self.leaf());
         let mut path = self.path(leaf, true);
         if let Some(boundary) = path.first().map(|first| &self.nodes[*first]) {
@@ -90,11 +82,8 @@ impl EntryIndex {
             tail.append(&mut path);
             path = tail;
         }
-        let entries = self.with_parallel_calls(&path);
-        Selection {
-            entries: entries.into_iter().map(|place| self.nodes[place].place).collect(),
-            leaf: self.nodes[leaf].entry.uuid,
-        }
+        let places = self.with_parallel_calls(&path).into_iter().map(|place| self.nodes[place].place);
+        (places.collect(), self.nodes[leaf].entry.uuid)
     }
 
     /// The last entry of the conversation: nobody follows it, and a person sees it, or the one it belongs to.
