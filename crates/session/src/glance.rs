@@ -77,6 +77,12 @@ pub(crate) fn members(line: &[u8]) -> Option<Members<'_>> {
     serde_json::from_slice(line).ok()
 }
 
+/// The members of a line of our own, if it is of this kind.
+pub(crate) fn own_members<'a>(line: &'a [u8], kind: &str) -> Option<Members<'a>> {
+    let rest = line.strip_prefix(OWN)?.strip_prefix(b",\"kind\":\"")?;
+    rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
+}
+
 /// A member that is a text which says something.
 pub(crate) fn text(members: &Members<'_>, key: &str) -> Option<String> {
     any_text(members, key).filter(|text| !text.is_empty())
@@ -153,15 +159,11 @@ fn tag(window: &[u8]) -> Option<String> {
 
 /// What was written last about the repository; with its first commits, if they were ever known.
 fn identity(window: &[u8]) -> Option<Identity> {
-    let of_line = |line: &[u8]| -> Option<Identity> {
-        if !line.starts_with(b"{\"type\":\"windlass\",\"kind\":\"repository\"") {
-            return None;
-        }
-        serde_json::from_str(members(line)?.get("of")?.get()).ok()
-    };
-    let mut found: Vec<Identity> = window.split(|&byte| byte == b'\n').filter_map(of_line).collect();
-    let best = found.iter().rposition(|identity| !identity.roots.is_empty());
-    best.map(|best| found.swap_remove(best)).or_else(|| found.pop())
+    let lines = window.split(|&byte| byte == b'\n');
+    let found = lines.filter_map(|line| -> Option<Identity> {
+        serde_json::from_str(own_members(line, "repository")?.get("of")?.get()).ok()
+    });
+    found.max_by_key(|identity| !identity.roots.is_empty())
 }
 
 /// Whether a line has a flag, as other programs look for it.

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::catalogue::SessionInfo;
-use crate::glance::{Members, OWN, flag, members, text};
+use crate::glance::{Members, OWN, flag, members, own_members, text};
 use crate::read::LineReader;
 
 /// Who said something.
@@ -135,18 +135,12 @@ fn retracted(path: &Path) -> io::Result<HashSet<u64>> {
     let mut lines = LineReader::open(path)?;
     let mut numbers = HashSet::new();
     while let Some(line) = lines.next_bytes()? {
-        if let Some(members) = own(line, "retracted") {
+        if let Some(members) = own_members(line, "retracted") {
             let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
             numbers.extend(of.unwrap_or_default());
         }
     }
     Ok(numbers)
-}
-
-/// The members of a line of our own, if it is of this kind.
-fn own<'a>(line: &'a [u8], kind: &str) -> Option<Members<'a>> {
-    let rest = line.strip_prefix(OWN)?.strip_prefix(b",\"kind\":\"")?;
-    rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
 }
 
 fn item(
@@ -155,7 +149,7 @@ fn item(
     tools: &mut BTreeMap<String, String>,
 ) -> Option<HistoryItem> {
     if line.starts_with(OWN) {
-        return own(line, "rewound").map(|_| HistoryItem::Rewound);
+        return own_members(line, "rewound").map(|_| HistoryItem::Rewound);
     }
     let members = members(line)?;
     let uuid = text(&members, "uuid").filter(|uuid| seen.insert(uuid.clone()))?;
