@@ -133,10 +133,6 @@ impl Checkpoints {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn manifest_path(&self) -> PathBuf {
-        self.directory.join(MANIFEST)
-    }
-
     fn failed(&self, error: io::Error) -> RewindError {
         RewindError::Io(self.directory.clone(), error)
     }
@@ -195,7 +191,7 @@ impl PreImageTaker for Checkpoints {
                 }
                 Record::Intended(call) if may_change_files(call) => {
                     starts = true;
-                    lines.push(keeping.before(call, &self.manifest_path())?);
+                    lines.push(keeping.before(call)?);
                 }
                 record => {
                     if let Some((id, open)) = over(record).and_then(|id| keeping.open.remove_entry(id)) {
@@ -221,7 +217,7 @@ impl PreImageTaker for Checkpoints {
 
 impl CheckpointState {
     /// Keeps what a call may change.
-    fn before(&mut self, call: &CallIntent, manifest: &Path) -> io::Result<ManifestLine> {
+    fn before(&mut self, call: &CallIntent) -> io::Result<ManifestLine> {
         let execute = call.kind == CallKind::Execute;
         let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
@@ -229,7 +225,7 @@ impl CheckpointState {
             before.states.iter().map(|(path, state)| seen(path, state)).collect();
         let watched = match &mut self.watched {
             Some(watched) => watched,
-            none => none.insert(watched_in(manifest)?),
+            none => none.insert(watched_in(&self.manifest.path)?),
         };
         for (path, known) in watched.iter_mut().filter(|_| execute) {
             if let Some(state) = before.states.get(path) {

@@ -150,7 +150,7 @@ impl Checkpoints {
     /// Hands over the lines of the manifest. Without one, the prompts after which nothing was changed stand in for it: if
     /// something was, the manifest is lost, or nobody kept it. Returns how many lines cannot be read.
     fn lines(&self, take: impl FnMut(ManifestLine)) -> io::Result<usize> {
-        let manifest = self.manifest_path();
+        let manifest = self.keeping().manifest.path.clone();
         if manifest.exists() {
             return manifest::read(&manifest, None, take);
         }

@@ -66,7 +66,7 @@ pub(crate) struct PathChange {
 }
 
 pub(crate) struct CheckpointManifest {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: Option<File>,
     /// The file may end in the middle of a line.
     torn: bool,

@@ -83,7 +83,7 @@ pub(crate) const BEGINNING: &str = r#"{"type":"windlass","kind":""#;
 pub(crate) const SNAPSHOT_BEGINNING: &str = r#"{"type":"windlass","kind":"facts","#;
 
 /// A line that is being written, without what it says.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct OwnLineFrame<'a> {
     #[serde(rename = "type")]
     pub(crate) owner: &'static str,
@@ -104,17 +104,7 @@ pub(crate) struct OwnLineFrame<'a> {
 impl<'a> OwnLineFrame<'a> {
     pub(crate) fn new(kind: &'a str, seq: u64, at: LogTime) -> Self {
         let LogTime { at_ms: at, wall_ms: wall } = at;
-        Self {
-            owner: "windlass",
-            kind,
-            seq,
-            at,
-            wall,
-            timestamp: None,
-            header: None,
-            chain: None,
-            held: None,
-        }
+        Self { owner: "windlass", kind, seq, at, wall, ..Self::default() }
     }
 
     /// Appends the line.

@@ -54,20 +54,14 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
         Event::Finished { call, outcome } => {
             let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
             let keeps = matches!(held, StoredElsewhere::Result { structured: false, .. });
-            let rest = ToolOutput {
-                content: Vec::new(),
-                is_error: outcome.is_error,
-                structured: outcome.structured.clone().filter(|_| keeps),
-                seen: outcome.seen.clone(),
-                cwd: outcome.cwd.clone(),
-                readable: outcome.readable.clone(),
-            };
+            let structured = outcome.structured.clone().filter(|_| keeps);
+            let rest = ToolOutput { content: Vec::new(), structured, ..outcome.clone() };
             (Event::Finished { call: *call, outcome: rest }, held)
         }
         Event::Submit(prompt) | Event::Steer(prompt) => {
             let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
             let again = if matches!(input.event, Event::Submit(_)) { Event::Submit } else { Event::Steer };
-            (again(without_blocks(prompt)), held)
+            (again(Prompt { context: Vec::new(), blocks: Vec::new(), ..prompt.clone() }), held)
         }
         _ => return None,
     };
@@ -172,18 +166,6 @@ fn holds_text(result: &Block, returned: &[Block]) -> bool {
     }
     let said = memmem::find(result.json().as_bytes(), CONTENT).map(|at| &result.json()[at + CONTENT.len()..]);
     said.and_then(|said| said.strip_prefix(text)).is_some_and(|rest| rest.starts_with([',', '}']))
-}
-
-fn without_blocks(prompt: &Prompt) -> Prompt {
-    Prompt {
-        context: Vec::new(),
-        blocks: Vec::new(),
-        id: prompt.id.clone(),
-        speaker: prompt.speaker,
-        priority: prompt.priority,
-        token_budget: prompt.token_budget,
-        start: prompt.start,
-    }
 }
 
 /// What a tool must have returned for this result.
