@@ -40,6 +40,7 @@ impl Tail {
 /// Turns the records of a session into lines. Cheap to clone, so that a failed append leaves the former one.
 #[derive(Clone, Debug)]
 pub struct Encoder {
+    session: Uuid,
     common: Arc<Common>,
     header: Arc<Header>,
     tail: Tail,
@@ -49,9 +50,9 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
     pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
-        let common = Common::new(session, &header);
+        let common = Common::new(&header);
         let now = LogTime { at_ms: 0, wall_ms: header.wall_ms };
-        Self { common: Arc::new(common), header, tail, now }
+        Self { session, common: Arc::new(common), header, tail, now }
     }
 
     /// Appends the line that says who opened the session: the first that a process writes.
@@ -110,7 +111,7 @@ impl Encoder {
         }
         let parent = self.tail.chain.parent();
         let seed = self.header.seed;
-        let key = SessionKey { id: self.common.session, seed, process: seed };
+        let key = SessionKey { id: self.session, seed, process: seed };
         let uuid = key.said_uuid(id, &said.prompts);
         entry::put_said(said, self.place(uuid, parent), out);
         self.tail.chain.add_said(uuid, said);
@@ -121,7 +122,7 @@ impl Encoder {
 
     fn last_prompt(&self, out: &mut Vec<u8>) {
         if let Some(prompt) = &self.tail.chain.last_prompt {
-            entry::put_last_prompt(prompt, &self.common, out);
+            entry::put_last_prompt(prompt, self.session, out);
         }
     }
 
@@ -195,7 +196,7 @@ impl Encoder {
 
     fn place(&self, uuid: Uuid, parent: Option<Uuid>) -> EntryPosition<'_> {
         let timestamp = crate::time::iso(self.now.wall_ms);
-        EntryPosition { uuid, parent, session_id: self.common.session, timestamp, common: &self.common }
+        EntryPosition { uuid, parent, session_id: self.session, timestamp, common: &self.common }
     }
 }
 

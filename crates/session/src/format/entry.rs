@@ -86,8 +86,6 @@ const COMPATIBLE_VERSION: &str = "2.1.325";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Common {
-    #[serde(skip)]
-    pub(crate) session: Uuid,
     cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     git_branch: Option<Arc<str>>,
@@ -98,9 +96,8 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(session: Uuid, header: &Header) -> Self {
+    pub(crate) fn new(header: &Header) -> Self {
         Self {
-            session,
             cwd: header.cwd.to_string_lossy().into_owned(),
             git_branch: header.git_branch.clone(),
             version: COMPATIBLE_VERSION,
@@ -329,8 +326,8 @@ pub(crate) fn put_summary(message: &Message, place: EntryPosition<'_>, out: &mut
 }
 
 /// A line with the beginning of the last prompt, which lists show.
-pub(crate) fn put_last_prompt(prompt: &str, common: &Common, out: &mut Vec<u8>) {
-    let session = common.session.hyphenated().to_string();
+pub(crate) fn put_last_prompt(prompt: &str, session: Uuid, out: &mut Vec<u8>) {
+    let session = session.hyphenated().to_string();
     put_line(&json!({ "type": "last-prompt", "lastPrompt": prompt, "sessionId": session }), out);
 }
 

@@ -149,22 +149,16 @@ pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Flaw>> {
 }
 
 impl SessionMark {
-    pub(crate) fn kind(&self) -> &str {
-        match self {
-            Self::Repository(_) => "repository",
-            Self::Rewound { .. } => "rewound",
-            Self::Forked { .. } => "forked",
-            Self::Other { kind, .. } => kind,
-        }
-    }
-
     /// Appends its line.
     pub(crate) fn put(&self, seq: u64, at: LogTime, out: &mut Vec<u8>) {
-        let frame = OwnLineFrame::new(self.kind(), seq, at);
+        let frame = |kind| OwnLineFrame::new(kind, seq, at);
         match self {
-            Self::Repository(body) | Self::Other { body, .. } => frame.put(body, out),
-            Self::Rewound { to } => frame.put(&RewindTarget { to: *to }, out),
-            Self::Forked { source, entry } => frame.put(&ForkOrigin { source: *source, entry: *entry }, out),
+            Self::Repository(body) => frame("repository").put(body, out),
+            Self::Rewound { to } => frame("rewound").put(&RewindTarget { to: *to }, out),
+            Self::Forked { source, entry } => {
+                frame("forked").put(&ForkOrigin { source: *source, entry: *entry }, out);
+            }
+            Self::Other { kind, body } => frame(kind).put(body, out),
         }
     }
 }
