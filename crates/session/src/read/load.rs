@@ -78,13 +78,13 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
         }
         None => foreign::adopt(&file, end, &mut walk)?,
     };
-    records.extend(walk.ready().map(|told| told.record));
+    records.extend(walk.assembler.ready().map(|told| told.record));
     let mut lines = LineReader::new(file, from, end)?;
     while let Some(line) = lines.next()? {
         walk.line(line);
-        records.extend(walk.ready().map(|told| told.record));
+        records.extend(walk.assembler.ready().map(|told| told.record));
     }
     walk.finish();
-    records.extend(walk.ready().map(|told| told.record));
+    records.extend(walk.assembler.ready().map(|told| told.record));
     Ok(LoadedLog { records, length: end, is_cut, since_snapshot: end - snapshot_end, ..walk.log })
 }

@@ -61,7 +61,7 @@ impl LogStory {
         let damage = self.walk.log.damage.iter().skip(self.told).cloned();
         self.ready.extend(damage.map(Scene::Damaged));
         self.told = self.told.max(self.walk.log.damage.len());
-        self.ready.extend(self.walk.ready().map(Scene::Told));
+        self.ready.extend(self.walk.assembler.ready().map(Scene::Told));
         self.ready.extend(self.walk.besides.drain(..));
     }
 }

@@ -10,8 +10,7 @@ use super::foreign::Adopter;
 use super::lines::RawLine;
 use super::{Damage, LoadedLog, Scene, TornEnd};
 use crate::format::{
-    Flaw, Link, LogEntry, LogLine, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler, SessionMark,
-    decode_line,
+    Flaw, Link, LogEntry, LogLine, OwnLine, OwnLineBody, RecordAssembler, SessionMark, decode_line,
 };
 
 /// More damage than this is not told one by one.
@@ -20,7 +19,7 @@ const DAMAGE_MAX: usize = 1000;
 /// The state of going through a log.
 #[derive(Debug, Default)]
 pub(crate) struct LogWalk {
-    assembler: RecordAssembler,
+    pub(crate) assembler: RecordAssembler,
     adopter: Adopter,
     /// What the lines told that is no record.
     pub(crate) besides: Vec<Scene>,
@@ -63,11 +62,6 @@ impl LogWalk {
             self.log.tail.chain.add_record(entry.uuid, &record);
             self.assembler.foreign(offset, entry.wall_ms, record);
         }
-    }
-
-    /// Records that are complete, in order.
-    pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
-        self.assembler.ready()
     }
 
     pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
