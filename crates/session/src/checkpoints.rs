@@ -27,7 +27,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
-use windlass_protocol::{BlockKind, CallIntent, CallKind, MessageId, Record, SessionKey, ToolUse, UserEntry};
+use windlass_protocol::{
+    BlockKind, CallIntent, CallKind, MessageId, RawObject, Record, SessionKey, ToolUse, UserEntry,
+};
 
 use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
@@ -363,14 +365,8 @@ fn watched_in(manifest: &Path) -> io::Result<VecDeque<(PathBuf, FileState)>> {
 
 /// What a call is about, for people: its command, or its whole input.
 fn describe(input: &str) -> String {
-    #[derive(serde::Deserialize)]
-    struct CommandInput {
-        command: String,
-    }
-    match serde_json::from_str::<CommandInput>(input) {
-        Ok(input) => short(&input.command),
-        Err(_) => short(input),
-    }
+    let command: Option<String> = RawObject::parse(input).ok().and_then(|object| object.read("command"));
+    short(command.as_deref().unwrap_or(input))
 }
 
 fn short(text: &str) -> String {

@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Value;
+use windlass_protocol::RawObject;
 
 use crate::catalogue::SessionInfo;
-use crate::glance::{Members, OWN, flag, members, own_members, text};
+use crate::glance::{OWN, flag, members, own_members, text};
 use crate::read::LineReader;
 
 /// Who said something.
@@ -136,8 +137,7 @@ fn retracted(path: &Path) -> io::Result<HashSet<u64>> {
     let mut numbers = HashSet::new();
     while let Some(line) = lines.next_bytes()? {
         if let Some(members) = own_members(line, "retracted") {
-            let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
-            numbers.extend(of.unwrap_or_default());
+            numbers.extend(members.read::<Vec<u64>>("of").unwrap_or_default());
         }
     }
     Ok(numbers)
@@ -161,8 +161,7 @@ fn item(
     }
     let message = members.get("message")?.get().to_owned();
     let value: Value = serde_json::from_str(&message).ok()?;
-    let own: Value =
-        members.get("windlass").and_then(|own| serde_json::from_str(own.get()).ok()).unwrap_or_default();
+    let own: Value = members.read("windlass").unwrap_or_default();
     let who = match kind.as_str() {
         "assistant" => Who::Assistant,
         "user" if flag(&members, "isCompactSummary") => Who::Summary,
@@ -174,9 +173,8 @@ fn item(
     Some(HistoryItem::Said(Utterance { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
 }
 
-fn compacted(members: &Members<'_>, at_ms: Option<u64>) -> CompactionNote {
-    let about = members.get("compactMetadata").and_then(|about| serde_json::from_str(about.get()).ok());
-    let about: Value = about.unwrap_or_default();
+fn compacted(members: &RawObject<'_>, at_ms: Option<u64>) -> CompactionNote {
+    let about: Value = members.read("compactMetadata").unwrap_or_default();
     CompactionNote {
         at_ms,
         trigger: about["trigger"].as_str().map(str::to_owned),

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde::Deserialize;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
@@ -69,11 +68,7 @@ pub fn copy_log(
 
 /// The number of a line of our own.
 fn number(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Numbered {
-        seq: u64,
-    }
-    serde_json::from_slice(line).ok().map(|Numbered { seq }| seq)
+    serde_json::from_slice::<RawObject<'_>>(line).ok()?.read("seq")
 }
 
 /// A line as one of this session, with a word about where it came from; nothing if it names no session.
