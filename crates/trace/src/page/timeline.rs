@@ -1,5 +1,6 @@
 //! The timeline: for each run a lane of the model, lanes of the engine, and as many lanes of tools as calls overlapped.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -76,9 +77,7 @@ fn legend(story: &TracedSession, out: &mut String) {
     {
         key("s bad", "\u{2715} failed");
     }
-    let mut kinds: Vec<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
+    let kinds: BTreeSet<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
     // A prompt is the beginning of its run and needs no letter.
     for kind in kinds.into_iter().filter(|kind| *kind != MarkKind::Prompt) {
         let (letter, name) = kind.label();
@@ -115,10 +114,7 @@ fn gap_before(story: &TracedSession, place: usize) -> Option<(u64, bool)> {
 
 /// A line between two runs that says what lies between them.
 fn seam(sheet: &Sheet<'_>, place: usize, out: &mut String) {
-    let Some((gap, resumed)) = gap_before(sheet.story, place) else { return };
-    if !resumed {
-        return;
-    }
+    let Some((gap, true)) = gap_before(sheet.story, place) else { return };
     let runs = &sheet.story.runs;
     let [before, process] = [place - 1, place].map(|place| &sheet.story.processes[runs[place].process]);
     let elsewhere = if process.cwd == before.cwd { "" } else { &*process.cwd };
@@ -202,10 +198,6 @@ fn requests_of(story: &TracedSession, run: usize) -> Range<usize> {
     within(&story.requests, run, |request| request.run)
 }
 
-fn calls_of(story: &TracedSession, run: usize) -> Range<usize> {
-    within(&story.calls, run, |call| call.run)
-}
-
 fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let lanes = Lanes::of(sheet, place, run);
     let count = sheet.story.runs.len();
@@ -253,7 +245,8 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Stri
 
 fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let story = sheet.story;
-    let requests = &story.requests[requests_of(story, place)];
+    let (requests, calls) =
+        (&story.requests[requests_of(story, place)], within(&story.calls, place, |call| call.run));
     let turns = requests.last().map_or(0, |last| u64::from(last.turn - requests[0].turn) + 1);
     let cost = if run.cost_usd > 0.0 { format!(" \u{b7} {}", money(run.cost_usd)) } else { String::new() };
     let _ = write!(
@@ -262,7 +255,7 @@ fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Strin
         place + 1,
         sheet.words.line(&run.prompt, 100),
         counted(turns, "turn"),
-        counted(calls_of(story, place).len() as u64, "call"),
+        counted(calls.len() as u64, "call"),
         duration(run.length_ms),
         end_html(run.end)
     );
