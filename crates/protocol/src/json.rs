@@ -31,6 +31,11 @@ impl<'a> RawObject<'a> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
+    /// What the value of a field says, if it is there and of this type.
+    pub fn read<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
     /// The fields, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> + Clone {
         self.fields.iter().map(|(name, value)| (&**name, *value))

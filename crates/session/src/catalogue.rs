@@ -1,14 +1,16 @@
 //! Which sessions there are, and which one is meant.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use uuid::Uuid;
 
 use crate::glance::{Glance, glance};
 use crate::index::GlanceCache;
-use crate::layout::{SessionLayout, SessionPaths, session_id};
+use crate::layout::{SessionLayout, SessionPaths};
 use crate::repository::{GitProgram, Identity, Repository};
 
 /// The beginning of an id needs at least as many characters: fewer are words.
@@ -90,8 +92,32 @@ pub struct Catalogue {
 /// A session file as the folder shows it.
 struct SessionFile {
     paths: SessionPaths,
-    name: String,
-    found: std::fs::Metadata,
+    found: Metadata,
+}
+
+impl SessionFile {
+    /// The file with this path, if it is there and its name that of a session. An empty one counts as absent.
+    fn find(path: PathBuf) -> Option<Self> {
+        let paths = SessionPaths::of_file(path)?;
+        let found = std::fs::symlink_metadata(paths.file()).ok()?;
+        (found.is_file() && found.len() > 0).then_some(Self { paths, found })
+    }
+
+    /// What its ends say; nothing if it cannot be read.
+    fn look(&self) -> Option<SessionInfo> {
+        Some(self.info(glance(self.paths.file()).ok()?))
+    }
+
+    fn info(&self, glance: Glance) -> SessionInfo {
+        let since = self.found.modified().ok().and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+        SessionInfo {
+            id: self.paths.id(),
+            path: self.paths.file().to_owned(),
+            size: self.found.len(),
+            modified_ms: since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or_default()),
+            glance,
+        }
+    }
 }
 
 impl Catalogue {
@@ -190,10 +216,10 @@ impl Catalogue {
         let mut sessions = Vec::new();
         for folder in folders {
             let mut index = GlanceCache::open(self.layout.index(folder));
-            for entry in entries(folder) {
+            for file in session_files(folder) {
                 // A file that went away meanwhile, or that may not be read, is none of ours.
-                if let Ok(glance) = index.glance(&entry.name, entry.paths.file(), &entry.found) {
-                    sessions.push(info(&entry, glance));
+                if let Ok(glance) = index.glance(file.paths.file(), &file.found) {
+                    sessions.push(file.info(glance));
                 }
             }
             index.save();
@@ -316,59 +342,24 @@ fn only(
     }
 }
 
-/// The session files in a folder. An empty one counts as absent.
-fn entries(folder: &Path) -> Vec<SessionFile> {
-    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let entries = found.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let id = session_id(&name)?;
-        let found = entry.metadata().ok().filter(|found| found.is_file() && found.len() > 0)?;
-        Some(SessionFile { paths: SessionPaths::new(entry.path(), id), name, found })
-    });
-    entries.collect()
+fn session_files(folder: &Path) -> impl Iterator<Item = SessionFile> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| SessionFile::find(entry.path()))
 }
 
 /// The latest session of some folders that fits. Files are looked at one by one, the latest first.
 fn first_that(folders: &[PathBuf], fits: impl Fn(&SessionInfo) -> bool) -> Option<SessionInfo> {
-    let mut entries: Vec<SessionFile> = folders.iter().flat_map(|folder| entries(folder)).collect();
-    entries.sort_by_key(|entry| std::cmp::Reverse((modified_ns(&entry.found), entry.name.clone())));
-    entries.iter().find_map(|entry| {
-        let session = info(entry, glance(entry.paths.file()).ok()?);
-        fits(&session).then_some(session)
-    })
+    let mut files: Vec<SessionFile> = folders.iter().flat_map(|folder| session_files(folder)).collect();
+    files.sort_by_key(|file| Reverse((file.found.modified().ok(), file.paths.id())));
+    files.iter().filter_map(SessionFile::look).find(fits)
 }
 
 /// One session of a folder, if it is there. Only its own file is looked at, however many others there are.
 fn session_in(folder: &Path, id: Uuid) -> Option<SessionInfo> {
     let spelled = [format!("{:x}.jsonl", id.hyphenated()), format!("{:X}.jsonl", id.hyphenated())];
-    spelled.into_iter().find_map(|name| {
-        let path = folder.join(&name);
-        let found =
-            std::fs::symlink_metadata(&path).ok().filter(|found| found.is_file() && found.len() > 0)?;
-        let entry = SessionFile { paths: SessionPaths::new(path, id), name, found };
-        Some(info(&entry, glance(entry.paths.file()).ok()?))
-    })
+    spelled.into_iter().find_map(|name| SessionFile::find(folder.join(name))?.look())
 }
 
 fn newest_first(sessions: &mut [SessionInfo]) {
-    sessions.sort_by_key(|session| std::cmp::Reverse((session.modified_ms, session.id)));
-}
-
-fn modified_ns(found: &std::fs::Metadata) -> (i64, i64) {
-    (found.mtime(), found.mtime_nsec())
-}
-
-fn modified_ms(found: &std::fs::Metadata) -> u64 {
-    let (seconds, nanos) = modified_ns(found);
-    u64::try_from(seconds * 1000 + nanos / 1_000_000).unwrap_or_default()
-}
-
-fn info(entry: &SessionFile, glance: Glance) -> SessionInfo {
-    SessionInfo {
-        id: entry.paths.id(),
-        path: entry.paths.file().to_owned(),
-        size: entry.found.len(),
-        modified_ms: modified_ms(&entry.found),
-        glance,
-    }
+    sessions.sort_by_key(|session| Reverse((session.modified_ms, session.id)));
 }

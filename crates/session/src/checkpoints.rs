@@ -28,7 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 use windlass_protocol::{
-    BlockKind, CallIntent, CallKind, FinishedCall, MessageId, Record, SessionKey, ToolUse, UserEntry,
+    BlockKind, CallIntent, CallKind, FinishedCall, MessageId, RawObject, Record, SessionKey, ToolUse,
+    UserEntry,
 };
 
 use crate::disk::if_there;
@@ -135,10 +136,6 @@ impl Checkpoints {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn manifest_path(&self) -> PathBuf {
-        self.directory.join(MANIFEST)
-    }
-
     fn failed(&self, error: io::Error) -> RewindError {
         RewindError::Io(self.directory.clone(), error)
     }
@@ -151,23 +148,18 @@ impl Checkpoints {
     /// What a manifest begins with: the prompts so far. Most are in the log by now.
     fn prompts_before(&self, pending: &[ManifestLine]) -> io::Result<Vec<ManifestLine>> {
         let logged = self.prompts()?;
-        let is_logged = |line: &ManifestLine| match line {
-            ManifestLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
+        let is_logged = |line: &&ManifestLine| match line {
+            ManifestLine::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid == *uuid),
             _ => false,
         };
-        let pending: Vec<ManifestLine> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
-        let lines = logged.iter().filter(|prompt| prompt.kept).map(prompt_line);
-        Ok(lines.chain(pending).collect())
+        let pending = pending.iter().filter(|line| !is_logged(line)).cloned();
+        Ok(logged.iter().filter(|prompt| prompt.kept).map(prompt_line).chain(pending).collect())
     }
 
     fn prompt(&self, said: &UserEntry) -> ManifestLine {
         let id = said.message.id;
-        let uuid = self.key.said_uuid(id, &said.prompts).to_string();
-        let also = said
-            .prompts
-            .iter()
-            .filter_map(|prompt| Uuid::parse_str(prompt).ok())
-            .map(|uuid| uuid.to_string());
+        let uuid = self.key.said_uuid(id, &said.prompts);
+        let also = said.prompts.iter().filter_map(|prompt| Uuid::parse_str(prompt).ok());
         let also = also.filter(|other| *other != uuid).collect();
         let texts = said.message.blocks.get(said.context..).unwrap_or_default();
         let text = texts.iter().find_map(|block| block.as_text()).unwrap_or_default();
@@ -202,7 +194,7 @@ impl PreImageTaker for Checkpoints {
                 }
                 Record::Intended(call) if may_change_files(call) => {
                     starts = true;
-                    lines.push(keeping.before(call, &self.manifest_path())?);
+                    lines.push(keeping.before(call)?);
                 }
                 record => {
                     if let Some((id, open)) = over(record).and_then(|id| keeping.open.remove_entry(id)) {
@@ -228,7 +220,7 @@ impl PreImageTaker for Checkpoints {
 
 impl CheckpointState {
     /// Keeps what a call may change.
-    fn before(&mut self, call: &CallIntent, manifest: &Path) -> io::Result<ManifestLine> {
+    fn before(&mut self, call: &CallIntent) -> io::Result<ManifestLine> {
         let execute = call.kind == CallKind::Execute;
         let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
@@ -236,7 +228,7 @@ impl CheckpointState {
             before.states.iter().map(|(path, state)| seen(path, state)).collect();
         let watched = match &mut self.watched {
             Some(watched) => watched,
-            none => none.insert(watched_in(manifest)?),
+            none => none.insert(watched_in(&self.manifest.path)?),
         };
         for (path, known) in watched.iter_mut().filter(|_| execute) {
             if let Some(state) = before.states.get(path) {
@@ -336,8 +328,8 @@ fn over(record: &Record) -> Option<&str> {
 fn prompt_line(prompt: &PromptLine) -> ManifestLine {
     ManifestLine::Prompt {
         n: prompt.number,
-        uuid: prompt.uuid.to_string(),
-        also: prompt.also.iter().map(Uuid::to_string).collect(),
+        uuid: prompt.uuid,
+        also: prompt.also.clone(),
         text: short(&prompt.text),
         wall: prompt.wall_ms.unwrap_or_default(),
     }
@@ -374,14 +366,8 @@ fn watched_in(manifest: &Path) -> io::Result<VecDeque<(PathBuf, FileState)>> {
 
 /// What a call is about, for people: its command, or its whole input.
 fn describe(input: &str) -> String {
-    #[derive(serde::Deserialize)]
-    struct CommandInput {
-        command: String,
-    }
-    match serde_json::from_str::<CommandInput>(input) {
-        Ok(input) => short(&input.command),
-        Err(_) => short(input),
-    }
+    let command: Option<String> = RawObject::parse(input).ok().and_then(|object| object.read("command"));
+    short(command.as_deref().unwrap_or(input))
 }
 
 fn short(text: &str) -> String {

@@ -6,9 +6,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::catalogue::SessionInfo;
-use crate::history::{
-    CompactionNote, ContentPiece, HistoryItem, RetractedMessages, SessionHistory, Utterance, Who,
-};
+use crate::history::{CompactionNote, ContentPiece, HistoryItem, SessionHistory, Utterance, Who};
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +29,11 @@ pub fn export(
     redact: Redact<'_>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let retracted = RetractedMessages::of(&session.path)?;
     let mut history = SessionHistory::open(&session.path)?;
     begin(session, format, redact, to)?;
     let mut separator = "\n";
     while let Some(item) = history.next(|_| true)? {
-        let is_retracted = matches!(&item, HistoryItem::Said(said) if retracted.holds(said));
+        let is_retracted = matches!(&item, HistoryItem::Said(said) if history.has_retracted(said)?);
         match (format, &item) {
             (ExportFormat::Json, item) => {
                 write!(to, "{separator}{}", to_json(item, is_retracted, redact))?;

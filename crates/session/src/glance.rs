@@ -1,7 +1,5 @@
 //! What the two ends of a session file say about it. Lists are made from this, so a file of any size costs the same.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +8,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use windlass_protocol::RawObject;
 use windlass_text::shorten;
 
 use crate::read::read_range;
@@ -71,23 +70,23 @@ pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
 }
 
 /// The members of a line, as they are written.
-pub(crate) type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
-
-pub(crate) fn members(line: &[u8]) -> Option<Members<'_>> {
+pub(crate) fn members(line: &[u8]) -> Option<RawObject<'_>> {
     serde_json::from_slice(line).ok()
 }
 
-/// A member that is a text which says something.
-pub(crate) fn text(members: &Members<'_>, key: &str) -> Option<String> {
-    any_text(members, key).filter(|text| !text.is_empty())
+/// The members of a line of our own, if it is of this kind.
+pub(crate) fn own_members<'a>(line: &'a [u8], kind: &str) -> Option<RawObject<'a>> {
+    let rest = line.strip_prefix(OWN)?.strip_prefix(b",\"kind\":\"")?;
+    rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
 }
 
-fn any_text(members: &Members<'_>, key: &str) -> Option<String> {
-    serde_json::from_str(members.get(key)?.get()).ok()
+/// A member that is a text which says something.
+pub(crate) fn text(members: &RawObject<'_>, key: &str) -> Option<String> {
+    members.read(key).filter(|text: &String| !text.is_empty())
 }
 
 /// Whether a member says yes.
-pub(crate) fn flag(members: &Members<'_>, key: &str) -> bool {
+pub(crate) fn flag(members: &RawObject<'_>, key: &str) -> bool {
     members.get(key).is_some_and(|value| value.get() == "true")
 }
 
@@ -148,20 +147,14 @@ fn cut_member(key: &str, window: &[u8]) -> Option<String> {
 fn tag(window: &[u8]) -> Option<String> {
     let lines = window.split(|&byte| byte == b'\n');
     let mut tags = lines.filter(|line| line.starts_with(b"{\"type\":\"tag\"")).filter_map(members);
-    any_text(&tags.next_back()?, "tag")
+    tags.next_back()?.read("tag")
 }
 
 /// What was written last about the repository; with its first commits, if they were ever known.
 fn identity(window: &[u8]) -> Option<Identity> {
-    let of_line = |line: &[u8]| -> Option<Identity> {
-        if !line.starts_with(b"{\"type\":\"windlass\",\"kind\":\"repository\"") {
-            return None;
-        }
-        serde_json::from_str(members(line)?.get("of")?.get()).ok()
-    };
-    let mut found: Vec<Identity> = window.split(|&byte| byte == b'\n').filter_map(of_line).collect();
-    let best = found.iter().rposition(|identity| !identity.roots.is_empty());
-    best.map(|best| found.swap_remove(best)).or_else(|| found.pop())
+    let lines = window.split(|&byte| byte == b'\n');
+    let found = lines.filter_map(|line| own_members(line, "repository")?.read("of"));
+    found.max_by_key(|identity: &Identity| !identity.roots.is_empty())
 }
 
 /// Whether a line has a flag, as other programs look for it.
@@ -172,9 +165,9 @@ pub(crate) fn has_flag(line: &[u8], key: &str) -> bool {
 }
 
 fn says_something(window: &[u8]) -> bool {
-    let is_said = |members: Members<'_>| {
+    let is_said = |members: RawObject<'_>| {
         matches!(text(&members, "type").as_deref(), Some("user" | "assistant"))
-            && members.contains_key("message")
+            && members.get("message").is_some()
     };
     lines_with("message", window).filter_map(members).any(is_said)
 }
@@ -215,10 +208,14 @@ fn prompt_texts(line: &[u8]) -> Vec<String> {
     if text(&members, "type").as_deref() != Some("user") {
         return Vec::new();
     }
-    let message = members.get("message").map(|message| RawValue::get(message));
-    let message: Value = message.and_then(|message| serde_json::from_str(message).ok()).unwrap_or_default();
-    match &message["content"] {
-        Value::String(text) => vec![text.clone()],
+    members.get("message").map(message_texts).unwrap_or_default()
+}
+
+/// The texts of a message, one for each block of text.
+pub(crate) fn message_texts(message: &RawValue) -> Vec<String> {
+    let mut message: Value = serde_json::from_str(message.get()).unwrap_or_default();
+    match message.get_mut("content").map(Value::take).unwrap_or_default() {
+        Value::String(text) => vec![text],
         Value::Array(blocks) => {
             let texts = blocks.iter().filter(|block| block["type"] == "text");
             texts.filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()

@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Value;
+use windlass_protocol::RawObject;
 
 use crate::catalogue::SessionInfo;
-use crate::glance::{Members, OWN, flag, members, text};
+use crate::glance::{OWN, flag, members, own_members, text};
 use crate::read::LineReader;
 
 /// Who said something.
@@ -86,16 +87,20 @@ impl ContentPiece {
 }
 
 /// Reads a session from its beginning.
-pub(crate) struct SessionHistory {
+pub(crate) struct SessionHistory<'a> {
+    path: &'a Path,
     lines: LineReader,
     seen: HashSet<String>,
     /// Names of the tools that were called, by the id of the call.
     tools: BTreeMap<String, String>,
+    /// The numbers of messages that were taken back; not read yet if nothing.
+    retracted: Option<HashSet<u64>>,
 }
 
-impl SessionHistory {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { lines: LineReader::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
+impl<'a> SessionHistory<'a> {
+    pub(crate) fn open(path: &'a Path) -> io::Result<Self> {
+        let lines = LineReader::open(path)?;
+        Ok(Self { path, lines, seen: HashSet::new(), tools: BTreeMap::new(), retracted: None })
     }
 
     /// The next thing, if its line passes a test that is cheaper than reading it.
@@ -115,33 +120,27 @@ impl SessionHistory {
         }
         Ok(None)
     }
+
+    /// Whether a message was taken back: its response did not stand.
+    pub(crate) fn has_retracted(&mut self, said: &Utterance) -> io::Result<bool> {
+        let Some(n) = &said.n else { return Ok(false) };
+        let numbers = match &mut self.retracted {
+            Some(numbers) => numbers,
+            none => none.insert(retracted(self.path)?),
+        };
+        Ok(numbers.contains(n))
+    }
 }
 
-/// The numbers of messages that were taken back: their responses did not stand.
-pub(crate) struct RetractedMessages(HashSet<u64>);
-
-impl RetractedMessages {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut lines = LineReader::open(path)?;
-        let mut numbers = HashSet::new();
-        while let Some(line) = lines.next_bytes()? {
-            if let Some(members) = own(line, "retracted") {
-                let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
-                numbers.extend(of.unwrap_or_default());
-            }
+fn retracted(path: &Path) -> io::Result<HashSet<u64>> {
+    let mut lines = LineReader::open(path)?;
+    let mut numbers = HashSet::new();
+    while let Some(line) = lines.next_bytes()? {
+        if let Some(members) = own_members(line, "retracted") {
+            numbers.extend(members.read::<Vec<u64>>("of").unwrap_or_default());
         }
-        Ok(Self(numbers))
     }
-
-    pub(crate) fn holds(&self, said: &Utterance) -> bool {
-        said.n.is_some_and(|n| self.0.contains(&n))
-    }
-}
-
-/// The members of a line of our own, if it is of this kind.
-fn own<'a>(line: &'a [u8], kind: &str) -> Option<Members<'a>> {
-    let rest = line.strip_prefix(OWN)?.strip_prefix(b",\"kind\":\"")?;
-    rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
+    Ok(numbers)
 }
 
 fn item(
@@ -150,7 +149,7 @@ fn item(
     tools: &mut BTreeMap<String, String>,
 ) -> Option<HistoryItem> {
     if line.starts_with(OWN) {
-        return own(line, "rewound").map(|_| HistoryItem::Rewound);
+        return own_members(line, "rewound").map(|_| HistoryItem::Rewound);
     }
     let members = members(line)?;
     let uuid = text(&members, "uuid").filter(|uuid| seen.insert(uuid.clone()))?;
@@ -162,8 +161,7 @@ fn item(
     }
     let message = members.get("message")?.get().to_owned();
     let value: Value = serde_json::from_str(&message).ok()?;
-    let own: Value =
-        members.get("windlass").and_then(|own| serde_json::from_str(own.get()).ok()).unwrap_or_default();
+    let own: Value = members.read("windlass").unwrap_or_default();
     let who = match kind.as_str() {
         "assistant" => Who::Assistant,
         "user" if flag(&members, "isCompactSummary") => Who::Summary,
@@ -175,9 +173,8 @@ fn item(
     Some(HistoryItem::Said(Utterance { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
 }
 
-fn compacted(members: &Members<'_>, at_ms: Option<u64>) -> CompactionNote {
-    let about = members.get("compactMetadata").and_then(|about| serde_json::from_str(about.get()).ok());
-    let about: Value = about.unwrap_or_default();
+fn compacted(members: &RawObject<'_>, at_ms: Option<u64>) -> CompactionNote {
+    let about: Value = members.read("compactMetadata").unwrap_or_default();
     CompactionNote {
         at_ms,
         trigger: about["trigger"].as_str().map(str::to_owned),
@@ -250,12 +247,11 @@ pub struct SessionOutline {
 
 /// Reads a session from end to end, a line at a time.
 pub fn outline(session: &SessionInfo) -> io::Result<SessionOutline> {
-    let retracted = RetractedMessages::of(&session.path)?;
     let mut history = SessionHistory::open(&session.path)?;
     let mut outline = SessionOutline::default();
     while let Some(item) = history.next(|_| true)? {
         match item {
-            HistoryItem::Said(said) if !retracted.holds(&said) => outline.take(&said),
+            HistoryItem::Said(said) if !history.has_retracted(&said)? => outline.take(&said),
             HistoryItem::Compacted(_) => outline.compactions += 1,
             HistoryItem::Said(_) | HistoryItem::Rewound => {}
         }

@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
-use crate::draft::DraftFile;
 use crate::glance::{Glance, glance};
 use crate::layout::create_private;
 
@@ -50,11 +50,12 @@ impl GlanceCache {
     }
 
     /// What the ends of a file say; it is looked at only if it has changed.
-    pub(crate) fn glance(&mut self, name: &str, file: &Path, found: &Metadata) -> io::Result<Glance> {
+    pub(crate) fn glance(&mut self, file: &Path, found: &Metadata) -> io::Result<Glance> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let modified = (found.mtime(), found.mtime_nsec());
         let known = self
             .known
-            .remove(name)
+            .remove(&*name)
             .filter(|row| (row.size, row.modified, row.inode) == (found.len(), modified, found.ino()));
         let row = if let Some(row) = known {
             row
@@ -63,7 +64,7 @@ impl GlanceCache {
             CachedGlance { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
         };
         let glance = row.glance.clone();
-        self.current.insert(name.to_owned(), row);
+        self.current.insert(name.into_owned(), row);
         Ok(glance)
     }
 
@@ -86,8 +87,10 @@ fn read(path: &Path) -> Option<BTreeMap<String, CachedGlance>> {
 
 /// Writes beside the file and renames, so that whoever reads or writes at the same time sees one version or the other.
 fn write(path: &Path, rows: &Rows) -> io::Result<()> {
-    create_private(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
-    let mut draft = DraftFile::create(|number| path.with_extension(format!("{number}.tmp")))?;
-    draft.file.write_all(&serde_json::to_vec(rows)?)?;
-    draft.replace(path)
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    create_private(folder)?;
+    let mut draft = NamedTempFile::new_in(folder)?;
+    draft.write_all(&serde_json::to_vec(rows)?)?;
+    draft.persist(path)?;
+    Ok(())
 }

@@ -8,6 +8,7 @@
 //! <home>/index/<project>.json                    a cache for lists; may be deleted at any time
 //! ```
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,8 @@ impl SessionLayout {
         if folders.is_empty() && names[0].len() > NAME_CHARS_MAX {
             let prefix = &names[0][..=NAME_CHARS_MAX];
             folders = self.all_folders();
-            folders.retain(|folder| folder.file_name().is_some_and(|name| starts_with(name, prefix)));
+            let has_prefix = |name: &OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+            folders.retain(|folder| folder.file_name().is_some_and(has_prefix));
         }
         folders
     }
@@ -89,10 +91,6 @@ impl SessionLayout {
     pub fn session(&self, cwd: &Path, id: Uuid) -> SessionPaths {
         SessionPaths { file: self.project(cwd).join(format!("{id}.jsonl")), id }
     }
-}
-
-fn starts_with(name: &std::ffi::OsStr, prefix: &str) -> bool {
-    name.as_encoded_bytes().starts_with(prefix.as_bytes())
 }
 
 /// The places of one session.

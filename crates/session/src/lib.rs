@@ -6,7 +6,6 @@
 mod catalogue;
 mod checkpoints;
 mod disk;
-mod draft;
 mod export;
 mod format;
 mod glance;

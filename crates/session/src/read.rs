@@ -43,7 +43,7 @@ impl Upto {
 }
 
 /// What a log holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LoadedLog {
     /// What the process said that opened the session last; none in a file of another program.
     pub header: Option<Header>,

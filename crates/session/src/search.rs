@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use crate::catalogue::SessionInfo;
 use crate::glance::OWN;
-use crate::history::{HistoryItem, RetractedMessages, SessionHistory, Who};
+use crate::history::{HistoryItem, SessionHistory, Who};
 
 /// As many characters are shown in front of what was found, and behind it.
 const CHARS_BEFORE: usize = 40;
@@ -75,18 +75,13 @@ fn search_one<'a>(
     {
         return Ok(ControlFlow::Break(()));
     }
-    let mut retracted = None;
     let mut history = SessionHistory::open(&session.path)?;
     let mut lowered = Vec::new();
     while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
         let HistoryItem::Said(said) = item else { continue };
         let place = said.pieces.iter().find_map(|piece| wanted.within(piece.text()));
         let Some(place) = place.filter(|_| said.who != Who::Engine) else { continue };
-        let retracted = match &mut retracted {
-            Some(retracted) => retracted,
-            none => none.insert(RetractedMessages::of(&session.path)?),
-        };
-        if !retracted.holds(&said) && found(hit(place, said.uuid, said.at_ms, said.who)).is_break() {
+        if !history.has_retracted(&said)? && found(hit(place, said.uuid, said.at_ms, said.who)).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

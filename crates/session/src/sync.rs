@@ -43,6 +43,7 @@ impl Due {
 pub(crate) struct Ticket(u64);
 
 /// Which appends are on the disk, shared by all who write and sync.
+#[derive(Default)]
 pub(crate) struct Commits {
     path: PathBuf,
     state: Mutex<State>,
@@ -104,14 +105,7 @@ enum Asker {
 
 impl Commits {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            state: Mutex::default(),
-            wake: Condvar::new(),
-            syncing: Mutex::default(),
-            failures: AtomicU64::new(0),
-            made_good: AtomicU64::new(0),
-        }
+        Self { path, ..Self::default() }
     }
 
     /// Something was appended to this file.

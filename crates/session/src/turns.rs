@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use serde_json::Value;
 use uuid::Uuid;
 use windlass_protocol::{Origin, Record};
 
 use crate::checkpoints::may_change_files;
 use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, OwnLineBody, SessionMark};
+use crate::glance::message_texts;
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -36,50 +36,64 @@ pub struct PromptLine {
 
 /// The prompts of a log, in their order. Those that were rewound or compacted away are among them.
 pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
-    let mut gathering = PromptCollector::default();
-    for located in lines(path)? {
-        let located = located?;
-        match &located.line {
-            Ok(LogLine::Own(own)) => gathering.own(own, located.offset),
-            Ok(LogLine::Entry(entry)) => gathering.entry(entry, located.offset),
-            Ok(_) => gathering.start = None,
-            Err(_) => {
-                gathering.start = None;
-                gathering.changes();
-            }
-        }
-    }
-    Ok(gathering.found)
+    Ok(TurnReader::read(path)?.prompts)
 }
 
+/// What a log tells of its turns.
 #[derive(Default)]
-struct PromptCollector {
-    found: Vec<PromptLine>,
+struct TurnReader {
+    prompts: Vec<PromptLine>,
+    /// The entries of the conversation.
+    entries: Vec<ConversationEntry>,
     /// Where the next prompt begins. What was heard, and what the engine put in front, belong to the prompt behind them.
     start: Option<u64>,
     kept: bool,
-    /// The entries of the conversation, each with how many prompts there were up to it.
-    entries: Vec<(Uuid, usize)>,
 }
 
-impl PromptCollector {
+struct ConversationEntry {
+    uuid: Uuid,
+    is_prompt: bool,
+    is_meta: bool,
+    /// Whether the conversation did not go back behind it.
+    standing: bool,
+}
+
+impl TurnReader {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut reader = Self::default();
+        for located in lines(path)? {
+            let located = located?;
+            match &located.line {
+                Ok(LogLine::Own(own)) => reader.own(own, located.offset),
+                Ok(LogLine::Entry(entry)) => reader.entry(entry, located.offset),
+                Ok(_) => reader.start = None,
+                Err(_) => {
+                    reader.start = None;
+                    reader.changes();
+                }
+            }
+        }
+        Ok(reader)
+    }
+
     fn entry(&mut self, entry: &LogEntry, offset: u64) {
-        if entry.is_meta {
+        let (uuid, is_meta, is_prompt) = (entry.uuid, entry.is_meta, is_prompt(entry));
+        if is_meta {
             self.start.get_or_insert(offset);
         } else {
             let start = self.start.take().unwrap_or(offset);
-            if is_prompt(entry) {
+            if is_prompt {
                 self.prompt(entry, start);
             }
         }
         if !entry.is_aside {
-            self.entries.push((entry.uuid, self.found.len()));
+            self.entries.push(ConversationEntry { uuid, is_prompt, is_meta, standing: true });
         }
     }
 
     fn prompt(&mut self, entry: &LogEntry, starts_at: u64) {
         let (number, also) = ids(entry);
-        self.found.push(PromptLine {
+        self.prompts.push(PromptLine {
             uuid: entry.uuid,
             also,
             number,
@@ -87,7 +101,7 @@ impl PromptCollector {
             changing: false,
             standing: true,
             starts_at,
-            text: text(entry),
+            text: entry.message.as_deref().map(message_texts).unwrap_or_default().join("\n"),
             wall_ms: entry.wall_ms,
         });
     }
@@ -111,15 +125,19 @@ impl PromptCollector {
     }
 
     fn changes(&mut self) {
-        if let Some(last) = self.found.last_mut() {
+        if let Some(last) = self.prompts.last_mut() {
             last.changing = true;
         }
     }
 
     fn goes_back(&mut self, to: Option<Uuid>) {
-        let entry = self.entries.iter().rfind(|(uuid, _)| Some(*uuid) == to);
-        let standing = entry.map_or(0, |(_, prompts)| *prompts);
-        for prompt in &mut self.found[standing..] {
+        let last = self.entries.iter().rposition(|entry| Some(entry.uuid) == to);
+        let (before, behind) = self.entries.split_at_mut(last.map_or(0, |last| last + 1));
+        let prompts = before.iter().filter(|entry| entry.is_prompt).count();
+        for entry in behind {
+            entry.standing = false;
+        }
+        for prompt in &mut self.prompts[prompts..] {
             prompt.standing = false;
         }
     }
@@ -129,48 +147,22 @@ impl PromptCollector {
 pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String> {
     let turn =
         Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
-    let standing = standing(path).map_err(|error| format!("cannot read the session: {error}"))?;
-    let Some(place) = standing.iter().position(|entry| entry.uuid == behind) else {
+    let read = TurnReader::read(path).map_err(|error| format!("cannot read the session: {error}"))?;
+    let mut standing = read.entries.iter().filter(|entry| entry.standing);
+    if !standing.any(|entry| entry.uuid == behind) {
         return Err(format!("there is no message {behind}"));
-    };
+    }
     let mut is_in_turn = false;
-    for entry in &standing[place + 1..] {
-        if entry.prompts && (entry.uuid != turn || is_in_turn) {
+    for entry in standing {
+        if entry.is_prompt && (entry.uuid != turn || is_in_turn) {
             return Err(format!("this would also drop the prompt {}", entry.uuid));
         }
-        is_in_turn |= entry.prompts;
+        is_in_turn |= entry.is_prompt;
         if !is_in_turn && !entry.is_meta {
             return Err(format!("the message {} does not belong to that turn", entry.uuid));
         }
     }
     if is_in_turn { Ok(()) } else { Err(format!("the turn of {turn} does not come after it")) }
-}
-
-/// An entry of the conversation.
-struct StandingEntry {
-    uuid: Uuid,
-    prompts: bool,
-    is_meta: bool,
-}
-
-/// The entries of a log, in their order, without those that the session went back behind.
-fn standing(path: &Path) -> io::Result<Vec<StandingEntry>> {
-    let mut standing: Vec<StandingEntry> = Vec::new();
-    for located in lines(path)? {
-        match located?.line {
-            Ok(LogLine::Own(own)) => {
-                let Some(SessionMark::Rewound { to }) = own.mark() else { continue };
-                let place = standing.iter().rposition(|entry| Some(entry.uuid) == *to);
-                standing.truncate(place.map_or(0, |place| place + 1));
-            }
-            Ok(LogLine::Entry(entry)) if !entry.is_aside => {
-                let (uuid, prompts) = (entry.uuid, is_prompt(&entry));
-                standing.push(StandingEntry { uuid, prompts, is_meta: entry.is_meta });
-            }
-            _ => {}
-        }
-    }
-    Ok(standing)
 }
 
 /// The number of a prompt, and its ids besides the entry's own.
@@ -185,17 +177,4 @@ fn is_prompt(entry: &LogEntry) -> bool {
     let is_note = matches!(&entry.meta, Some(Meta::Said { origin: Origin::Interruption, .. }));
     let is_said = entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside;
     is_said && !answers && !is_note
-}
-
-fn text(entry: &LogEntry) -> String {
-    let message: Option<Value> = entry.message.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let content = message.map(|mut message| message["content"].take()).unwrap_or_default();
-    match content {
-        Value::String(text) => text,
-        Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-            texts.join("\n")
-        }
-        _ => String::new(),
-    }
 }

@@ -43,16 +43,6 @@ pub struct LogOptions {
     pub lease: Option<Lease>,
 }
 
-impl LogOptions {
-    /// The log says whether anybody keeps what calls change: which prompts files can be brought back to follows from that.
-    fn noted_in(&self, mut header: Arc<Header>) -> Arc<Header> {
-        if self.pre_images.is_some() {
-            Arc::make_mut(&mut header).note_pre_images();
-        }
-        header
-    }
-}
-
 /// Writes the log of one session.
 pub struct LogWriter {
     log: Arc<SharedLog>,
@@ -82,7 +72,7 @@ impl LogWriter {
         options: LogOptions,
     ) -> Self {
         let tape = Tape::new(disk, paths.file(), OpenMode::New);
-        Self::new(paths, Encoder::new(paths.id(), options.noted_in(header), Tail::default()), tape, options)
+        Self::new(paths, header, Tail::default(), tape, options)
     }
 
     /// The log of a session that was read before. A torn end is set aside now, or before the first append if there is no room
@@ -96,12 +86,7 @@ impl LogWriter {
     ) -> Result<Self, LogError> {
         let mut tape = Tape::new(disk(&options), paths.file(), OpenMode::Existing);
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
-        let writer = Self::new(
-            paths,
-            Encoder::new(paths.id(), options.noted_in(header), loaded.tail.clone()),
-            tape,
-            options,
-        );
+        let writer = Self::new(paths, header, loaded.tail.clone(), tape, options);
         writer.log.pen().resume(loaded, paths);
         // What is torn or damaged is told once: whoever reads behind the snapshot does not come across it again.
         let is_flawed = loaded.torn.is_some() || !loaded.damage.is_empty();
@@ -111,7 +96,18 @@ impl LogWriter {
         Ok(writer)
     }
 
-    fn new(paths: &SessionPaths, encoder: Encoder, tape: Tape, options: LogOptions) -> Self {
+    fn new(
+        paths: &SessionPaths,
+        mut header: Arc<Header>,
+        tail: Tail,
+        tape: Tape,
+        options: LogOptions,
+    ) -> Self {
+        // The log says whether anybody keeps what calls change: which prompts files can be brought back to follows from that.
+        if options.pre_images.is_some() {
+            Arc::make_mut(&mut header).note_pre_images();
+        }
+        let encoder = Encoder::new(paths.id(), header, tail);
         let path = paths.file().to_owned();
         let commits = Arc::new(Commits::new(path.clone()));
         let log = SharedLog {

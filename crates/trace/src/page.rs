@@ -1,6 +1,7 @@
 //! The page: one file of HTML, drawn when it is made; its script only shows details, zooms and filters.
 
 mod head;
+mod items;
 mod series;
 mod table;
 mod timeline;
@@ -17,6 +18,7 @@ use crate::activities::LongThresholds;
 use crate::figures::{number, offset};
 use crate::story::{MessageExcerpt, RunEnd, TracedSession};
 use crate::text::PageText;
+pub(crate) use items::{TracedItem, shown_items};
 
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/script.js");
@@ -38,26 +40,21 @@ pub fn is_trace(beginning: &[u8]) -> bool {
 struct Sheet<'a> {
     story: &'a TracedSession,
     words: PageText<'a>,
-    shown: ShownItems,
+    /// What is shown one by one, in the order of time.
+    items: Vec<TracedItem<'a>>,
+    left_out: usize,
     long: LongThresholds,
     /// The parts of requests, in their order.
     parts: Vec<Arc<str>>,
 }
 
-/// Which requests, calls and marks are shown one by one.
-pub(crate) struct ShownItems {
-    pub(crate) requests: Vec<bool>,
-    pub(crate) calls: Vec<bool>,
-    pub(crate) marks: Vec<bool>,
-    pub(crate) left_out: usize,
-}
-
 pub(crate) fn draw(story: &TracedSession, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
-    let words = PageText { redact };
+    let (items, left_out) = shown_items(story, ITEMS_MAX);
     let sheet = Sheet {
         story,
-        words,
-        shown: ShownItems::choose(story, ITEMS_MAX),
+        words: PageText { redact },
+        items,
+        left_out,
         long: LongThresholds::of(story),
         parts: series::part_names(story),
     };
@@ -140,46 +137,15 @@ fn draw_message(sheet: &Sheet<'_>, message: &MessageExcerpt, out: &mut String) {
 
 fn foot(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("<footer>\n<p>Made by windlass trace from the session log. This page loads nothing and sends nothing.</p>\n");
-    if sheet.shown.left_out > 0 {
+    if sheet.left_out > 0 {
         let _ = writeln!(
             out,
             "<p>Long session: {} short requests, calls and notes count in all sums and charts, but have no row or bar of \
              their own.</p>",
-            number(sheet.shown.left_out as u64)
+            number(sheet.left_out as u64)
         );
     }
     out.push_str("</footer>\n");
-}
-
-impl ShownItems {
-    /// Everything, or what failed or took long.
-    pub(crate) fn choose(story: &TracedSession, items_max: usize) -> Self {
-        let requests = story.requests.iter().map(|request| weight(request.is_telling(), request.took()));
-        let calls = story.calls.iter().map(|call| weight(call.is_telling(), call.took()));
-        let marks = story.marks.iter().map(|mark| weight(mark.is_telling(), mark.took()));
-        let weights = [requests.collect::<Vec<_>>(), calls.collect(), marks.collect()];
-        let mut all: Vec<_> = weights.iter().flatten().copied().collect();
-        let count = all.len();
-        all.sort_unstable_by(|a, b| b.cmp(a));
-        // Of several that weigh the same as the last one that fits, the first stay.
-        let (least, mut ties) = match all.get(items_max) {
-            None => ((false, 0), usize::MAX),
-            Some(least) => (*least, items_max - all.partition_point(|weight| weight > least)),
-        };
-        let [requests, calls, marks] = weights.map(|list| {
-            let is_shown = |weight: &(bool, u64)| {
-                let tie = *weight == least && ties > 0;
-                ties -= usize::from(tie);
-                *weight > least || tie
-            };
-            list.iter().map(is_shown).collect::<Vec<_>>()
-        });
-        Self { requests, calls, marks, left_out: count.saturating_sub(items_max) }
-    }
-}
-
-fn weight(telling: bool, took: Option<u64>) -> (bool, u64) {
-    (telling, took.unwrap_or_default())
 }
 
 /// How a run ended, in green or red.
@@ -197,11 +163,6 @@ fn each_once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     list
-}
-
-/// Places of a list that are shown, with what stands there.
-fn shown<'a, T>(list: &'a [T], shown: &'a [bool]) -> impl Iterator<Item = (usize, &'a T)> {
-    list.iter().enumerate().filter(|(place, _)| shown.get(*place).copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -224,11 +224,6 @@ impl TracedRequest {
     pub(crate) fn has_failed(&self) -> bool {
         !matches!(self.outcome, RequestOutcome::Stopped(_) | RequestOutcome::Open)
     }
-
-    /// Whether it is shown before others when not all can be.
-    pub(crate) fn is_telling(&self) -> bool {
-        !matches!(self.outcome, RequestOutcome::Stopped(_))
-    }
 }
 
 impl TracedCall {
@@ -250,11 +245,6 @@ impl TracedCall {
     pub(crate) fn has_failed(&self) -> bool {
         !matches!(self.outcome, CallOutcome::Worked | CallOutcome::Open)
     }
-
-    /// Whether it is shown before others when not all can be.
-    pub(crate) fn is_telling(&self) -> bool {
-        self.outcome != CallOutcome::Worked
-    }
 }
 
 impl TraceMark {
@@ -266,11 +256,6 @@ impl TraceMark {
     /// How long it took, if it took a while.
     pub(crate) fn took(&self) -> Option<u64> {
         self.from.map(|from| self.at.saturating_sub(from))
-    }
-
-    /// Whether it is shown before others when not all can be.
-    pub(crate) fn is_telling(&self) -> bool {
-        !matches!(self.kind, MarkKind::Note | MarkKind::Hook | MarkKind::Steer)
     }
 }
 

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use serde::Deserialize;
 use windlass_protocol::{Block, BlockKind, RawObject, ToolUse};
 use windlass_text::invisible::{Invisible, hides};
 
@@ -19,7 +18,7 @@ pub(crate) fn kept(text: &str) -> &str {
 pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
     match block.kind() {
         BlockKind::Text(text) => Cow::Borrowed(text),
-        BlockKind::Thinking => of_thinking(block),
+        BlockKind::Thinking => text_in(block, "thinking").unwrap_or_default().into(),
         BlockKind::RedactedThinking => "[encrypted thinking]".into(),
         BlockKind::ToolUse(tool_use) => of_tool_use(tool_use).into(),
         BlockKind::ToolResult { .. } => of_result(block),
@@ -42,26 +41,16 @@ fn of_tool_use(tool_use: &ToolUse) -> String {
 }
 
 pub(crate) fn of_result(block: &Block) -> Cow<'_, str> {
-    #[derive(Deserialize)]
-    struct PlainResult<'a> {
-        #[serde(borrow, default)]
-        content: Option<Cow<'a, str>>,
-    }
-    if let Ok(plain) = serde_json::from_str::<PlainResult<'_>>(block.json()) {
-        return plain.content.unwrap_or_default();
+    if let Some(text) = text_in(block, "content") {
+        return text.into();
     }
     let inside = block.result_blocks();
     let texts: Vec<Cow<'_, str>> = inside.iter().map(of_block).collect();
     texts.join("\n").into()
 }
 
-fn of_thinking(block: &Block) -> Cow<'_, str> {
-    #[derive(Deserialize)]
-    struct ThinkingText<'a> {
-        #[serde(borrow, default)]
-        thinking: Cow<'a, str>,
-    }
-    serde_json::from_str::<ThinkingText<'_>>(block.json()).map(|block| block.thinking).unwrap_or_default()
+fn text_in(block: &Block, field: &str) -> Option<String> {
+    RawObject::parse(block.json()).ok()?.read(field)
 }
 
 /// Makes words of the session fit for the page.

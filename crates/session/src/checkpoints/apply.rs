@@ -180,8 +180,7 @@ fn flush_systems(drafts: &[(&RewindChange, FileDraft)]) -> io::Result<()> {
 fn take_owner(file: &File, place: &NoFollowPath) {
     let (Ok(old), Ok(new)) = (place.stat(), rustix::fs::fstat(file)) else { return };
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
-        let (user, group) = (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
-        let _ = rustix::fs::fchown(file, Some(user), Some(group));
+        let _ = std::os::unix::fs::fchown(file, Some(old.st_uid), Some(old.st_gid));
     }
 }
 

@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use ring::digest::{Context, SHA256, digest};
+use tempfile::NamedTempFile;
 
 use super::manifest::Digest;
 use crate::create_private;
-use crate::disk::{if_there, sync_directory};
-use crate::draft::DraftFile;
+use crate::disk::{if_there, sync_directory, uninterrupted};
 
 /// Up to this size a content is held in memory; larger ones go from file to file.
 const SMALL_BYTES: u64 = 256 << 10;
@@ -29,13 +29,6 @@ pub(crate) fn flush_system(directory: impl AsFd) -> io::Result<()> {
         rustix::fs::sync();
     }
     Ok(())
-}
-
-/// Why a content is not stored.
-#[derive(Debug)]
-pub(crate) enum StoreError {
-    Read(io::Error),
-    Write(io::Error),
 }
 
 pub(crate) struct Blobs {
@@ -59,38 +52,41 @@ impl Blobs {
         File::open(self.path(sum))
     }
 
-    /// Stores the content of a file that says it has this size.
-    pub(crate) fn store(&mut self, file: &mut File, size: u64) -> Result<(Digest, u64), StoreError> {
+    /// Stores the content of a file that says it has this size. The inner error says why the file cannot be read.
+    pub(crate) fn store(&mut self, file: &mut File, size: u64) -> io::Result<io::Result<(Digest, u64)>> {
         if size > SMALL_BYTES {
-            return self.store_large(file);
+            return self.store_large(file).map(Ok);
         }
         let mut content = Vec::new();
-        file.take(SMALL_BYTES + 1).read_to_end(&mut content).map_err(StoreError::Read)?;
-        if content.len() as u64 > SMALL_BYTES {
-            file.rewind().map_err(StoreError::Read)?;
-            return self.store_large(file);
+        if let Err(error) = file.take(SMALL_BYTES + 1).read_to_end(&mut content) {
+            return Ok(Err(error));
+        }
+        let length = content.len() as u64;
+        if length > SMALL_BYTES {
+            file.rewind()?;
+            return self.store_large(file).map(Ok);
         }
         let sum = Digest::of(digest(&SHA256, &content));
-        let length = content.len() as u64;
         if !self.has(&sum, length) {
-            let mut draft = self.draft().map_err(StoreError::Write)?;
-            draft.file.write_all(&content).map_err(StoreError::Write)?;
-            self.keep(draft, &sum).map_err(StoreError::Write)?;
+            let mut draft = self.draft()?;
+            draft.as_file_mut().write_all(&content)?;
+            self.keep(draft, &sum)?;
         }
-        Ok((sum, length))
+        Ok(Ok((sum, length)))
     }
 
-    fn store_large(&mut self, file: &mut File) -> Result<(Digest, u64), StoreError> {
-        let mut draft = self.draft().map_err(StoreError::Write)?;
+    fn store_large(&mut self, file: &mut File) -> io::Result<(Digest, u64)> {
+        let mut draft = self.draft()?;
+        let copy = draft.as_file_mut();
         // The kernel shares the blocks where the file system can, else it copies them by itself.
-        let copied = io::copy(file, &mut draft.file).map_err(StoreError::Write)?;
-        draft.file.rewind().map_err(StoreError::Write)?;
-        let (sum, length) = digest_of(&mut draft.file).map_err(StoreError::Write)?;
+        let copied = io::copy(file, copy)?;
+        copy.rewind()?;
+        let (sum, length) = digest_of(copy)?;
         if length != copied {
-            return Err(StoreError::Write(io::ErrorKind::UnexpectedEof.into()));
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
         if !self.has(&sum, length) {
-            self.keep(draft, &sum).map_err(StoreError::Write)?;
+            self.keep(draft, &sum)?;
         }
         Ok((sum, length))
     }
@@ -100,18 +96,17 @@ impl Blobs {
         std::fs::symlink_metadata(self.path(sum)).is_ok_and(|meta| meta.is_file() && meta.len() == size)
     }
 
-    fn draft(&self) -> io::Result<DraftFile> {
-        let create = || DraftFile::create(|number| self.directory.join(format!("draft-{number}")));
-        if let Some(draft) = if_there(create())? {
+    fn draft(&self) -> io::Result<NamedTempFile> {
+        if let Some(draft) = if_there(NamedTempFile::new_in(&self.directory))? {
             return Ok(draft);
         }
         create_private(&self.directory)?;
-        create()
+        NamedTempFile::new_in(&self.directory)
     }
 
-    fn keep(&mut self, draft: DraftFile, sum: &Digest) -> io::Result<()> {
+    fn keep(&mut self, draft: NamedTempFile, sum: &Digest) -> io::Result<()> {
         let path = self.path(sum);
-        draft.replace(&path)?;
+        draft.persist(&path)?;
         self.unflushed.push(path);
         Ok(())
     }
@@ -155,12 +150,10 @@ pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut length = 0;
     loop {
-        let read = match reader.read(&mut buffer) {
-            Ok(0) => return Ok((Digest::of(context.finish()), length)),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
+        let read = uninterrupted(|| reader.read(&mut buffer))?;
+        if read == 0 {
+            return Ok((Digest::of(context.finish()), length));
+        }
         context.update(&buffer[..read]);
         length += read as u64;
     }

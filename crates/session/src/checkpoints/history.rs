@@ -17,8 +17,6 @@ pub struct PointInfo {
     pub number: u64,
     /// The beginning of its text.
     pub text: String,
-    /// When it was given, in milliseconds since 1970.
-    pub wall_ms: u64,
     /// How many files the calls that followed it changed, up to the next prompt.
     pub files: usize,
     /// How many commands ran, up to the next prompt.
@@ -126,7 +124,6 @@ impl FileHistory {
 fn is_point(line: &ManifestLine, point: RewindPoint) -> bool {
     match (line, point) {
         (ManifestLine::Prompt { uuid, also, .. }, RewindPoint::Prompt(wanted)) => {
-            let wanted = wanted.to_string();
             *uuid == wanted || also.contains(&wanted)
         }
         (ManifestLine::Prompt { n, .. }, RewindPoint::Number(wanted)) => *n == wanted.0,
@@ -153,7 +150,7 @@ impl Checkpoints {
     /// Hands over the lines of the manifest. Without one, the prompts after which nothing was changed stand in for it: if
     /// something was, the manifest is lost, or nobody kept it. Returns how many lines cannot be read.
     fn lines(&self, take: impl FnMut(ManifestLine)) -> io::Result<usize> {
-        let manifest = self.manifest_path();
+        let manifest = self.keeping().manifest.path.clone();
         if manifest.exists() {
             return manifest::read(&manifest, None, take);
         }
@@ -168,10 +165,11 @@ impl Checkpoints {
         let mut points: Vec<PointInfo> = Vec::new();
         let mut files = BTreeSet::new();
         let read = self.lines(|line| match line {
-            ManifestLine::Prompt { n, uuid, text, wall, .. } => {
+            ManifestLine::Prompt { n: number, uuid, text, .. } => {
+                let uuid = uuid.to_string();
                 files.clear();
                 points.retain(|point| point.uuid != uuid);
-                points.push(PointInfo { uuid, number: n, text, wall_ms: wall, files: 0, commands: 0 });
+                points.push(PointInfo { uuid, number, text, files: 0, commands: 0 });
             }
             ManifestLine::Before { execute: true, .. } => {
                 if let Some(point) = points.last_mut() {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::blobs::{Blobs, StoreError, digest_of};
+use super::blobs::{Blobs, digest_of};
 use super::manifest::{FileState, is_in_repository};
 use super::nofollow::{NoFollowError, NoFollowPath};
 
@@ -77,11 +77,6 @@ pub(crate) struct LookCache {
 }
 
 impl LookCache {
-    fn recall(&self, path: &Path, stamp: &Stamp) -> Option<FileState> {
-        let (seen, state) = self.looks.get(path)?;
-        (seen == stamp).then(|| state.clone())
-    }
-
     fn note(&mut self, path: &Path, stamp: Stamp, state: &FileState) {
         if self.looks.len() >= REMEMBERED_MAX {
             self.looks.clear();
@@ -169,10 +164,10 @@ impl<'a> FileLook<'a> {
     /// What was found here before, if it still looks the same and, when contents are kept, is kept.
     fn remembered(&self, path: &Path) -> Option<FileState> {
         let stat = rustix::fs::lstat(path).ok()?;
-        let state = self.memory.recall(path, &Stamp::new(&stat))?;
-        match (&state, &self.blobs) {
+        let (_, state) = self.memory.looks.get(path).filter(|(seen, _)| *seen == Stamp::new(&stat))?;
+        match (state, &self.blobs) {
             (FileState::File { sum, .. }, Some(blobs)) if !blobs.path(sum).is_file() => None,
-            _ => Some(state),
+            _ => Some(state.clone()),
         }
     }
 
@@ -195,16 +190,15 @@ impl<'a> FileLook<'a> {
             Err(error) => return Ok(unreadable(&error)),
         };
         let stored = match &mut self.blobs {
-            Some(blobs) => blobs.store(&mut file, stamp.size),
-            None => digest_of(&mut file).map_err(StoreError::Read),
+            Some(blobs) => blobs.store(&mut file, stamp.size)?,
+            None => digest_of(&mut file),
         };
         match stored {
             Ok((sum, size)) => {
                 self.bytes_left = self.bytes_left.saturating_sub(size);
                 Ok(FileState::File { sum, size, mode: stamp.permissions() })
             }
-            Err(StoreError::Read(error)) => Ok(unreadable(&error)),
-            Err(StoreError::Write(error)) => Err(error),
+            Err(error) => Ok(unreadable(&error)),
         }
     }
 }

@@ -4,15 +4,17 @@
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::create_private;
 use crate::disk::{ends_in_a_line, if_there, sync_directory};
 use crate::format::{FieldForm as _, PlainForm, check_sum, put_sum};
+use crate::read::LineReader;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -20,10 +22,11 @@ pub(crate) enum ManifestLine {
     /// Somebody said something: a point in time that one can go back to.
     Prompt {
         n: u64,
-        uuid: String,
+        #[serde(with = "PlainForm")]
+        uuid: Uuid,
         /// Further ids under which it is known.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        also: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty", with = "PlainForm")]
+        also: Vec<Uuid>,
         text: String,
         wall: u64,
     },
@@ -63,7 +66,7 @@ pub(crate) struct PathChange {
 }
 
 pub(crate) struct CheckpointManifest {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: Option<File>,
     /// The file may end in the middle of a line.
     torn: bool,
@@ -141,25 +144,20 @@ fn decode(line: &[u8]) -> Option<ManifestLine> {
 /// Hands over the good lines of a manifest, the oldest first, starting at most `tail` bytes before its end. Returns how many
 /// lines were skipped. Without a file there are none.
 pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(ManifestLine)) -> io::Result<usize> {
-    let Some(mut file) = if_there(File::open(path))? else { return Ok(0) };
+    let Some(file) = if_there(File::open(path))? else { return Ok(0) };
     let length = file.metadata()?.len();
     let start = tail.map_or(0, |tail| length.saturating_sub(tail));
-    file.seek(SeekFrom::Start(start))?;
-    let mut reader = BufReader::with_capacity(64 << 10, file);
-    let mut line = Vec::new();
+    let mut lines = LineReader::new(file, start, length)?;
+    if start > 0 {
+        // It may be the end of a line.
+        lines.next()?;
+    }
     let mut skipped = 0;
-    let mut partial = start > 0;
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        if line.last() == Some(&b'\n') {
-            line.pop();
+    while let Some(raw) = lines.next()? {
+        match raw.bytes.and_then(decode) {
+            Some(line) => take(line),
+            None => skipped += usize::from(raw.length > 0),
         }
-        if !std::mem::take(&mut partial) && !line.is_empty() {
-            match decode(&line) {
-                Some(line) => take(line),
-                None => skipped += 1,
-            }
-        }
-        line.clear();
     }
     Ok(skipped)
 }

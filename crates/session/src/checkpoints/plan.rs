@@ -25,7 +25,7 @@ const LOOKED_AT_BYTES: usize = 8 << 10;
 const LINES_MAX: usize = 2_000_000;
 
 /// What bringing files back comes to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RewindPlan {
     pub(crate) to: String,
     /// What is done, one path after the other, by name.
@@ -113,13 +113,8 @@ impl Checkpoints {
         })?;
         let mut memory = LookCache::default();
         let mut look = FileLook::comparing(&mut memory);
-        let mut plan = RewindPlan {
-            to: to.to_string(),
-            changes: Vec::new(),
-            skipped: Vec::new(),
-            commands: history.commands,
-            unread: history.unread,
-        };
+        let (to, commands, unread) = (to.to_string(), history.commands, history.unread);
+        let mut plan = RewindPlan { to, commands, unread, ..RewindPlan::default() };
         let mut gone = BTreeSet::new();
         // The deepest paths first: a directory goes if everything in it does.
         for (path, track) in history.tracks.into_iter().rev() {

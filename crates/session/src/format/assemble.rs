@@ -58,21 +58,13 @@ impl RecordAssembler {
     pub(crate) fn own(&mut self, offset: u64, line: OwnLine) -> Result<(), (u64, Flaw)> {
         self.now = line.at;
         let cut = match &line.own {
-            OwnLineBody::Heard { .. } | OwnLineBody::Opened(_) | OwnLineBody::Snapshot { .. } => {
-                self.give_up()
-            }
             OwnLineBody::Mark(_) | OwnLineBody::Record(_) => None,
+            _ => self.give_up(),
         };
         match line.own {
             OwnLineBody::Heard { input, held: Some(held) } => {
-                self.heard = Some(UnfilledEvent {
-                    offset,
-                    at: self.now,
-                    input,
-                    held,
-                    behind: Vec::new(),
-                    changed: None,
-                });
+                let (at, behind) = (self.now, Vec::new());
+                self.heard = Some(UnfilledEvent { offset, at, input, held, behind, changed: None });
             }
             OwnLineBody::Heard { input, held: None } => self.push(offset, Record::Heard(input)),
             OwnLineBody::Record(record) => self.push(offset, *record),
@@ -185,15 +177,13 @@ impl RecordAssembler {
             waiting.changed = Some(told.offset);
         }
         waiting.behind.push(told);
-        if !is_filled && waiting.behind.len() < BEHIND_MAX {
+        if is_filled {
+            let record = Record::Heard(waiting.input);
+            self.ready.push(LoggedRecord { offset: waiting.offset, at: waiting.at, record });
+        } else if waiting.behind.len() < BEHIND_MAX {
             self.heard = Some(waiting);
             return;
         }
-        if !is_filled {
-            return self.ready.extend(waiting.behind);
-        }
-        let record = Record::Heard(waiting.input);
-        self.ready.push(LoggedRecord { offset: waiting.offset, at: waiting.at, record });
         self.ready.extend(waiting.behind);
     }
 }

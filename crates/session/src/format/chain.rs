@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Record, UserEntry};
+use windlass_protocol::{AnswerBlock, MessageId, Record, UserEntry};
 
 use super::form::{Pair, choice, object};
 
@@ -52,21 +52,6 @@ pub(crate) enum Link {
 
 choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
 
-impl Link {
-    /// How the entry of a record is linked to those that follow it, and its number; none where the conversation begins anew.
-    pub(crate) fn of(record: &Record) -> Option<(MessageId, Self)> {
-        match record {
-            Record::Said(said) => Some((said.message.id, Self::Said)),
-            Record::Answered(answered) => {
-                let asks = answered.block.as_tool_use().is_some();
-                Some((answered.id, Self::Block { message_id: answered.message_id.clone(), asks }))
-            }
-            Record::Result(result) => Some((result.id, Self::Result { asked_by: result.asked_by })),
-            _ => None,
-        }
-    }
-}
-
 impl Chain {
     /// What the next entry follows: the last result of the round, else the last entry.
     pub(crate) fn parent(&self) -> Option<Uuid> {
@@ -86,6 +71,32 @@ impl Chain {
         self.asked.iter().find(|(id, _)| *id == asked_by).map(|(_, uuid)| *uuid)
     }
 
+    /// Adds the entry of a record. Where the conversation begins anew, nothing before it counts.
+    pub(crate) fn add_record(&mut self, uuid: Uuid, record: &Record) {
+        match record {
+            Record::Said(said) => self.add_said(uuid, said),
+            Record::Answered(answered) => self.add_answered(uuid, answered),
+            Record::Result(result) => self.add(result.id, uuid, Link::Result { asked_by: result.asked_by }),
+            _ => self.go_on_from(Some(uuid)),
+        }
+    }
+
+    /// Adds what was said. The beginning of a prompt is remembered, behind the blocks that the engine put in front.
+    pub(crate) fn add_said(&mut self, uuid: Uuid, said: &UserEntry) {
+        self.add(said.message.id, uuid, Link::Said);
+        let blocks = said.message.blocks.get(said.context..).filter(|_| said.is_prompt()).unwrap_or_default();
+        let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()));
+        if let Some(text) = text {
+            self.last_prompt =
+                Some(text.trim().chars().take(LAST_PROMPT_CHARS_MAX).collect::<String>().into());
+        }
+    }
+
+    pub(crate) fn add_answered(&mut self, uuid: Uuid, answered: &AnswerBlock) {
+        let asks = answered.block.as_tool_use().is_some();
+        self.add(answered.id, uuid, Link::Block { message_id: answered.message_id.clone(), asks });
+    }
+
     pub(crate) fn add(&mut self, id: MessageId, uuid: Uuid, link: Link) {
         match &link {
             Link::Block { asks: true, .. } => {
@@ -102,16 +113,6 @@ impl Chain {
     pub(crate) fn requested(&mut self) {
         self.base = self.parent();
         self.standing.clear();
-    }
-
-    /// Remembers the beginning of a prompt, behind the blocks that the engine put in front.
-    pub(crate) fn heard_prompt(&mut self, said: &UserEntry, front: usize) {
-        let blocks = said.message.blocks.get(front..).filter(|_| said.is_prompt()).unwrap_or_default();
-        let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()));
-        if let Some(text) = text {
-            self.last_prompt =
-                Some(text.trim().chars().take(LAST_PROMPT_CHARS_MAX).collect::<String>().into());
-        }
     }
 
     pub(crate) fn retracted(&mut self, messages: &[MessageId]) {

@@ -40,6 +40,7 @@ impl Tail {
 /// Turns the records of a session into lines. Cheap to clone, so that a failed append leaves the former one.
 #[derive(Clone, Debug)]
 pub struct Encoder {
+    session: Uuid,
     common: Arc<Common>,
     header: Arc<Header>,
     tail: Tail,
@@ -49,9 +50,9 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
     pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
-        let common = Common::new(session, &header);
+        let common = Common::new(&header);
         let now = LogTime { at_ms: 0, wall_ms: header.wall_ms };
-        Self { common: Arc::new(common), header, tail, now }
+        Self { session, common: Arc::new(common), header, tail, now }
     }
 
     /// Appends the line that says who opened the session: the first that a process writes.
@@ -105,16 +106,15 @@ impl Encoder {
         let id = said.message.id;
         if entry::apart(said) > 0 {
             let uuid = self.header.seed.message_uuid(beside(id, 0));
-            entry::put_front(said, self.place(uuid, self.tail.chain.parent(), &self.timestamp()), out);
+            entry::put_front(said, self.place(uuid, self.tail.chain.parent()), out);
             self.tail.chain.add(id, uuid, Link::Said);
         }
         let parent = self.tail.chain.parent();
         let seed = self.header.seed;
-        let key = SessionKey { id: self.common.session, seed, process: seed };
+        let key = SessionKey { id: self.session, seed, process: seed };
         let uuid = key.said_uuid(id, &said.prompts);
-        entry::put_said(said, self.place(uuid, parent, &self.timestamp()), out);
-        self.tail.chain.add(id, uuid, Link::Said);
-        self.tail.chain.heard_prompt(said, said.context);
+        entry::put_said(said, self.place(uuid, parent), out);
+        self.tail.chain.add_said(uuid, said);
         if said.is_prompt() && out.len() > IN_SIGHT_BYTES {
             self.last_prompt(out);
         }
@@ -122,26 +122,22 @@ impl Encoder {
 
     fn last_prompt(&self, out: &mut Vec<u8>) {
         if let Some(prompt) = &self.tail.chain.last_prompt {
-            entry::put_last_prompt(prompt, &self.common, out);
+            entry::put_last_prompt(prompt, self.session, out);
         }
     }
 
     fn answered(&mut self, answered: &AnswerBlock, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(answered.id);
         let parent = self.tail.chain.parent_of_block(&answered.message_id);
-        entry::put_answered(answered, self.place(uuid, parent, &self.timestamp()), out);
-        let link = Link::Block {
-            message_id: answered.message_id.clone(),
-            asks: answered.block.as_tool_use().is_some(),
-        };
-        self.tail.chain.add(answered.id, uuid, link);
+        entry::put_answered(answered, self.place(uuid, parent), out);
+        self.tail.chain.add_answered(uuid, answered);
     }
 
     fn result(&mut self, result: &CallResult, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(result.id);
         let asker = self.tail.chain.asker(result.asked_by);
         let parent = asker.or_else(|| self.tail.chain.parent());
-        entry::put_result(result, asker, self.place(uuid, parent, &self.timestamp()), out);
+        entry::put_result(result, asker, self.place(uuid, parent), out);
         self.tail.chain.add(result.id, uuid, Link::Result { asked_by: result.asked_by });
     }
 
@@ -149,10 +145,9 @@ impl Encoder {
         let id = compaction.boundary.id;
         let boundary = self.header.seed.message_uuid(beside(id, 1));
         let last = self.tail.chain.parent();
-        entry::put_boundary(compaction, last, self.place(boundary, None, &self.timestamp()), out);
+        entry::put_boundary(compaction, last, self.place(boundary, None), out);
         let summary = self.header.seed.message_uuid(id);
-        let timestamp = self.timestamp();
-        entry::put_summary(&compaction.boundary, self.place(summary, Some(boundary), &timestamp), out);
+        entry::put_summary(&compaction.boundary, self.place(summary, Some(boundary)), out);
         self.tail.chain.go_on_from(Some(summary));
     }
 
@@ -196,12 +191,9 @@ impl Encoder {
         OwnLineFrame::new(kind, self.tail.seq, self.now)
     }
 
-    fn timestamp(&self) -> String {
-        crate::time::iso(self.now.wall_ms)
-    }
-
-    fn place<'a>(&'a self, uuid: Uuid, parent: Option<Uuid>, timestamp: &'a str) -> EntryPosition<'a> {
-        EntryPosition { common: &self.common, uuid, parent, timestamp }
+    fn place(&self, uuid: Uuid, parent: Option<Uuid>) -> EntryPosition<'_> {
+        let timestamp = crate::time::iso(self.now.wall_ms);
+        EntryPosition { uuid, parent, session_id: self.session, timestamp, common: &self.common }
     }
 }
 

@@ -86,8 +86,6 @@ const COMPATIBLE_VERSION: &str = "2.1.325";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Common {
-    #[serde(skip)]
-    pub(crate) session: Uuid,
     cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     git_branch: Option<Arc<str>>,
@@ -98,9 +96,8 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(session: Uuid, header: &Header) -> Self {
+    pub(crate) fn new(header: &Header) -> Self {
         Self {
-            session,
             cwd: header.cwd.to_string_lossy().into_owned(),
             git_branch: header.git_branch.clone(),
             version: COMPATIBLE_VERSION,
@@ -111,29 +108,29 @@ impl Common {
     }
 }
 
-#[derive(Clone, Copy)]
+/// Where an entry stands. `sessionId` stands before anything that somebody said.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct EntryPosition<'a> {
-    pub(crate) common: &'a Common,
+    #[serde(with = "PlainForm")]
     pub(crate) uuid: Uuid,
+    #[serde(rename = "parentUuid", with = "PlainForm")]
     pub(crate) parent: Option<Uuid>,
-    pub(crate) timestamp: &'a str,
+    #[serde(with = "PlainForm")]
+    pub(crate) session_id: Uuid,
+    pub(crate) timestamp: String,
+    #[serde(flatten)]
+    pub(crate) common: &'a Common,
 }
 
-/// The line of an entry. `sessionId` stands before anything that somebody said.
+/// The line of an entry.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryLine<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    #[serde(with = "PlainForm")]
-    uuid: Uuid,
-    #[serde(with = "PlainForm")]
-    parent_uuid: Option<Uuid>,
-    #[serde(with = "PlainForm")]
-    session_id: Uuid,
-    timestamp: &'a str,
     #[serde(flatten)]
-    common: &'a Common,
+    place: EntryPosition<'a>,
     #[serde(skip_serializing_if = "Not::not")]
     is_meta: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,11 +181,7 @@ impl<'a> EntryLine<'a> {
     fn new(kind: &'static str, place: EntryPosition<'a>, windlass: Meta) -> Self {
         Self {
             kind,
-            uuid: place.uuid,
-            parent_uuid: place.parent,
-            session_id: place.common.session,
-            timestamp: place.timestamp,
-            common: place.common,
+            place,
             is_meta: false,
             attachment: None,
             is_compact_summary: false,
@@ -333,8 +326,8 @@ pub(crate) fn put_summary(message: &Message, place: EntryPosition<'_>, out: &mut
 }
 
 /// A line with the beginning of the last prompt, which lists show.
-pub(crate) fn put_last_prompt(prompt: &str, common: &Common, out: &mut Vec<u8>) {
-    let session = common.session.hyphenated().to_string();
+pub(crate) fn put_last_prompt(prompt: &str, session: Uuid, out: &mut Vec<u8>) {
+    let session = session.hyphenated().to_string();
     put_line(&json!({ "type": "last-prompt", "lastPrompt": prompt, "sessionId": session }), out);
 }
 

@@ -27,6 +27,8 @@ use windlass_protocol::{
     Terminal, TimerId, Verdict,
 };
 
+use super::stored_elsewhere::HoldingLine;
+
 /// One way to write a value of type `T`. Fits serde's attribute `with`.
 pub(crate) trait FieldForm<T> {
     fn serialize<S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error>;
@@ -227,7 +229,7 @@ by_serde!(
     Role
 );
 by_serde!(CallKind, HookEnding, HookFailureKind, CompactTrigger, FailureClass, Interrupt, Speaker, Priority);
-by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair);
+by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair, HoldingLine);
 
 impl FieldForm<bool> for PlainForm {
     fn serialize<S: Serializer>(value: &bool, to: S) -> Result<S::Ok, S::Error> {

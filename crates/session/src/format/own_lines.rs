@@ -72,7 +72,7 @@ pub(crate) const BEGINNING: &str = r#"{"type":"windlass","kind":""#;
 pub(crate) const SNAPSHOT_BEGINNING: &str = r#"{"type":"windlass","kind":"facts","#;
 
 /// A line that is being written, without what it says.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct OwnLineFrame<'a> {
     #[serde(rename = "type")]
     pub(crate) owner: &'static str,
@@ -93,17 +93,7 @@ pub(crate) struct OwnLineFrame<'a> {
 impl<'a> OwnLineFrame<'a> {
     pub(crate) fn new(kind: &'a str, seq: u64, at: LogTime) -> Self {
         let LogTime { at_ms: at, wall_ms: wall } = at;
-        Self {
-            owner: "windlass",
-            kind,
-            seq,
-            at,
-            wall,
-            timestamp: None,
-            header: None,
-            chain: None,
-            held: None,
-        }
+        Self { owner: "windlass", kind, seq, at, wall, ..Self::default() }
     }
 
     /// Appends the line.
@@ -148,22 +138,16 @@ pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Flaw>> {
 }
 
 impl SessionMark {
-    pub(crate) fn kind(&self) -> &str {
-        match self {
-            Self::Repository(_) => "repository",
-            Self::Rewound { .. } => "rewound",
-            Self::Forked { .. } => "forked",
-            Self::Other { kind, .. } => kind,
-        }
-    }
-
     /// Appends its line.
     pub(crate) fn put(&self, seq: u64, at: LogTime, out: &mut Vec<u8>) {
-        let frame = OwnLineFrame::new(self.kind(), seq, at);
+        let frame = |kind| OwnLineFrame::new(kind, seq, at);
         match self {
-            Self::Repository(body) | Self::Other { body, .. } => frame.put(body, out),
-            Self::Rewound { to } => frame.put(&RewindTarget { to: *to }, out),
-            Self::Forked { source, entry } => frame.put(&ForkOrigin { source: *source, entry: *entry }, out),
+            Self::Repository(body) => frame("repository").put(body, out),
+            Self::Rewound { to } => frame("rewound").put(&RewindTarget { to: *to }, out),
+            Self::Forked { source, entry } => {
+                frame("forked").put(&ForkOrigin { source: *source, entry: *entry }, out);
+            }
+            Self::Other { kind, body } => frame(kind).put(body, out),
         }
     }
 }

@@ -1,10 +1,13 @@
 //! What was heard is often said again in the very next lines: a block that a model completed, what a tool returned, a prompt.
 //! It is stored once; the line of what was heard names the place and a sum of it.
 
+use std::slice::from_ref;
+
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 use windlass_protocol::{Block, Event, Input, MessageId, ModelEvent, Prompt, Record, ToolOutput};
 
-use super::form::{Hex, choice, text};
+use super::form::{Hex, object, text};
 
 /// Less than this is stored twice rather than by reference.
 const BYTES_MIN: usize = 256;
@@ -14,34 +17,26 @@ const CONTENT: &[u8] = br#""content":"#;
 
 /// Where the rest of what was heard stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum StoredElsewhere {
-    Answered {
-        n: MessageId,
-        crc: u32,
-    },
-    /// What a tool returned, and perhaps its structured form.
-    Result {
-        n: MessageId,
-        crc: u32,
-        structured: bool,
-    },
-    /// The blocks of a prompt.
-    Said {
-        n: MessageId,
-        crc: u32,
-    },
-    /// The blocks of a prompt that waits.
-    Queued {
-        crc: u32,
-    },
+pub(crate) struct StoredElsewhere {
+    line: HoldingLine,
+    /// The message; none for a prompt that waits.
+    n: Option<MessageId>,
+    crc: u32,
+    /// Whether the structured form of what a tool returned is there, too.
+    structured: bool,
 }
 
-choice!(StoredElsewhere {
-    "answered" = Answered { n, crc: Hex },
-    "result" = Result { n, crc: Hex, structured },
-    "said" = Said { n, crc: Hex },
-    "queued" = Queued { crc: Hex },
-});
+object!(StoredElsewhere { line = "is", n, crc: Hex, structured });
+
+/// A kind of line that holds blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HoldingLine {
+    Answered,
+    Result,
+    Said,
+    Queued,
+}
 
 /// What is left to store of what was heard, and where the rest of it stands among the records that follow.
 pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, StoredElsewhere)> {
@@ -53,60 +48,51 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
         }
         Event::Finished(call, outcome) => {
             let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
-            let keeps = matches!(held, StoredElsewhere::Result { structured: false, .. });
-            let rest = ToolOutput {
-                content: Vec::new(),
-                is_error: outcome.is_error,
-                structured: outcome.structured.clone().filter(|_| keeps),
-                seen: outcome.seen.clone(),
-                cwd: outcome.cwd.clone(),
-                readable: outcome.readable.clone(),
-            };
+            let structured = outcome.structured.clone().filter(|_| !held.structured);
+            let rest = ToolOutput { content: Vec::new(), structured, ..outcome.clone() };
             (Event::Finished(*call, rest), held)
         }
         Event::Submit(prompt) | Event::Steer(prompt) => {
             let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
             let again = if matches!(input.event, Event::Submit(_)) { Event::Submit } else { Event::Steer };
-            (again(without_blocks(prompt)), held)
+            (again(Prompt { context: Vec::new(), blocks: Vec::new(), ..prompt.clone() }), held)
         }
         _ => return None,
     };
     Some((Input { event, ..*input }, held))
 }
 
+/// The blocks of a line; of a prompt, those in front and its own.
+type HeldBlocks<'a> = [&'a [Block]; 2];
+
+/// The line that a record becomes: its kind, its message and the blocks in it.
+fn holding_line(record: &Record) -> Option<(HoldingLine, Option<MessageId>, HeldBlocks<'_>)> {
+    Some(match record {
+        Record::Answered(answered) => {
+            (HoldingLine::Answered, Some(answered.id), [from_ref(&answered.block), &[]])
+        }
+        Record::Result(result) => (HoldingLine::Result, Some(result.id), [from_ref(&result.result), &[]]),
+        Record::Said(said) => (HoldingLine::Said, Some(said.message.id), [&said.message.blocks, &[]]),
+        Record::Queued(queued) => (HoldingLine::Queued, None, [&queued.context, &queued.blocks]),
+        _ => return None,
+    })
+}
+
 /// Whether a record is the place where the rest should stand.
 pub(crate) fn is_place(held: &StoredElsewhere, record: &Record) -> bool {
-    match (held, record) {
-        (StoredElsewhere::Answered { n, .. }, Record::Answered(answered)) => answered.id == *n,
-        (StoredElsewhere::Result { n, .. }, Record::Result(result)) => result.id == *n,
-        (StoredElsewhere::Said { n, .. }, Record::Said(said)) => said.message.id == *n,
-        (StoredElsewhere::Queued { .. }, Record::Queued(_)) => true,
-        _ => false,
-    }
+    holding_line(record).is_some_and(|(line, n, _)| (line, n) == (held.line, held.n))
 }
 
 /// The place that a record is, with the sum of what it holds.
 fn place(record: &Record, structured: bool) -> Option<StoredElsewhere> {
-    Some(match record {
-        Record::Answered(answered) => {
-            StoredElsewhere::Answered { n: answered.id, crc: sum([&answered.block]) }
-        }
-        Record::Result(result) => {
-            StoredElsewhere::Result { n: result.id, crc: sum([&result.result]), structured }
-        }
-        Record::Said(said) => StoredElsewhere::Said { n: said.message.id, crc: sum(&said.message.blocks) },
-        Record::Queued(queued) => {
-            StoredElsewhere::Queued { crc: sum(queued.context.iter().chain(&queued.blocks)) }
-        }
-        _ => return None,
-    })
+    let (line, n, blocks) = holding_line(record)?;
+    Some(StoredElsewhere { line, n, crc: sum(blocks.into_iter().flatten()), structured })
 }
 
 /// Puts back what a record holds; whether it was the right one.
 pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -> bool {
     // Whether the structured form is there, too, only the line of what was heard tells.
-    let is_structured = matches!(held, StoredElsewhere::Result { structured: true, .. });
-    if !is_place(held, record) || place(record, is_structured).as_ref() != Some(held) {
+    if !is_place(held, record) || place(record, held.structured).as_ref() != Some(held) {
         return false;
     }
     match (event, record) {
@@ -116,7 +102,7 @@ pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -
         (Event::Finished(_, outcome), Record::Result(result)) => {
             let Some(content) = content(&result.result) else { return false };
             outcome.content = content;
-            if is_structured {
+            if held.structured {
                 outcome.structured.clone_from(&result.structured);
             }
         }
@@ -172,18 +158,6 @@ fn holds_text(result: &Block, returned: &[Block]) -> bool {
     }
     let said = memmem::find(result.json().as_bytes(), CONTENT).map(|at| &result.json()[at + CONTENT.len()..]);
     said.and_then(|said| said.strip_prefix(text)).is_some_and(|rest| rest.starts_with([',', '}']))
-}
-
-fn without_blocks(prompt: &Prompt) -> Prompt {
-    Prompt {
-        context: Vec::new(),
-        blocks: Vec::new(),
-        id: prompt.id.clone(),
-        speaker: prompt.speaker,
-        priority: prompt.priority,
-        token_budget: prompt.token_budget,
-        start: prompt.start,
-    }
 }
 
 /// What a tool must have returned for this result.

@@ -1,12 +1,12 @@
 //! A lease without a lock: a file that one process at a time can make, and what it says about its maker. It is for file systems
 //! without locks, and for a session that has no log yet.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use super::{SessionBusy, TRIES_MAX, is_at, process};
 use crate::disk;
@@ -51,25 +51,11 @@ impl Drop for LockFile {
 
 /// Takes the lease, or tells who holds it.
 pub(super) fn take(path: &Path) -> io::Result<Result<LockFile, SessionBusy>> {
-    disk::make_private(path.parent().unwrap_or(Path::new(".")))?;
-    let own = beside(path, "new");
-    let file = write_own(&own)?;
-    let taken = link(path, &own);
-    let _ = fs::remove_file(&own);
-    Ok(taken?.map(|()| LockFile { path: path.to_owned(), file }))
-}
-
-fn beside(path: &Path, what: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.{what}", std::process::id()));
-    name.into()
-}
-
-fn write_own(own: &Path) -> io::Result<File> {
-    let _ = fs::remove_file(own);
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(own)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    disk::make_private(directory)?;
+    let (mut file, own) = NamedTempFile::new_in(directory)?.into_parts();
     file.write_all(&Owner::this_process().to_line())?;
-    Ok(file)
+    Ok(link(path, &own)?.map(|()| LockFile { path: path.to_owned(), file }))
 }
 
 /// Gives our file the lock's name. The name is given to one of several that try.
@@ -91,11 +77,12 @@ fn link(path: &Path, own: &Path) -> io::Result<Result<(), SessionBusy>> {
 
 /// Moves a dead owner's file away. If somebody else did that first and has the lease, it gets its file back.
 fn move_away(path: &Path, dead: Option<&Owner>) -> io::Result<()> {
-    let away = beside(path, "dead");
+    let mut away = path.as_os_str().to_owned();
+    away.push(format!(".{}.dead", std::process::id()));
     if disk::if_there(fs::rename(path, &away))?.is_none() {
         return Ok(());
     }
-    if read_owner(&away).as_ref() != dead {
+    if read_owner(away.as_ref()).as_ref() != dead {
         fs::hard_link(&away, path)?;
     }
     fs::remove_file(&away)

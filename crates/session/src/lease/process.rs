@@ -18,22 +18,18 @@ pub(super) fn holder_of(file: &File) -> SessionBusy {
 /// Lines look like `7: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF`. Some file systems give another device there than elsewhere;
 /// then the number of the file decides.
 fn holder_in(locks: &str, (major, minor): (u32, u32), inode: u64) -> Option<u32> {
-    let holders: Vec<(&str, u32)> = locks
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.split_ascii_whitespace().skip(1);
-            if fields.next()? != "FLOCK" {
-                return None;
-            }
-            let pid: u32 = fields.nth(2)?.parse().ok().filter(|pid| *pid > 0)?;
-            Some((fields.next()?, pid))
-        })
-        .collect();
+    let holders = locks.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        if fields.next()? != "FLOCK" {
+            return None;
+        }
+        let pid: u32 = fields.nth(2)?.parse().ok().filter(|pid| *pid > 0)?;
+        Some((fields.next()?, pid))
+    });
     let exact = format!("{major:02x}:{minor:02x}:{inode}");
     let alike = format!(":{inode}");
-    let find =
-        |is_it: &dyn Fn(&str) -> bool| holders.iter().find(|(file, _)| is_it(file)).map(|(_, pid)| *pid);
-    find(&|file| file == exact).or_else(|| find(&|file| file.ends_with(&alike)))
+    let found = holders.filter(|(file, _)| file.ends_with(&alike)).min_by_key(|(file, _)| *file != exact);
+    found.map(|(_, pid)| pid)
 }
 
 /// When a process started, in the system's own count; nothing if it does not run.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde::Deserialize;
+use tempfile::NamedTempFile;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
@@ -13,7 +13,6 @@ use super::load::end;
 use super::{LoadError, Upto};
 use crate::Lease;
 use crate::disk::sync_directory;
-use crate::draft::DraftFile;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
 
 /// What is written at once.
@@ -35,32 +34,12 @@ pub fn copy_log(
     if target.exists() {
         return Err(write(io::ErrorKind::AlreadyExists.into()));
     }
-    let lines = LineReader::new(file, 0, end).map_err(read)?;
-    let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
-    let mark = SessionMark::Forked { source: from, entry: upto.entry() };
-    let draft = DraftFile::create(|number| target.with_extension(format!("{number}.part"))).map_err(write)?;
-    let length = copy(lines, &draft.file, session, &mark, (&read, &write))?;
-    lease.map_or(Ok(()), |lease| lease.cover(&draft.file)).map_err(write)?;
-    draft.take_free_name(target).and_then(|()| sync_name(target)).map_err(write)?;
-    Ok(length)
-}
-
-fn sync_name(target: &Path) -> io::Result<()> {
-    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
-}
-
-type Fault<'a> = &'a dyn Fn(io::Error) -> LoadError;
-
-fn copy(
-    mut lines: LineReader,
-    to: &File,
-    session: Uuid,
-    mark: &SessionMark,
-    (read, write): (Fault<'_>, Fault<'_>),
-) -> Result<u64, LoadError> {
-    let mut out = BufWriter::with_capacity(CHUNK_BYTES, to);
-    let (mut length, mut seq) = (0, 0);
+    let mut lines = LineReader::new(file, 0, end).map_err(read)?;
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let draft = NamedTempFile::new_in(folder).map_err(write)?;
+    let copy = draft.as_file();
+    let mut out = BufWriter::with_capacity(CHUNK_BYTES, copy);
+    let mut seq = 0;
     while let Some(raw) = lines.next().map_err(read)? {
         let is_whole = |bytes: &&[u8]| raw.is_ended || decode_line(bytes).is_ok();
         let Some(bytes) = raw.bytes.filter(is_whole) else { continue };
@@ -72,24 +51,24 @@ fn copy(
             readdress(bytes, session)
         };
         let line = readdressed.as_deref().map_or(bytes, str::as_bytes);
-        length += line.len() as u64 + 1;
         out.write_all(line).and_then(|()| out.write_all(b"\n")).map_err(write)?;
     }
-    let mut line = Vec::new();
+    let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
     let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
-    mark.put(seq + 1, at, &mut line);
-    length += line.len() as u64;
-    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(write)?;
+    let mut line = Vec::new();
+    SessionMark::Forked { source: from, entry: upto.entry() }.put(seq + 1, at, &mut line);
+    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| copy.sync_all()).map_err(write)?;
+    drop(out);
+    let length = copy.metadata().map_err(write)?.len();
+    lease.map_or(Ok(()), |lease| lease.cover(copy)).map_err(write)?;
+    draft.persist_noclobber(target).map_err(|error| write(error.error))?;
+    File::open(folder).and_then(|folder| sync_directory(&folder)).map_err(write)?;
     Ok(length)
 }
 
 /// The number of a line of our own.
 fn number(line: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Numbered {
-        seq: u64,
-    }
-    serde_json::from_slice(line).ok().map(|Numbered { seq }| seq)
+    serde_json::from_slice::<RawObject<'_>>(line).ok()?.read("seq")
 }
 
 /// A line as one of this session, with a word about where it came from; nothing if it names no session.

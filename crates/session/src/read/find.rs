@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use memchr::memmem::FinderRev;
 use uuid::Uuid;
 
+use crate::disk::uninterrupted;
 use crate::format::{LogLine, SNAPSHOT_BEGINNING, decode_line};
 
 /// What is searched at once.
@@ -104,11 +105,9 @@ pub(crate) fn read(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
     let mut filled = 0;
     while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], from + filled as u64) {
-            Ok(0) => break,
-            Ok(more) => filled += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        match uninterrupted(|| file.read_at(&mut bytes[filled..], from + filled as u64))? {
+            0 => break,
+            more => filled += more,
         }
     }
     bytes.truncate(filled);

@@ -14,13 +14,9 @@ use crate::format::{LogLine, SessionMark, decode_line};
 pub(crate) use convert::Adopter;
 use select::EntryIndex;
 
-/// More flaws than this are not told one by one.
-const FLAWS_MAX: usize = 1000;
-
 /// Takes what stands before the first line of ours. Tells where the rest begins.
 pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64> {
     let mut index = EntryIndex::default();
-    let mut flaws = Vec::new();
     let mut lines = LineReader::new(file.try_clone()?, 0, end)?;
     // What is no line at the end is left to whoever goes on from there.
     let mut rest = 0;
@@ -37,25 +33,25 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
                     index.add(raw.offset, raw.length, &entry);
                 }
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
-                walk.ends_open = !raw.is_ended;
+                walk.log.ends_open = !raw.is_ended;
             }
-            Some(Err(flaw)) if flaws.len() < FLAWS_MAX => flaws.push((raw.offset, flaw)),
-            Some(Err(_)) | None => {}
+            Some(Err(flaw)) => walk.damaged(raw.offset, &flaw),
+            None => {}
         }
     }
     if index.is_empty() {
+        walk.log.damage.clear();
         return Ok(0);
     }
-    for (offset, flaw) in flaws.iter().filter(|(offset, _)| *offset < rest) {
-        walk.damaged(*offset, flaw);
-    }
-    let selection = index.select(walk.leaf);
-    for (offset, length) in selection.entries {
+    // What stands behind is read again.
+    walk.log.damage.retain(|damage| damage.offset < rest);
+    let (places, leaf) = index.select(walk.leaf);
+    for (offset, length) in places {
         let line = find::read(file, offset, offset + length)?;
         if let Ok(LogLine::Entry(entry)) = decode_line(&line) {
             walk.adopt(offset, &entry);
         }
     }
-    walk.tail.chain.go_on_from(Some(selection.leaf));
+    walk.log.tail.chain.go_on_from(Some(leaf));
     Ok(rest)
 }

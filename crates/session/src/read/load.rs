@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Record};
+use windlass_protocol::Record;
 
 use super::lines::LineReader;
 use super::walk::LogWalk;
@@ -78,27 +78,13 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
         }
         None => foreign::adopt(&file, end, &mut walk)?,
     };
-    records.extend(walk.ready().map(|told| told.record));
+    records.extend(walk.assembler.ready().map(|told| told.record));
     let mut lines = LineReader::new(file, from, end)?;
     while let Some(line) = lines.next()? {
         walk.line(line);
-        records.extend(walk.ready().map(|told| told.record));
+        records.extend(walk.assembler.ready().map(|told| told.record));
     }
     walk.finish();
-    records.extend(walk.ready().map(|told| told.record));
-    let LogWalk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
-    Ok(LoadedLog {
-        header,
-        records,
-        tail,
-        damage,
-        torn,
-        ends_open,
-        foreign,
-        length: end,
-        is_cut,
-        last_left_out: MessageId::default(),
-        spent_left_out: Vec::new(),
-        since_snapshot: end - snapshot_end,
-    })
+    records.extend(walk.assembler.ready().map(|told| told.record));
+    Ok(LoadedLog { records, length: end, is_cut, since_snapshot: end - snapshot_end, ..walk.log })
 }

@@ -54,14 +54,14 @@ pub fn story(path: &Path) -> io::Result<LogStory> {
 impl LogStory {
     /// What could not be used, as far as the log was read.
     pub fn damage(&self) -> &[Damage] {
-        &self.walk.damage
+        &self.walk.log.damage
     }
 
     fn take_ready(&mut self) {
-        let damage = self.walk.damage.iter().skip(self.told).cloned();
+        let damage = self.walk.log.damage.iter().skip(self.told).cloned();
         self.ready.extend(damage.map(Scene::Damaged));
-        self.told = self.told.max(self.walk.damage.len());
-        self.ready.extend(self.walk.ready().map(Scene::Told));
+        self.told = self.told.max(self.walk.log.damage.len());
+        self.ready.extend(self.walk.assembler.ready().map(Scene::Told));
         self.ready.extend(self.walk.besides.drain(..));
     }
 }

@@ -8,10 +8,9 @@ use windlass_protocol::Record;
 use super::find::SnapshotLine;
 use super::foreign::Adopter;
 use super::lines::RawLine;
-use super::{Damage, Scene, TornEnd};
+use super::{Damage, LoadedLog, Scene, TornEnd};
 use crate::format::{
-    Flaw, Header, Link, LogEntry, LogLine, LogTime, LoggedRecord, OwnLine, OwnLineBody, RecordAssembler,
-    SessionMark, Tail, decode_line,
+    Flaw, Link, LogEntry, LogLine, OwnLine, OwnLineBody, RecordAssembler, SessionMark, decode_line,
 };
 
 /// More damage than this is not told one by one.
@@ -20,19 +19,12 @@ const DAMAGE_MAX: usize = 1000;
 /// The state of going through a log.
 #[derive(Debug, Default)]
 pub(crate) struct LogWalk {
-    assembler: RecordAssembler,
+    pub(crate) assembler: RecordAssembler,
     adopter: Adopter,
-    /// Records of a file that is not ours.
-    adopted: Vec<LoggedRecord>,
     /// What the lines told that is no record.
     pub(crate) besides: Vec<Scene>,
-    pub(crate) tail: Tail,
-    pub(crate) header: Option<Header>,
-    pub(crate) damage: Vec<Damage>,
-    pub(crate) torn: Option<TornEnd>,
-    pub(crate) ends_open: bool,
-    /// Whether another program wrote any of it.
-    pub(crate) foreign: bool,
+    /// What the lines told of the log as a whole; not its records.
+    pub(crate) log: LoadedLog,
     /// The entry that the conversation ends with, if that was said.
     pub(crate) leaf: Option<Uuid>,
     /// What was seen, to know it again: the number or the id of a line, and a sum of it.
@@ -41,8 +33,8 @@ pub(crate) struct LogWalk {
 
 impl LogWalk {
     pub(crate) fn line(&mut self, raw: RawLine<'_>) {
-        self.torn = None;
-        self.ends_open = !raw.is_ended;
+        self.log.torn = None;
+        self.log.ends_open = !raw.is_ended;
         let Some(bytes) = raw.bytes else {
             return self.flawed(raw, &Flaw::too_long());
         };
@@ -52,9 +44,9 @@ impl LogWalk {
         }
     }
 
-    /// Takes an entry of a file that is not ours, in the order of the conversation.
+    /// Takes an entry that another program wrote, or that stands in its file, in the order of the conversation.
     pub(crate) fn adopt(&mut self, offset: u64, entry: &LogEntry) {
-        self.foreign = true;
+        self.log.foreign = true;
         let records: Vec<Record> = match &entry.meta {
             None => self.adopter.convert(entry),
             Some(meta) => {
@@ -66,41 +58,35 @@ impl LogWalk {
                 joined.map(|record| self.adopter.renumber(record)).into_iter().collect()
             }
         };
-        let at = LogTime { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
         for record in records {
-            self.link(entry.uuid, &record);
-            self.adopted.push(LoggedRecord { offset, at, record });
+            self.log.tail.chain.add_record(entry.uuid, &record);
+            self.assembler.foreign(offset, entry.wall_ms, record);
         }
     }
 
-    /// Records that are complete, in order.
-    pub(crate) fn ready(&mut self) -> impl Iterator<Item = LoggedRecord> + use<'_> {
-        self.adopted.drain(..).chain(self.assembler.ready())
-    }
-
     pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
-        if self.damage.len() < DAMAGE_MAX {
-            self.damage.push(Damage { offset, what: what.to_string() });
+        if self.log.damage.len() < DAMAGE_MAX {
+            self.log.damage.push(Damage { offset, what: what.to_string() });
         }
     }
 
     pub(crate) fn finish(&mut self) {
         // A last line that cannot be used was torn rather than damaged.
-        if let Some(torn) = self.torn {
-            self.damage.retain(|damage| damage.offset != torn.offset);
+        if let Some(torn) = self.log.torn {
+            self.log.damage.retain(|damage| damage.offset != torn.offset);
         }
         // What was heard last may miss lines that were never written behind it: nothing is wrong with it.
         self.assembler.give_up();
     }
 
     fn flawed(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
-        self.torn = Some(TornEnd { offset: raw.offset, length: raw.length });
+        self.log.torn = Some(TornEnd { offset: raw.offset, length: raw.length });
         self.damaged(raw.offset, flaw);
     }
 
     /// Takes the line that everything before it can be forgotten for.
     pub(crate) fn restated(&mut self, snapshot: SnapshotLine) {
-        self.ends_open = !snapshot.is_ended;
+        self.log.ends_open = !snapshot.is_ended;
         self.decoded(snapshot.offset, snapshot.line, 0);
     }
 
@@ -129,15 +115,15 @@ impl LogWalk {
     }
 
     fn own(&mut self, offset: u64, line: OwnLine) {
-        let expected = self.tail.seq + 1;
-        if self.tail.seq > 0 && line.seq != expected {
+        let expected = self.log.tail.seq + 1;
+        if self.log.tail.seq > 0 && line.seq != expected {
             self.damaged(offset, &out_of_sequence(expected, line.seq));
         }
-        self.tail.seq = self.tail.seq.max(line.seq);
-        let chain = &mut self.tail.chain;
+        self.log.tail.seq = self.log.tail.seq.max(line.seq);
+        let chain = &mut self.log.tail.chain;
         match &line.own {
             OwnLineBody::Opened(header) => {
-                self.header = Some((**header).clone());
+                self.log.header = Some((**header).clone());
                 self.besides.push(Scene::Opened { offset, header: header.clone() });
             }
             OwnLineBody::Mark(mark) => {
@@ -147,7 +133,7 @@ impl LogWalk {
                 self.besides.push(Scene::Marked(mark.clone()));
             }
             OwnLineBody::Snapshot { snapshot, header, chain: restated } => {
-                self.header = Some((**header).clone());
+                self.log.header = Some((**header).clone());
                 chain.clone_from(restated);
                 self.adopter.saw(snapshot.last_message);
             }
@@ -167,38 +153,20 @@ impl LogWalk {
     }
 
     fn entry(&mut self, offset: u64, entry: &LogEntry) {
-        let Some(meta) = &entry.meta else { return self.foreign_entry(offset, entry) };
+        let Some(meta) = &entry.meta else { return self.adopt(offset, entry) };
         let number = entry.number();
         self.adopter.saw(number.unwrap_or_default());
         match self.assembler.join(meta, entry) {
             Ok(Some(record)) => {
                 self.adopter.saw_record(&record);
-                self.link(entry.uuid, &record);
+                self.log.tail.chain.add_record(entry.uuid, &record);
                 self.assembler.push(offset, record);
             }
-            Ok(None) => number.into_iter().for_each(|id| self.tail.chain.add(id, entry.uuid, Link::Said)),
+            Ok(None) => number.into_iter().for_each(|id| self.log.tail.chain.add(id, entry.uuid, Link::Said)),
             Err(flaw) => {
-                self.tail.chain.go_on_from(Some(entry.uuid));
+                self.log.tail.chain.go_on_from(Some(entry.uuid));
                 self.damaged(offset, &flaw);
             }
-        }
-    }
-
-    fn foreign_entry(&mut self, offset: u64, entry: &LogEntry) {
-        self.foreign = true;
-        for record in self.adopter.convert(entry) {
-            self.link(entry.uuid, &record);
-            self.assembler.foreign(offset, entry.wall_ms, record);
-        }
-    }
-
-    fn link(&mut self, uuid: Uuid, record: &Record) {
-        if let Record::Said(said) = record {
-            self.tail.chain.heard_prompt(said, said.context);
-        }
-        match Link::of(record) {
-            Some((id, link)) => self.tail.chain.add(id, uuid, link),
-            None => self.tail.chain.go_on_from(Some(uuid)),
         }
     }
 }

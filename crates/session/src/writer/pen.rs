@@ -30,7 +30,7 @@ pub(super) struct Pen {
     pub(super) since_snapshot: u64,
     labels: Labels,
     /// The torn end of the file, until it is set aside.
-    torn: Option<TornPiece>,
+    torn: Option<(TornEnd, SessionPaths)>,
     buffer: Vec<u8>,
 }
 
@@ -55,19 +55,15 @@ impl Pen {
             let at = LogTime { at_ms: 0, wall_ms: crate::time::now_ms() };
             self.marks.push((SessionMark::Rewound { to: loaded.tail.parent() }, at));
         }
-        self.torn = loaded.torn.map(|torn| TornPiece {
-            log: paths.file().to_owned(),
-            torn,
-            copy: paths.torn(torn.offset),
-        });
+        self.torn = loaded.torn.map(|torn| (torn, paths.clone()));
         // If there is no room for it now, there may be when something is written.
         let _ = self.set_aside_torn();
     }
 
     /// Sets the torn end of the file aside, if that was not done.
     pub(super) fn set_aside_torn(&mut self) -> io::Result<()> {
-        if let Some(torn) = &self.torn {
-            torn.set_aside()?;
+        if let Some((torn, paths)) = &self.torn {
+            copy_torn(*torn, paths)?;
         }
         self.torn = None;
         Ok(())
@@ -214,29 +210,21 @@ fn write_all(file: &dyn LogFile, mut rest: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A piece of a log, and the file it goes to.
-struct TornPiece {
-    log: PathBuf,
-    torn: TornEnd,
-    copy: PathBuf,
-}
-
-impl TornPiece {
-    /// Copies it. A copy that is already there, whole, is left as it is.
-    fn set_aside(&self) -> io::Result<()> {
-        let directory = self.copy.parent().unwrap_or(Path::new("."));
-        disk::make_private(directory)?;
-        let directory = disk::open_directory(directory)?;
-        let name = self.copy.file_name().unwrap_or_default();
-        let mut copy = disk::open_private(&directory, name, OFlags::CREATE)?;
-        if copy.metadata()?.len() == self.torn.length {
-            return Ok(());
-        }
-        copy.set_len(0)?;
-        let mut log = File::open(&self.log)?;
-        log.seek(SeekFrom::Start(self.torn.offset))?;
-        io::copy(&mut log.take(self.torn.length), &mut copy)?;
-        copy.sync_all()?;
-        disk::sync_directory(&directory)
+/// Copies the torn end of a log into a file of its own. A copy that is already there, whole, is left as it is.
+fn copy_torn(torn: TornEnd, paths: &SessionPaths) -> io::Result<()> {
+    let side = paths.side();
+    disk::make_private(&side)?;
+    let directory = disk::open_directory(&side)?;
+    let path = paths.torn(torn.offset);
+    let name = path.file_name().unwrap_or_default();
+    let mut copy = disk::open_private(&directory, name, OFlags::CREATE)?;
+    if copy.metadata()?.len() == torn.length {
+        return Ok(());
     }
+    copy.set_len(0)?;
+    let mut log = File::open(paths.file())?;
+    log.seek(SeekFrom::Start(torn.offset))?;
+    io::copy(&mut log.take(torn.length), &mut copy)?;
+    copy.sync_all()?;
+    disk::sync_directory(&directory)
 }

@@ -5,42 +5,17 @@ use std::fmt::Write as _;
 use windlass_protocol::FailureClass;
 
 use super::series::part_of;
-use super::{Sheet, shown};
+use super::{Sheet, TracedItem};
 use crate::figures::{duration, money, number, offset};
 use crate::story::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
 
 const COLUMNS: [&str; 11] =
     ["At", "What", "About", "Outcome", "Waited", "Took", "Context", "Cached", "New", "Out", "Cost"];
 
-/// Something of a run, for its place in the order of time.
-enum TableRow<'a> {
-    Request(usize, &'a TracedRequest),
-    Call(usize, &'a TracedCall),
-    Mark(usize, &'a TraceMark),
-}
-
-impl TableRow<'_> {
-    /// When it began, and marks before requests before calls of the same moment.
-    fn place(&self) -> (usize, u64, u8) {
-        match self {
-            Self::Mark(_, mark) => (mark.run, mark.began(), 0),
-            Self::Request(_, request) => (request.run, request.sent, 1),
-            Self::Call(_, call) => (call.run, call.asked, 2),
-        }
-    }
-}
-
 pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
-    let story = sheet.story;
-    let requests =
-        shown(&story.requests, &sheet.shown.requests).map(|(at, request)| TableRow::Request(at, request));
-    let calls = shown(&story.calls, &sheet.shown.calls).map(|(at, call)| TableRow::Call(at, call));
-    let marks = shown(&story.marks, &sheet.shown.marks).map(|(at, mark)| TableRow::Mark(at, mark));
-    let mut items: Vec<TableRow<'_>> = requests.chain(calls).chain(marks).collect();
-    if items.is_empty() {
+    if sheet.items.is_empty() {
         return;
     }
-    items.sort_by_key(TableRow::place);
     out.push_str("<section id=\"all\" aria-labelledby=\"all-h\">\n<h2 id=\"all-h\">Requests, calls and decisions</h2>\n");
     filters(sheet, out);
     out.push_str("<div class=\"wide\" role=\"region\" aria-label=\"Requests, calls and decisions\" tabindex=\"0\"><table id=\"rows\">\n<thead><tr>");
@@ -49,8 +24,8 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     }
     out.push_str("</tr></thead>\n");
     let mut run = None;
-    for item in &items {
-        let of = item.place().0;
+    for item in &sheet.items {
+        let of = item.run();
         if run != Some(of) {
             out.push_str(if run.is_some() { "</tbody>\n<tbody>\n" } else { "<tbody>\n" });
             let _ = writeln!(
@@ -61,9 +36,9 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
             run = Some(of);
         }
         match item {
-            TableRow::Request(at, request) => request_row(sheet, *at, request, out),
-            TableRow::Call(at, call) => call_row(sheet, *at, call, out),
-            TableRow::Mark(at, mark) => mark_row(sheet, *at, mark, out),
+            TracedItem::Request(at, request) => request_row(sheet, *at, request, out),
+            TracedItem::Call(at, call) => call_row(sheet, *at, call, out),
+            TracedItem::Mark(at, mark) => mark_row(sheet, *at, mark, out),
         }
     }
     out.push_str("</tbody>\n</table></div>\n</section>\n");

@@ -1,11 +1,12 @@
 //! The timeline: for each run a lane of the model, lanes of the engine, and as many lanes of tools as calls overlapped.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use windlass_protocol::CallKind;
 
-use super::{Sheet, end_html};
+use super::{Sheet, TracedItem, end_html};
 use crate::figures::{counted, duration, money, percent, real, short, time_step};
 use crate::story::{CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession};
 
@@ -76,9 +77,7 @@ fn legend(story: &TracedSession, out: &mut String) {
     {
         key("s bad", "\u{2715} failed");
     }
-    let mut kinds: Vec<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
+    let kinds: BTreeSet<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
     // A prompt is the beginning of its run and needs no letter.
     for kind in kinds.into_iter().filter(|kind| *kind != MarkKind::Prompt) {
         let (letter, name) = kind.label();
@@ -115,10 +114,7 @@ fn gap_before(story: &TracedSession, place: usize) -> Option<(u64, bool)> {
 
 /// A line between two runs that says what lies between them.
 fn seam(sheet: &Sheet<'_>, place: usize, out: &mut String) {
-    let Some((gap, resumed)) = gap_before(sheet.story, place) else { return };
-    if !resumed {
-        return;
-    }
+    let Some((gap, true)) = gap_before(sheet.story, place) else { return };
     let runs = &sheet.story.runs;
     let [before, process] = [place - 1, place].map(|place| &sheet.story.processes[runs[place].process]);
     let elsewhere = if process.cwd == before.cwd { "" } else { &*process.cwd };
@@ -146,16 +142,18 @@ struct Lanes<'a> {
 
 impl<'a> Lanes<'a> {
     fn of(sheet: &'a Sheet<'_>, place: usize, run: &TracedRun) -> Self {
-        let (story, shown) = (sheet.story, &sheet.shown);
-        let requests = shown_of_run(&story.requests, &shown.requests, requests_of(story, place));
-        let mut calls = shown_of_run(&story.calls, &shown.calls, calls_of(story, place));
-        let marks = shown_of_run(&story.marks, &shown.marks, within(&story.marks, place, |mark| mark.run));
-        // A prompt is the beginning of its run and needs no letter.
-        let marks = marks.into_iter().filter(|(_, mark)| mark.kind != MarkKind::Prompt);
-        let (pauses, mut marks): (Vec<_>, Vec<_>) =
-            marks.partition(|(_, mark)| mark.kind == MarkKind::Backoff);
-        calls.sort_by_key(|(_, call)| call.asked);
-        marks.sort_by_key(|(_, mark)| mark.began());
+        let (mut requests, mut calls, mut marks, mut pauses) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for item in &sheet.items[within(&sheet.items, place, TracedItem::run)] {
+            match *item {
+                TracedItem::Request(at, request) => requests.push((at, request)),
+                TracedItem::Call(at, call) => calls.push((at, call)),
+                // A prompt is the beginning of its run and needs no letter.
+                TracedItem::Mark(_, mark) if mark.kind == MarkKind::Prompt => {}
+                TracedItem::Mark(at, mark) if mark.kind == MarkKind::Backoff => pauses.push((at, mark)),
+                TracedItem::Mark(at, mark) => marks.push((at, mark)),
+            }
+        }
         let length_ms = run.length_ms.max(1);
         let calls_on = pack(calls.iter().map(|(_, call)| (call.asked, call.over())), LANES_MAX);
         let letter_ms = length_ms / LETTER_SHARE;
@@ -198,14 +196,6 @@ fn within<T>(list: &[T], run: usize, run_of: impl Fn(&T) -> usize) -> Range<usiz
 
 fn requests_of(story: &TracedSession, run: usize) -> Range<usize> {
     within(&story.requests, run, |request| request.run)
-}
-
-fn calls_of(story: &TracedSession, run: usize) -> Range<usize> {
-    within(&story.calls, run, |call| call.run)
-}
-
-fn shown_of_run<'a, T>(list: &'a [T], is_shown: &[bool], run: Range<usize>) -> Vec<(usize, &'a T)> {
-    run.filter(|at| is_shown[*at]).map(|at| (at, &list[at])).collect()
 }
 
 fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
@@ -255,7 +245,8 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Stri
 
 fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let story = sheet.story;
-    let requests = &story.requests[requests_of(story, place)];
+    let (requests, calls) =
+        (&story.requests[requests_of(story, place)], within(&story.calls, place, |call| call.run));
     let turns = requests.last().map_or(0, |last| u64::from(last.turn - requests[0].turn) + 1);
     let cost = if run.cost_usd > 0.0 { format!(" \u{b7} {}", money(run.cost_usd)) } else { String::new() };
     let _ = write!(
@@ -264,7 +255,7 @@ fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Strin
         place + 1,
         sheet.words.line(&run.prompt, 100),
         counted(turns, "turn"),
-        counted(calls_of(story, place).len() as u64, "call"),
+        counted(calls.len() as u64, "call"),
         duration(run.length_ms),
         end_html(run.end)
     );

@@ -5,7 +5,7 @@ use windlass_protocol::{
 };
 
 use crate::activities::{Activity, LongThresholds, time_saved, time_spent};
-use crate::page::ShownItems;
+use crate::page::{TracedItem, shown_items};
 use crate::records::Trace;
 use crate::story::SessionProcess;
 use crate::story::{MarkKind, TracedSession};
@@ -357,8 +357,13 @@ fn of_many_things_those_that_failed_or_took_long_are_shown() {
     let failed = tape.tool("Bash", "x", CallKind::Execute);
     tape.result(failed, "Bash", "no", true);
     let story = told(&tape);
-    let items = ShownItems::choose(&story, 5);
-    assert_eq!(items.calls, [false, true, false, true, false, true]);
-    assert_eq!((items.requests, items.marks, items.left_out), (vec![true], vec![true], 3));
-    assert_eq!(ShownItems::choose(&story, 8).left_out, 0);
+    let (items, left_out) = shown_items(&story, 5);
+    let names = items.iter().map(|item| match item {
+        TracedItem::Request(at, _) => format!("request {at}"),
+        TracedItem::Call(at, _) => format!("call {at}"),
+        TracedItem::Mark(at, _) => format!("mark {at}"),
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["mark 0", "request 0", "call 1", "call 3", "call 5"]);
+    assert_eq!(left_out, 3);
+    assert_eq!(shown_items(&story, 8).1, 0);
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_protocol::{
     AnswerBlock, Block, BlockKind, CallId, CallResult, CompactTrigger, Compaction, Decision, Message,
-    MessageId, Origin, RawValueEq, Record, RequestId, Usage, UserEntry,
+    MessageId, Origin, RawObject, RawValueEq, Record, RequestId, Usage, UserEntry,
 };
 
 use crate::format::{EntryKind, LogEntry};
@@ -39,23 +39,6 @@ struct ForeignCall {
     asked_by: MessageId,
     id: CallId,
     name: Arc<str>,
-}
-
-#[derive(Deserialize)]
-struct MessageJson<'a> {
-    id: Option<Arc<str>>,
-    model: Option<Arc<str>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct CompactJson {
-    trigger: String,
-    pre_tokens: u64,
 }
 
 impl Adopter {
@@ -113,13 +96,12 @@ impl Adopter {
         if entry.is_boundary {
             self.boundary = Some(compaction(entry));
         }
-        let json =
-            entry.message.as_deref().and_then(|raw| serde_json::from_str::<MessageJson<'_>>(raw.get()).ok());
-        let Some(json) = json else { return Vec::new() };
-        let blocks = blocks(json.content);
+        let message = entry.message.as_deref().and_then(|raw| RawObject::parse(raw.get()).ok());
+        let Some(message) = message else { return Vec::new() };
+        let blocks = blocks(&message);
         match entry.kind {
             EntryKind::User => self.user(entry, blocks),
-            EntryKind::Assistant => self.assistant(json, blocks),
+            EntryKind::Assistant => self.assistant(&message, blocks),
             EntryKind::System | EntryKind::Attachment | EntryKind::Progress => Vec::new(),
         }
     }
@@ -150,13 +132,13 @@ impl Adopter {
         records
     }
 
-    fn assistant(&mut self, json: MessageJson<'_>, blocks: Vec<Block>) -> Vec<Record> {
-        let model = json.model.unwrap_or_else(|| "unknown".into());
+    fn assistant(&mut self, message: &RawObject<'_>, blocks: Vec<Block>) -> Vec<Record> {
+        let model: Arc<str> = message.read("model").unwrap_or_else(|| "unknown".into());
         if &*model == NO_MODEL {
             return Vec::new();
         }
-        let message_id = json.id.unwrap_or_else(|| "unknown".into());
-        let usage = json.usage.and_then(|raw| serde_json::from_str::<Usage>(raw.get()).ok()).map(Box::new);
+        let message_id: Arc<str> = message.read("id").unwrap_or_else(|| "unknown".into());
+        let usage: Option<Box<Usage>> = message.read("usage");
         blocks
             .into_iter()
             .map(|block| {
@@ -253,19 +235,19 @@ impl Adopter {
 }
 
 /// The blocks of a message; those that are none are left out.
-fn blocks(content: Option<&RawValue>) -> Vec<Block> {
-    let content = content.map_or("[]", RawValue::get);
-    if let Ok(text) = serde_json::from_str::<String>(content) {
+fn blocks(message: &RawObject<'_>) -> Vec<Block> {
+    if let Some(text) = message.read::<String>("content") {
         return vec![Block::text(&text)];
     }
-    let list = serde_json::from_str::<Vec<&RawValue>>(content).unwrap_or_default();
+    let list = message.read::<Vec<&RawValue>>("content").unwrap_or_default();
     list.into_iter().filter_map(|raw| Block::from_json(raw.get()).ok()).collect()
 }
 
 fn compaction(entry: &LogEntry) -> (CompactTrigger, u64) {
-    let json = entry.metadata.as_deref().and_then(|raw| serde_json::from_str::<CompactJson>(raw.get()).ok());
-    let CompactJson { trigger, pre_tokens } = json.unwrap_or_default();
-    (if trigger == "manual" { CompactTrigger::Manual } else { CompactTrigger::Auto }, pre_tokens)
+    let json = entry.metadata.as_deref().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    let json = json.unwrap_or_default();
+    let trigger = if json["trigger"] == "manual" { CompactTrigger::Manual } else { CompactTrigger::Auto };
+    (trigger, json["preTokens"].as_u64().unwrap_or_default())
 }
 
 fn tool_use_id(result: &Block) -> Option<&str> {

@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::MessageId;
+use windlass_protocol::{MessageId, RawObject};
 
 use crate::format::{EntryKind, LogEntry};
 
@@ -32,34 +31,6 @@ pub(crate) struct EntryIndex {
     by_uuid: HashMap<Uuid, usize>,
 }
 
-/// The conversation.
-#[derive(Debug)]
-pub(crate) struct Selection {
-    /// Where its entries stand, and how long they are, in order.
-    pub(crate) entries: Vec<(u64, u64)>,
-    /// The entry it ends with.
-    pub(crate) leaf: Uuid,
-}
-
-/// What of a message tells where it belongs.
-#[derive(Deserialize)]
-struct MessageOutline<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct BlockOutline<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<&'a RawValue>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_use_id: Option<&'a RawValue>,
-}
-
 impl EntryIndex {
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -81,8 +52,9 @@ impl EntryIndex {
         self.nodes.push(node);
     }
 
-    /// The conversation that ends with this entry, or with the one that others would choose. There must be an entry.
-    pub(crate) fn select(&self, leaf: Option<Uuid>) -> Selection {
+    /// The conversation that ends with this entry, or with the one that others would choose: where its entries stand and
+    /// how long they are, in order; and its last entry. There must be an entry.
+    pub(crate) fn select(&self, leaf: Option<Uuid>) -> (Vec<(u64, u64)>, Uuid) {
         let leaf = leaf.and_then(|leaf| self.by_uuid.get(&leaf).copied()).unwrap_or_else(|| self.leaf());
         let mut path = self.path(leaf, true);
         if let Some(boundary) = path.first().map(|first| &self.nodes[*first]) {
@@ -90,11 +62,8 @@ impl EntryIndex {
             tail.append(&mut path);
             path = tail;
         }
-        let entries = self.with_parallel_calls(&path);
-        Selection {
-            entries: entries.into_iter().map(|place| self.nodes[place].place).collect(),
-            leaf: self.nodes[leaf].entry.uuid,
-        }
+        let places = self.with_parallel_calls(&path).into_iter().map(|place| self.nodes[place].place);
+        (places.collect(), self.nodes[leaf].entry.uuid)
     }
 
     /// The last entry of the conversation: nobody follows it, and a person sees it, or the one it belongs to.
@@ -251,23 +220,17 @@ impl<'a> OffPathEntries<'a> {
 impl Node {
     /// Takes from the message what ties the entry to others.
     fn outline(&mut self, message: Option<&RawValue>) {
-        let message = message.and_then(|raw| serde_json::from_str::<MessageOutline<'_>>(raw.get()).ok());
-        let Some(message) = message else { return };
+        let Some(message) = message.and_then(|raw| RawObject::parse(raw.get()).ok()) else { return };
         if self.entry.kind == EntryKind::Assistant {
-            self.response = message.id.and_then(text).filter(|id| !id.is_empty());
+            self.response = message.read("id").filter(|id: &Arc<str>| !id.is_empty());
         }
-        let content = message.content.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
-        for block in content.unwrap_or_default() {
-            let Ok(block) = serde_json::from_str::<BlockOutline<'_>>(block.get()) else { continue };
-            match block.kind.map(RawValue::get) {
-                Some(r#""tool_use""#) => self.asks.extend(block.id.and_then(text)),
-                Some(r#""tool_result""#) => self.answers.extend(block.tool_use_id.and_then(text)),
+        for block in message.read::<Vec<&RawValue>>("content").unwrap_or_default() {
+            let Ok(block) = RawObject::parse(block.get()) else { continue };
+            match block.get("type").map(RawValue::get) {
+                Some(r#""tool_use""#) => self.asks.extend(block.read::<Arc<str>>("id")),
+                Some(r#""tool_result""#) => self.answers.extend(block.read::<Arc<str>>("tool_use_id")),
                 _ => {}
             }
         }
     }
-}
-
-fn text(raw: &RawValue) -> Option<Arc<str>> {
-    serde_json::from_str(raw.get()).ok()
 }
