@@ -62,7 +62,7 @@ pub struct ToolSettings {
 }
 
 specs::built_in_tools! {
-    bash::CommandTool: |settings| Bash::new(settings.bash, settings.tasks);
+    Bash: |settings| Bash::new(settings.bash, settings.tasks);
     Edit: |_| Edit;
     Glob: |settings| Glob::new(settings.glob);
     Grep: |_| Grep::default();
