@@ -4,7 +4,7 @@
 //! changed.
 
 use std::fmt::Write;
-use std::io::{self, BufReader};
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -107,17 +107,6 @@ impl SeenBuilder {
     }
 }
 
-impl io::Write for SeenBuilder {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.update(piece);
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Line ends are not part of a line's hash, so that a change of style is not a change of every line.
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -136,9 +125,12 @@ pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen
 
 /// What is known of a regular file at its resolved path, for one that a command has just shown. Blocks.
 pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
-    let OpenFile { file, stamp } = open_regular(resolved)?;
+    let OpenFile { mut file, stamp } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
-    io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut builder)?;
+    let mut piece = vec![0; CHUNK_BYTES];
+    while let count @ 1.. = file.read(&mut piece)? {
+        builder.update(&piece[..count]);
+    }
     Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
