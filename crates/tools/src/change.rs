@@ -49,13 +49,22 @@ pub(crate) fn check_no_loss(new: &str, original: Option<&FileContent>) -> Result
         .to_owned())
 }
 
-/// All of a file's new content: `text` with the byte order mark, the encoding and the line ends of the old file.
-pub(crate) fn new_content(
+/// Saves `text` as all of a file's content, which is new or keeps the byte order mark, the encoding and the line ends of the old.
+pub(crate) fn save_text(
     text: &str,
     subject: &TargetFile,
     old: Option<&FileContent>,
-) -> Result<Vec<u8>, String> {
-    let Some(old) = old else { return Ok(text.as_bytes().to_vec()) };
+    cx: &ToolContext,
+) -> Result<FileSeen, String> {
+    if old.is_none() {
+        subject.check_new_name()?;
+    }
+    check_no_loss(text, old)?;
+    let new = old.map_or_else(|| Ok(text.as_bytes().to_vec()), |old| encoded_like(old, text, subject))?;
+    save_content(subject, old, &new, /*whole*/ true, cx)
+}
+
+fn encoded_like(old: &FileContent, text: &str, subject: &TargetFile) -> Result<Vec<u8>, String> {
     let bom = old.encoding.bom();
     let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
     let mut text = Cow::Borrowed(text);

@@ -13,7 +13,7 @@ use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
 
-use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
+use crate::change::{change_output, check_no_loss, check_seen, save_content, save_text, unless_large};
 use crate::content::{EditableText, FileContent, load};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::lenient;
@@ -99,12 +99,7 @@ fn create(
             subject.shown
         ));
     }
-    if content.is_none() {
-        subject.check_new_name()?;
-    }
-    check_no_loss(&input.new_string, content)?;
-    let new = new_content(&input.new_string, subject, content)?;
-    let seen = save_content(subject, content, &new, /*whole*/ true, cx)?;
+    let seen = save_text(&input.new_string, subject, content, cx)?;
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
     let output = output(input, subject, content, &hunks("", &input.new_string));

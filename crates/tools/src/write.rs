@@ -6,8 +6,9 @@ use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
+use crate::change::{change_output, check_seen, save_text, unless_large};
 use crate::content::{FileContent, load, with_lf};
 use crate::file::{OnCancel, TargetFile, blocking, facts};
 use crate::patch::hunks;
@@ -51,15 +52,12 @@ impl Tool for Write {
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     let subject = TargetFile::new(&input.file_path, cx)?;
     let old = load(&subject.resolved, &subject.shown)?;
-    match &old {
-        Some(old) => check_replaceable(&subject, old, cx)?,
-        None => subject.check_new_name()?,
+    if let Some(old) = &old {
+        check_replaceable(&subject, old, cx)?;
     }
-    check_no_loss(&input.content, old.as_ref())?;
-    let new = new_content(&input.content, &subject, old.as_ref())?;
-    let seen = save_content(&subject, old.as_ref(), &new, /*whole*/ true, cx)?;
+    let seen = save_text(&input.content, &subject, old.as_ref(), cx)?;
     let what = match &old {
-        Some(old) if old.bytes == new => "already had this content",
+        Some(old) if xxh3_64(&old.bytes) == seen.hash => "already had this content",
         Some(_) => "was replaced",
         None => "was created",
     };
