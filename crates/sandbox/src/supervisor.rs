@@ -32,7 +32,7 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::enclosure::{self, Enclosure};
 use crate::messages::{self, CommandReport};
-use crate::plan::{self, SupervisorRequest};
+use crate::plan::{self, CommandToRun, SupervisorRequest};
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD, close_to_others};
 use crate::tree::{self, TreeState};
@@ -76,21 +76,24 @@ fn supervise() -> io::Result<()> {
 }
 
 fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
-    let (direct, cwd, enclosure) = if request.confined.is_some() {
-        let (direct, enclosure) = enclosure::start(request, input)?;
-        (direct, None, Some(enclosure))
-    } else {
-        let (direct, cwd) = start_free(&request, input)
-            .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
-        (direct, cwd, None)
+    let (direct, cwd, enclosure) = match request.confined {
+        Some(confined) => {
+            let (direct, enclosure) = enclosure::start(request.command, confined, input)
+                .map_err(|error| enclosure::not_started(&error.to_string()))?;
+            (direct, None, Some(enclosure))
+        }
+        None => {
+            let (direct, cwd) = start_free(&request.command, input)
+                .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
+            (direct, cwd, None)
+        }
     };
     Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
 }
 
-fn start_free(request: &SupervisorRequest, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let (mut command, cwd) = job::command(&request.command, None, input, Leader::Group)?;
-    let child = command.spawn()?;
-    Ok((Pid::from_child(&child), cwd))
+fn start_free(command: &CommandToRun, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    let (mut command, cwd) = job::command(command, None, input, Leader::Group)?;
+    Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 
 /// Holds on to nothing of the command's: neither its output, whose end would never be seen, nor its directory.
