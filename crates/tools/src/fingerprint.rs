@@ -15,6 +15,7 @@ use windlass_protocol::FileSeen;
 use windlass_text::plurals::counted;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
+use crate::content::without_line_end;
 use crate::open::{OpenError, OpenFile, open_regular};
 use crate::text_encoding::TextEncoding;
 
@@ -150,7 +151,8 @@ pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old.lines, &now.lines, Some(deadline));
     let changes: Vec<_> = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal).collect();
     let mut text = String::new();
-    let lines: Vec<&[u8]> = lines_of(new).collect();
+    // As they are hashed.
+    let lines: Vec<&[u8]> = new.split_inclusive(|byte| *byte == b'\n').map(without_line_end).collect();
     for op in changes.iter().take(PLACES_MAX) {
         describe_place(&mut text, op, &lines, encoding);
     }
@@ -182,12 +184,6 @@ fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], enco
     if now.len() > LINES_SHOWN_MAX {
         let _ = writeln!(text, "… {}", counted(now.len() - LINES_SHOWN_MAX, "more line"));
     }
-}
-
-/// The lines as they are hashed: without their ends.
-fn lines_of(content: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ended = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\n"));
-    content.split_inclusive(|byte| *byte == b'\n').map(move |line| without_cr(&line[..ended(line)]))
 }
 
 #[cfg(test)]

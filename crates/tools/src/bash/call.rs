@@ -168,7 +168,7 @@ impl Call<'_> {
     }
 
     async fn finished(&self, running: RunningCommand, exit: Exit) -> ToolOutput {
-        let mut capture = running.release(self.tasks.session_end());
+        let mut capture = running.release(self.tasks.session_end.clone());
         let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
         answer.failed = meaning.failed;
@@ -266,7 +266,7 @@ impl Call<'_> {
         answer.output.background_cwd_hint = background_hint(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
         answer.output.background_task_id = Some(id);
-        let session_end = self.tasks.session_end();
+        let session_end = self.tasks.session_end.clone();
         tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals, session_end));
         answer.finish()
     }
