@@ -43,7 +43,7 @@ impl Sandbox {
         let start = output.len().saturating_sub(BYTES_MAX);
         let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
         let says = |signs: &[&str]| signs.iter().any(|sign| end.contains(sign));
-        let reach = self.plan().network;
+        let reach = self.0.plan.network;
         let is_offline = reach == NetworkReach::Off && (says(NETWORK) || says(SOCKETS));
         let barriers: &[Barrier] = if is_offline || (reach == NetworkReach::Proxied && says(NETWORK)) {
             &[Barrier::Network]

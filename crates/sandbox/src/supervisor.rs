@@ -76,17 +76,14 @@ fn supervise() -> io::Result<()> {
 }
 
 fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
-    let (direct, cwd, enclosure) = match request.confined {
-        Some(confined) => {
-            let (direct, enclosure) = enclosure::start(request.command, confined, input)
-                .map_err(|error| enclosure::not_started(&error.to_string()))?;
-            (direct, None, Some(enclosure))
-        }
-        None => {
-            let (direct, cwd) = start_free(&request.command, input)
-                .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
-            (direct, cwd, None)
-        }
+    let (direct, cwd, enclosure) = if let Some(confined) = request.confined {
+        let (direct, enclosure) = enclosure::start(request.command, confined, input)
+            .map_err(|error| enclosure::not_started(&error.to_string()))?;
+        (direct, None, Some(enclosure))
+    } else {
+        let (direct, cwd) = start_free(&request.command, input)
+            .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
+        (direct, cwd, None)
     };
     Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
 }
