@@ -70,7 +70,8 @@ pub(crate) fn start(
     let child = outer.spawn()?;
     drop((outer, theirs));
     let has_group = group.is_some();
-    let inside = InnerRequest { command, confined, symlinks: mounts.symlinks, has_group };
+    let symlinks = mounts.symlinks.into_iter().collect();
+    let inside = InnerRequest { command, confined, symlinks, has_group };
     // If it cannot be written, whoever was to read it has failed and will have said why.
     let _ = messages::send(&ours, &inside, None);
     let enclosure = Enclosure {

@@ -24,9 +24,11 @@ const LINKS_MAX: u8 = 8;
 /// What is mounted, and what has to be done besides.
 #[derive(Default)]
 pub(crate) struct Mounts {
-    entries: Vec<(PathBuf, MountAccess)>,
+    /// Writable places as they were named and as they are.
+    writable: Vec<(PathBuf, PathBuf)>,
+    entries: BTreeMap<PathBuf, MountAccess>,
     /// Links to be covered inside.
-    pub(crate) symlinks: Vec<PathBuf>,
+    pub(crate) symlinks: BTreeSet<PathBuf>,
     pub(crate) stubs: Stubs,
 }
 
@@ -120,18 +122,19 @@ fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> b
 
 /// Finds out what has to be mounted how. Fails if something cannot be protected.
 pub(crate) fn arrange(files: &FileAccess) -> Result<Mounts, String> {
-    let mut arrangement = Arrangement { writable: writable_places(files)?, ..Arrangement::default() };
-    arrangement.hold_writable();
+    let mut mounts = Mounts { writable: writable_places(files)?, ..Mounts::default() };
+    mounts.hold_writable();
     let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
     for (paths, goal) in lists {
         for path in paths {
-            arrangement.lead(path, goal, 0)?;
+            mounts.lead(path, goal, 0)?;
         }
     }
     for protected in &files.protected {
-        arrangement.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
+        mounts.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
     }
-    Ok(arrangement.settle())
+    mounts.settle();
+    Ok(mounts)
 }
 
 impl Mounts {
@@ -153,7 +156,7 @@ impl Mounts {
             }
         }
         let hidden =
-            self.entries.iter().filter(|(path, access)| *access == MountAccess::Hide && path.is_dir());
+            self.entries.iter().filter(|(path, access)| **access == MountAccess::Hide && path.is_dir());
         for (path, _) in hidden {
             add(&[words("--remount-ro"), path.as_os_str()]);
         }
@@ -169,20 +172,9 @@ impl Mounts {
     }
 
     fn has_inside(&self, path: &Path) -> bool {
-        self.entries.iter().any(|(other, _)| other != path && other.starts_with(path))
+        self.entries.keys().any(|other| other != path && other.starts_with(path))
     }
-}
 
-#[derive(Default)]
-struct Arrangement {
-    /// Writable places as they were named and as they are.
-    writable: Vec<(PathBuf, PathBuf)>,
-    entries: BTreeMap<PathBuf, MountAccess>,
-    symlinks: BTreeSet<PathBuf>,
-    stubs: Stubs,
-}
-
-impl Arrangement {
     /// Mounts the writable places, and holds those that are inside of another where they are.
     fn hold_writable(&mut self) {
         for (_, real) in self.writable.clone() {
@@ -291,10 +283,10 @@ impl Arrangement {
     }
 
     /// Drops mounts without effect, and pins in places that are not writable, which must not become so.
-    fn settle(self) -> Mounts {
-        let mut entries: Vec<(PathBuf, MountAccess)> = Vec::new();
-        for (path, access) in self.entries {
-            let around = entries.iter().rev().find(|(other, _)| path.starts_with(other));
+    fn settle(&mut self) {
+        let mut kept: BTreeMap<PathBuf, MountAccess> = BTreeMap::new();
+        for (path, access) in std::mem::take(&mut self.entries) {
+            let around = kept.iter().rev().find(|(other, _)| path.starts_with(other));
             let around = around.map_or(MountAccess::Read, |(_, access)| *access);
             let has_effect = match access {
                 MountAccess::Pin => matches!(around, MountAccess::Pin | MountAccess::Write),
@@ -303,10 +295,10 @@ impl Arrangement {
                 MountAccess::Hide => around != MountAccess::Hide,
             };
             if has_effect {
-                entries.push((path, access));
+                kept.insert(path, access);
             }
         }
-        Mounts { entries, symlinks: self.symlinks.into_iter().collect(), stubs: self.stubs }
+        self.entries = kept;
     }
 }
 

@@ -109,13 +109,12 @@ impl TextEncoding {
                 let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(text.encode_utf16().flat_map(bytes).collect())
             }
-            Self::Legacy(encoding) => match encoding.encode(text) {
-                (bytes, _, false) => Ok(bytes),
-                (.., true) => {
-                    let is_lacking = |c: &char| encoding.encode(c.encode_utf8(&mut [0; 4])).2;
-                    Err(text.chars().find(is_lacking).unwrap_or(char::REPLACEMENT_CHARACTER))
-                }
-            },
+            Self::Legacy(encoding) => {
+                let (bytes, _, is_lossy) = encoding.encode(text);
+                let is_lacking = |c: &char| encoding.encode(c.encode_utf8(&mut [0; 4])).2;
+                let lacking = is_lossy.then(|| text.chars().find(is_lacking)).flatten();
+                lacking.map_or(Ok(bytes), Err)
+            }
         }
     }
 }
