@@ -42,14 +42,12 @@ enum MountAccess {
     Hide,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    /// Read-only, if it exists.
-    Read,
-    /// Read-only, and not to be made.
-    Protect(StandIn),
-    /// Not to be read and not to be made.
-    Hide,
+/// What is made sure of for a path.
+#[derive(Clone, Copy)]
+struct Goal {
+    access: MountAccess,
+    /// What stands in for it where it does not exist, so that it cannot be made; nothing if it may be.
+    stand_in: Option<StandIn>,
 }
 
 /// The few devices that there are inside where `bwrap` does not set them up.
@@ -124,14 +122,14 @@ fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> b
 pub(crate) fn arrange(files: &FileAccess) -> Result<Mounts, String> {
     let mut mounts = Mounts { writable: writable_places(files)?, ..Mounts::default() };
     mounts.hold_writable();
-    let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
-    for (paths, goal) in lists {
-        for path in paths {
-            mounts.lead(path, goal, 0)?;
-        }
-    }
-    for protected in &files.protected {
-        mounts.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
+    let hidden = files.hidden.iter().map(|path| (path, MountAccess::Hide, Some(StandIn::Directory)));
+    let readable = files.readable.iter().map(|path| (path, MountAccess::Read, None));
+    let protected = files
+        .protected
+        .iter()
+        .map(|protected| (&protected.path, MountAccess::Read, Some(protected.stand_in)));
+    for (path, access, stand_in) in hidden.chain(readable).chain(protected) {
+        mounts.lead(path, Goal { access, stand_in }, 0)?;
     }
     mounts.settle();
     Ok(mounts)
@@ -208,7 +206,7 @@ impl Mounts {
         }
         // Where nothing can be written, nothing can be made.
         if real.exists {
-            self.reach(&real.path, goal);
+            self.add(&real.path, goal.access);
         }
         Ok(())
     }
@@ -226,21 +224,18 @@ impl Mounts {
         let mut here = root;
         let mut parts = rest.components().peekable();
         if parts.peek().is_none() {
-            self.reach(&here, goal);
+            self.add(&here, goal.access);
         }
         while let Some(part) = parts.next() {
             let next = here.join(part);
             let is_last = parts.peek().is_none();
             let found = match fs::symlink_metadata(&next) {
                 // What is empty may stand in for something missing, and then somebody will remove it.
-                Ok(found) if goal == Goal::Read || !stubs::is_blank(&found, &next) => found,
+                Ok(found) if goal.stand_in.is_none() || !stubs::is_blank(&found, &next) => found,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
                 _ => {
-                    let goal = match goal {
-                        Goal::Protect(_) if !is_last => Goal::Protect(StandIn::Directory),
-                        goal => goal,
-                    };
-                    return self.keep_missing(&next, goal, links);
+                    let stand_in = goal.stand_in.map(|own| if is_last { own } else { StandIn::Directory });
+                    return self.keep_missing(&next, Goal { stand_in, ..goal }, links);
                 }
             };
             if found.is_symlink() {
@@ -250,7 +245,7 @@ impl Mounts {
                 return self.lead(&target.path, goal, links + 1);
             }
             if is_last || !found.is_dir() {
-                self.reach(&next, goal);
+                self.add(&next, goal.access);
                 return Ok(());
             }
             self.add(&next, MountAccess::Pin);
@@ -259,20 +254,12 @@ impl Mounts {
         Ok(())
     }
 
-    fn reach(&mut self, path: &Path, goal: Goal) {
-        self.add(path, if goal == Goal::Hide { MountAccess::Hide } else { MountAccess::Read });
-    }
-
     /// Keeps something from being made.
     fn keep_missing(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
-        let stand_in = match goal {
-            Goal::Read => return Ok(()),
-            Goal::Hide => StandIn::Directory,
-            Goal::Protect(stand_in) => stand_in,
-        };
+        let Some(stand_in) = goal.stand_in else { return Ok(()) };
         match self.stubs.put(path, stand_in) {
             Ok(true) => {
-                self.reach(path, goal);
+                self.add(path, goal.access);
                 Ok(())
             }
             // Something real has turned up.

@@ -95,7 +95,9 @@ impl SeenBuilder {
                 open.hash.digest()
             }
         };
-        self.lines.push(short(hash));
+        // The low half of a hash is a hash.
+        let [a, b, c, d, ..] = hash.to_le_bytes();
+        self.lines.push(u32::from_le_bytes([a, b, c, d]));
     }
 
     /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
@@ -111,11 +113,6 @@ impl SeenBuilder {
 /// Line ends are not part of a line's hash, so that a change of style is not a change of every line.
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
-fn short(hash: u64) -> u32 {
-    hash as u32
 }
 
 pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
