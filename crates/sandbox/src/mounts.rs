@@ -147,7 +147,8 @@ impl Mounts {
                 MountAccess::Read => add(&[words("--ro-bind"), path, path]),
                 MountAccess::Hide if Path::new(path).is_dir() => {
                     // What is inside of it and not hidden can still be reached.
-                    let mode = if self.has_inside(Path::new(path)) { "0111" } else { "0000" };
+                    let is_inside = |other: &PathBuf| other != path && other.starts_with(path);
+                    let mode = if self.entries.keys().any(is_inside) { "0111" } else { "0000" };
                     add(&[words("--perms"), words(mode), words("--tmpfs"), path]);
                 }
                 MountAccess::Hide => add(&[words("--ro-bind"), words("/dev/null"), path]),
@@ -167,10 +168,6 @@ impl Mounts {
     /// Whether only simple devices exist: setting up terminals, `bwrap` enters a namespace that cannot mount.
     pub(crate) fn has_few_devices(&self) -> bool {
         !self.symlinks.is_empty()
-    }
-
-    fn has_inside(&self, path: &Path) -> bool {
-        self.entries.keys().any(|other| other != path && other.starts_with(path))
     }
 
     /// Mounts the writable places, and holds those that are inside of another where they are.

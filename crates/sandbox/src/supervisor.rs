@@ -32,7 +32,7 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::enclosure::{self, Enclosure};
 use crate::messages::{self, CommandReport};
-use crate::plan::{self, CommandToRun, SupervisorRequest};
+use crate::plan::{self, SupervisorRequest};
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD, close_to_others};
 use crate::tree::{self, TreeState};
@@ -81,16 +81,11 @@ fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -
             .map_err(|error| enclosure::not_started(&error.to_string()))?;
         (direct, None, Some(enclosure))
     } else {
-        let (direct, cwd) = start_free(&request.command, input)
-            .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
-        (direct, cwd, None)
+        let started = job::command(&request.command, None, input, Leader::Group)
+            .and_then(|(mut command, cwd)| Ok((Pid::from_child(&command.spawn()?), cwd, None)));
+        started.map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?
     };
     Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
-}
-
-fn start_free(command: &CommandToRun, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let (mut command, cwd) = job::command(command, None, input, Leader::Group)?;
-    Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 
 /// Holds on to nothing of the command's: neither its output, whose end would never be seen, nor its directory.

@@ -1,5 +1,6 @@
 //! Watching a command: its output, its end, and what may happen before that.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -29,12 +30,6 @@ pub(crate) struct RunningCommand {
     ended: Option<(Exit, Instant)>,
 }
 
-enum Event {
-    /// That many bytes are in the buffer.
-    Output(usize),
-    Finished(Exit),
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandEnd {
     Finished(Exit),
@@ -53,18 +48,18 @@ impl RunningCommand {
         Self { output, exit, tree, capture, buffer, output_ended: false, ended: None }
     }
 
-    /// Waits for the next event. Nothing is lost if the future is dropped.
-    async fn next(&mut self) -> Event {
+    /// Waits for output, of which so many bytes are then in the buffer, or the end. Nothing is lost if the future is dropped.
+    async fn next(&mut self) -> ControlFlow<Exit, usize> {
         loop {
             if let Some((exit, _)) = &self.ended
                 && self.output_ended
             {
-                return Event::Finished(exit.clone());
+                return ControlFlow::Break(exit.clone());
             }
             let drained = self.ended.as_ref().map(|(_, at)| *at + DRAIN_TIME);
             tokio::select! {
                 read = self.output.read(&mut self.buffer), if !self.output_ended => match read {
-                    Ok(count @ 1..) => return Event::Output(count),
+                    Ok(count @ 1..) => return ControlFlow::Continue(count),
                     Ok(0) | Err(_) => self.output_ended = true,
                 },
                 exit = self.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
@@ -74,10 +69,10 @@ impl RunningCommand {
     }
 
     /// Keeps what was printed; says if that was the end.
-    async fn take(&mut self, event: Event) -> Option<CommandEnd> {
-        match event {
-            Event::Finished(exit) => Some(CommandEnd::Finished(exit)),
-            Event::Output(count) => {
+    async fn take(&mut self, next: ControlFlow<Exit, usize>) -> Option<CommandEnd> {
+        match next {
+            ControlFlow::Break(exit) => Some(CommandEnd::Finished(exit)),
+            ControlFlow::Continue(count) => {
                 let may_go_on = self.capture.push(&self.buffer[..count]).await;
                 (!may_go_on).then_some(CommandEnd::Full)
             }
@@ -99,8 +94,8 @@ impl RunningCommand {
                 () = sleep_until(deadline) => return CommandEnd::TimedOut,
                 () = progress.sent() => {}
                 () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
-                event = self.next() => {
-                    if let Some(end) = self.take(event).await {
+                next = self.next() => {
+                    if let Some(end) = self.take(next).await {
                         return end;
                     }
                     let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
@@ -120,8 +115,8 @@ impl RunningCommand {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return CommandEnd::Cancelled,
-                event = self.next() => {
-                    if let Some(end) = self.take(event).await {
+                next = self.next() => {
+                    if let Some(end) = self.take(next).await {
                         return end;
                     }
                     self.capture.flush().await;
