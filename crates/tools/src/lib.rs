@@ -25,6 +25,8 @@ mod save;
 mod search;
 mod search_files;
 mod search_lines;
+#[cfg(test)]
+#[path = "tests/specs.rs"]
 mod specs;
 mod task_stop;
 mod tasks;
@@ -61,12 +63,16 @@ pub struct ToolSettings {
     pub tasks: Arc<Tasks>,
 }
 
-specs::built_in_tools! {
-    Bash: |settings| Bash::new(settings.bash, settings.tasks);
-    Edit: |_| Edit;
-    Glob: |settings| Glob::new(settings.glob);
-    Grep: |_| Grep::default();
-    Read: |settings| Read::new(settings.read);
-    TaskStop: |settings| TaskStop::new(settings.tasks);
-    Write: |_| Write;
+/// The built-in tools, in the order the model sees them.
+pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn AnyTool>> {
+    let ToolSettings { bash, glob, read, tasks } = settings.clone();
+    vec![
+        Arc::new(Bash::new(bash, tasks.clone())),
+        Arc::new(Edit),
+        Arc::new(Glob::new(glob)),
+        Arc::new(Grep::default()),
+        Arc::new(Read::new(read)),
+        Arc::new(TaskStop::new(tasks)),
+        Arc::new(Write),
+    ]
 }
