@@ -50,29 +50,20 @@ use std::sync::Arc;
 
 use windlass_ports::AnyTool;
 
-/// What a session's settings say about the built-in tools.
-#[derive(Clone, Debug)]
-pub struct ToolSettings {
-    /// How command lines are run.
-    pub bash: BashSettings,
-    /// How files are searched for by name.
-    pub glob: GlobSettings,
-    /// How much of a file is shown.
-    pub read: ReadLimits,
-    /// The session's background tasks.
-    pub tasks: Arc<Tasks>,
-}
-
-/// The built-in tools, in the order the model sees them.
-pub fn built_in(settings: &ToolSettings) -> Vec<Arc<dyn AnyTool>> {
-    let ToolSettings { bash, glob, read, tasks } = settings.clone();
+/// The built-in tools of a session with these background tasks, in the order the model sees them.
+pub fn built_in(
+    bash: BashSettings,
+    glob: GlobSettings,
+    read: ReadLimits,
+    tasks: &Arc<Tasks>,
+) -> Vec<Arc<dyn AnyTool>> {
     vec![
         Arc::new(Bash::new(bash, tasks.clone())),
         Arc::new(Edit),
         Arc::new(Glob::new(glob)),
         Arc::new(Grep::default()),
         Arc::new(Read::new(read)),
-        Arc::new(TaskStop::new(tasks)),
+        Arc::new(TaskStop::new(tasks.clone())),
         Arc::new(Write),
     ]
 }

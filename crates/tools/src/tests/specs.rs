@@ -20,13 +20,9 @@ fn the_files_say_what_the_types_say() {
         check::<TaskStop>(),
         check::<Write>(),
     ];
-    let settings = ToolSettings {
-        bash: BashSettings::new(Launcher::direct()),
-        glob: GlobSettings::default(),
-        read: ReadLimits::default(),
-        tasks: Tasks::new(None),
-    };
-    let names: Vec<_> = built_in(&settings).iter().map(|tool| tool.spec().name.to_string()).collect();
+    let bash = BashSettings::new(Launcher::direct());
+    let tools = built_in(bash, GlobSettings::default(), ReadLimits::default(), &Tasks::new(None));
+    let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
     assert_eq!(names, checked, "each tool is checked");
 }
 
