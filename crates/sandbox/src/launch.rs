@@ -162,7 +162,7 @@ impl Launcher {
             None if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
             None => start_direct(task, watch)?,
         }
-        Ok((ExitReceiver(receiver), ProcessTree::new(stop, gone)))
+        Ok((ExitReceiver(receiver), ProcessTree { stop: stop.drop_guard(), gone }))
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use windlass_ports::{BoxFuture, ToolContext};
 use windlass_protocol::ToolProgress;
-use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, ProcessTree, ShellProcess};
+use windlass_sandbox::{Exit, ShellProcess};
 
 use super::capture::Capture;
 use super::prompt::is_prompt;
@@ -21,9 +21,7 @@ const QUESTION_TIME: Duration = Duration::from_secs(3);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) struct RunningCommand {
-    output: OutputPipe,
-    exit: ExitReceiver,
-    tree: ProcessTree,
+    process: ShellProcess,
     pub(crate) capture: Capture,
     buffer: Vec<u8>,
     output_ended: bool,
@@ -43,9 +41,7 @@ pub(crate) enum CommandEnd {
 
 impl RunningCommand {
     pub(crate) fn new(process: ShellProcess, capture: Capture) -> Self {
-        let ShellProcess { output, exit, tree } = process;
-        let buffer = vec![0; BUFFER_BYTES];
-        Self { output, exit, tree, capture, buffer, output_ended: false, ended: None }
+        Self { process, capture, buffer: vec![0; BUFFER_BYTES], output_ended: false, ended: None }
     }
 
     /// Waits for output, of which so many bytes are then in the buffer, or the end. Nothing is lost if the future is dropped.
@@ -58,11 +54,11 @@ impl RunningCommand {
             }
             let drained = self.ended.as_ref().map(|(_, at)| *at + DRAIN_TIME);
             tokio::select! {
-                read = self.output.read(&mut self.buffer), if !self.output_ended => match read {
+                read = self.process.output.read(&mut self.buffer), if !self.output_ended => match read {
                     Ok(count @ 1..) => return ControlFlow::Continue(count),
                     Ok(0) | Err(_) => self.output_ended = true,
                 },
-                exit = self.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
+                exit = self.process.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
                 () = at(drained), if drained.is_some() => self.output_ended = true,
             }
         }
@@ -127,12 +123,12 @@ impl RunningCommand {
 
     /// Ends the command and all it started; the future resolves when they are gone.
     pub(crate) fn stop(self) -> (Capture, impl Future<Output = ()> + Send) {
-        (self.capture, self.tree.stop())
+        (self.capture, self.process.tree.stop())
     }
 
     /// Lets go of an ended command: what it left behind is read and dropped until the session ends.
     pub(crate) fn release(self, session_end: CancellationToken) -> Capture {
-        let Self { mut output, tree, capture, mut buffer, .. } = self;
+        let Self { process: ShellProcess { mut output, tree, .. }, capture, mut buffer, .. } = self;
         if !tree.is_gone() {
             tokio::spawn(session_end.run_until_cancelled_owned(async move {
                 while let Ok(1..) = output.read(&mut buffer).await {}
