@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -49,13 +48,10 @@ pub(crate) fn open(
 }
 
 async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
-        // It is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
             Some(_) = connections.join_next() => continue,
         };
         let Ok((client, _)) = accepted else {
@@ -66,7 +62,6 @@ async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {
         connections.spawn(async move {
             // The client sees that its connection is closed, and there is nobody else to tell.
             let _ = attend(client, &dialer).await;
-            drop(place);
         });
     }
 }
