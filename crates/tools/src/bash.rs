@@ -140,7 +140,7 @@ impl Bash {
     }
 
     /// By rules goes what runs unseen, and what shows variables that a sourced file or a hook sets.
-    fn judges_by_words(&self, input: &BashInput) -> LineJudgement {
+    fn judgement(&self, input: &BashInput) -> LineJudgement {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
         let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();
         let sources = is_set && shows_variables;
@@ -168,7 +168,7 @@ impl Tool for Bash {
         // Without any place to start in, the call itself says so.
         let cwd =
             working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |(cwd, _)| cwd);
-        describe_line(&input.command, self.judges_by_words(input), &ExamineContext { cwd, ..cx.clone() })
+        describe_line(&input.command, self.judgement(input), &ExamineContext { cwd, ..cx.clone() })
     }
 
     fn adapt_spec(&self, spec: ToolSpec) -> ToolSpec {
