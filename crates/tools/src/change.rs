@@ -14,14 +14,14 @@ use crate::save::save;
 use crate::text_encoding::TextEncoding;
 
 /// A change of one file, and what it holds before that.
-pub(crate) struct FileChange<'a> {
+pub(crate) struct PendingChange<'a> {
     pub(crate) subject: TargetFile,
     /// Nothing if there is no such file yet.
     pub(crate) old: Option<FileContent>,
     cx: &'a ToolContext,
 }
 
-impl<'a> FileChange<'a> {
+impl<'a> PendingChange<'a> {
     pub(crate) fn new(file_path: &str, cx: &'a ToolContext) -> Result<Self, String> {
         let subject = TargetFile::new(file_path, cx)?;
         let old = load(&subject.resolved, &subject.shown)?;

@@ -13,7 +13,7 @@ use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
 
-use crate::change::{FileChange, unless_large};
+use crate::change::{PendingChange, unless_large};
 use crate::content::{EditableText, FileContent};
 use crate::file::{OnCancel, blocking, facts};
 use crate::lenient;
@@ -76,7 +76,7 @@ fn check_strings(input: &EditInput) -> Result<(), String> {
 
 fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     check_strings(input)?;
-    let change = FileChange::new(&input.file_path, cx)?;
+    let change = PendingChange::new(&input.file_path, cx)?;
     if input.old_string.is_empty() {
         return create(input, &change);
     }
@@ -84,7 +84,7 @@ fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     replace_text(input, &change, content)
 }
 
-fn create(input: &EditInput, change: &FileChange<'_>) -> Result<ToolOutput, String> {
+fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, String> {
     let shown = &change.subject.shown;
     if change.old.as_ref().is_some_and(|old| !old.body().is_empty()) {
         return Err(format!(
@@ -99,7 +99,7 @@ fn create(input: &EditInput, change: &FileChange<'_>) -> Result<ToolOutput, Stri
 
 fn replace_text(
     input: &EditInput,
-    change: &FileChange<'_>,
+    change: &PendingChange<'_>,
     content: &FileContent,
 ) -> Result<ToolOutput, String> {
     let whole = change.check_seen(content)?;

@@ -8,7 +8,7 @@ use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::change::{FileChange, unless_large};
+use crate::change::{PendingChange, unless_large};
 use crate::content::{FileContent, with_lf};
 use crate::file::{OnCancel, blocking, facts};
 use crate::patch::hunks;
@@ -50,7 +50,7 @@ impl Tool for Write {
 }
 
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
-    let change = FileChange::new(&input.file_path, cx)?;
+    let change = PendingChange::new(&input.file_path, cx)?;
     let old = change.old.as_ref();
     if let Some(old) = old {
         check_replaceable(&change, old)?;
@@ -73,7 +73,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
 }
 
 /// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.
-fn check_replaceable(change: &FileChange<'_>, old: &FileContent) -> Result<(), String> {
+fn check_replaceable(change: &PendingChange<'_>, old: &FileContent) -> Result<(), String> {
     if old.body().is_empty() || change.check_seen(old)? {
         return Ok(());
     }
