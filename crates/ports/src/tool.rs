@@ -64,6 +64,11 @@ pub trait Tool: Send + Sync + 'static {
     /// An error is for the model and names the field.
     fn facts(&self, input: &Self::Input, cx: &ExamineContext) -> Result<CallFacts, String>;
 
+    /// Changes what the model reads about the tool where that follows its settings.
+    fn adapt_spec(&self, spec: ToolSpec) -> ToolSpec {
+        spec
+    }
+
     /// Runs the call. A failure is an outcome too: text the model must read.
     ///
     /// When [`ToolContext::cancel`] fires, the tool stops what it started and returns what it has within
@@ -222,13 +227,13 @@ impl<T: Tool> AnyTool for T {
     fn spec(&self) -> ToolSpec {
         let spec = T::SPEC.and_then(|text| serde_json::from_str(text).ok());
         let Spec { description, input_schema } = spec.unwrap_or_else(generate::<T>);
-        ToolSpec {
+        self.adapt_spec(ToolSpec {
             name: T::NAME.into(),
             description: description.into(),
             input_schema: input_schema.into(),
             result_chars_max: T::RESULT_CHARS_MAX,
             profile: T::PROFILE,
-        }
+        })
     }
 
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {

@@ -41,10 +41,6 @@ impl Drop for ControlGroup {
     }
 }
 
-pub(crate) fn is_available() -> bool {
-    ControlGroup::make(1).is_some()
-}
-
 /// Removes empty groups of supervisors that were killed. Those in use cannot be removed.
 fn remove_left(parent: &Path) {
     let list = fs::read_dir(parent).into_iter().flatten().flatten();

@@ -23,7 +23,7 @@ use crate::confine::{self, CHANNEL_FD, ERRORS_FD, InnerRequest, PROGRAM_FD};
 use crate::job::out_of_the_way;
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::mounts::{self, Mounts};
-use crate::plan::{Backend, CommandToRun, ConfinedRun, SupervisorRequest};
+use crate::plan::{Backend, CommandToRun, ConfinedRun};
 use crate::process::{CommandStatus, Exit};
 use crate::stubs::Stubs;
 use crate::system::{self, ChildSetup, Leader};
@@ -43,33 +43,15 @@ pub(crate) struct Enclosure {
 }
 
 /// Starts a confined command; the number is that of the process directly below us.
-pub(crate) fn start(request: SupervisorRequest, input: Option<OwnedFd>) -> Result<(Pid, Enclosure), Exit> {
-    let SupervisorRequest { command, confined: Some(confined), .. } = request else {
-        return Err(not_started("there is no plan"));
-    };
-    let mounts = match &confined.plan.backend {
-        Backend::Bubblewrap(_) => {
-            mounts::arrange(&confined.plan.files).map_err(|reason| not_started(&reason))?
-        }
-        Backend::Landlock(_) => Mounts::default(),
-    };
-    enclose(command, confined, input, mounts).map_err(|error| not_started(&error.to_string()))
-}
-
-/// How a command ended whose sandbox could not be set up.
-pub(crate) fn not_started(reason: &str) -> Exit {
-    Exit {
-        reason: Some(format!("the sandbox could not be set up: {reason}")),
-        ..Exit::new(CommandStatus::NotStarted(libc::EPERM))
-    }
-}
-
-fn enclose(
+pub(crate) fn start(
     command: CommandToRun,
     confined: ConfinedRun,
     input: Option<OwnedFd>,
-    mounts: Mounts,
 ) -> io::Result<(Pid, Enclosure)> {
+    let mounts = match &confined.plan.backend {
+        Backend::Bubblewrap(_) => mounts::arrange(&confined.plan.files).map_err(io::Error::other)?,
+        Backend::Landlock(_) => Mounts::default(),
+    };
     let (ours, theirs) = UnixStream::pair()?;
     let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
     let group = ControlGroup::make(confined.plan.limits.processes);
@@ -88,7 +70,8 @@ fn enclose(
     let child = outer.spawn()?;
     drop((outer, theirs));
     let has_group = group.is_some();
-    let inside = InnerRequest { command, confined, symlinks: mounts.symlinks, has_group };
+    let symlinks = mounts.symlinks.into_iter().collect();
+    let inside = InnerRequest { command, confined, symlinks, has_group };
     // If it cannot be written, whoever was to read it has failed and will have said why.
     let _ = messages::send(&ours, &inside, None);
     let enclosure = Enclosure {
@@ -101,6 +84,14 @@ fn enclose(
         _group: group,
     };
     Ok((Pid::from_child(&child), enclosure))
+}
+
+/// How a command ended whose sandbox could not be set up.
+pub(crate) fn not_started(reason: &str) -> Exit {
+    Exit {
+        reason: Some(format!("the sandbox could not be set up: {reason}")),
+        ..Exit::new(CommandStatus::NotStarted(libc::EPERM))
+    }
 }
 
 /// The program directly below the supervisor.

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use crate::mounts;
@@ -46,13 +46,9 @@ pub(crate) fn restrict(files: &FileAccess, landlock: Landlock) -> Result<(), Str
     let version = landlock.version;
     let rules = file_rules(files, landlock)?;
     let apply = || -> Result<RulesetStatus, RulesetError> {
-        let mut created = ruleset(version)?.create()?;
-        for (path, access) in rules {
-            // What has gone meanwhile needs no rule.
-            let Ok(place) = PathFd::new(&path) else { continue };
-            created = created.add_rule(PathBeneath::new(place, access))?;
-        }
-        Ok(created.restrict_self()?.ruleset)
+        // What has gone meanwhile gets no rule, and a file none about directories.
+        let rules = rules.into_iter().flat_map(|(path, access)| path_beneath_rules([path], access));
+        Ok(ruleset(version)?.create()?.add_rules(rules)?.restrict_self()?.ruleset)
     };
     match apply().map_err(|error| error.to_string())? {
         RulesetStatus::FullyEnforced => Ok(()),
@@ -86,11 +82,6 @@ fn file_rules(files: &FileAccess, landlock: Landlock) -> Result<Vec<FileRule>, S
     for (_, root) in mounts::writable_places(files)? {
         for place in around(&root, &fixed) {
             rules.push((place, write));
-        }
-    }
-    for (path, access) in &mut rules {
-        if !path.is_dir() {
-            *access &= file;
         }
     }
     rules.truncate(RULES_MAX);

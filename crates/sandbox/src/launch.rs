@@ -162,7 +162,7 @@ impl Launcher {
             None if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
             None => start_direct(task, watch)?,
         }
-        Ok((ExitReceiver(receiver), ProcessTree::new(stop, gone)))
+        Ok((ExitReceiver(receiver), ProcessTree { stop: stop.drop_guard(), gone }))
     }
 }
 
@@ -222,7 +222,7 @@ fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Resu
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
     let confined = sandbox.map(|sandbox| ConfinedRun {
-        plan: sandbox.plan().clone(),
+        plan: sandbox.0.plan.clone(),
         cwd: cwd.to_owned(),
         environment: sandbox.environment(environment),
     });
@@ -271,7 +271,7 @@ impl ReportListener {
 
     /// A socket that cannot be served is closed, so the command finds nobody there.
     fn open_proxy(&mut self, watch: &CommandWatch) {
-        let arbiter = watch.sandbox.as_ref().and_then(Sandbox::arbiter);
+        let arbiter = watch.sandbox.as_ref().and_then(|sandbox| sandbox.0.arbiter.as_ref());
         if let (Some(socket), Some(arbiter)) = (self.buffer.descriptor.take(), arbiter) {
             self.proxy = proxy::open(socket, arbiter.clone(), watch.refusals.clone()).ok();
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::cgroup::ControlGroup;
+use crate::landlock_rules;
 use crate::plan::{Backend, ConfinementPlan, FileAccess, NetworkReach};
 use crate::sandbox::{ActiveBarrier, Barrier, Sandbox};
-use crate::{cgroup, landlock_rules};
 
 /// So many directories are named in one sentence.
 const NAMED_MAX: usize = 6;
@@ -43,7 +44,7 @@ impl Sandbox {
         let start = output.len().saturating_sub(BYTES_MAX);
         let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
         let says = |signs: &[&str]| signs.iter().any(|sign| end.contains(sign));
-        let reach = self.plan().network;
+        let reach = self.0.plan.network;
         let is_offline = reach == NetworkReach::Off && (says(NETWORK) || says(SOCKETS));
         let barriers: &[Barrier] = if is_offline || (reach == NetworkReach::Proxied && says(NETWORK)) {
             &[Barrier::Network]
@@ -139,7 +140,7 @@ const NO_LIMIT: &str = "none";
 /// What limits the number of processes, and what that does not hold.
 pub(crate) fn process_limit(backend: &Backend) -> (&'static str, Option<&'static str>) {
     let is_own = matches!(backend, Backend::Bubblewrap(bubblewrap) if bubblewrap.user_namespace);
-    if cgroup::is_available() {
+    if ControlGroup::make(1).is_some() {
         ("control group", None)
     } else if rustix::process::getuid().is_root() {
         (NO_LIMIT, Some("root has no limit without writable control groups"))

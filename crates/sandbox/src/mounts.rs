@@ -24,9 +24,11 @@ const LINKS_MAX: u8 = 8;
 /// What is mounted, and what has to be done besides.
 #[derive(Default)]
 pub(crate) struct Mounts {
-    entries: Vec<(PathBuf, MountAccess)>,
+    /// Writable places as they were named and as they are.
+    writable: Vec<(PathBuf, PathBuf)>,
+    entries: BTreeMap<PathBuf, MountAccess>,
     /// Links to be covered inside.
-    pub(crate) symlinks: Vec<PathBuf>,
+    pub(crate) symlinks: BTreeSet<PathBuf>,
     pub(crate) stubs: Stubs,
 }
 
@@ -40,14 +42,12 @@ enum MountAccess {
     Hide,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    /// Read-only, if it exists.
-    Read,
-    /// Read-only, and not to be made.
-    Protect(StandIn),
-    /// Not to be read and not to be made.
-    Hide,
+/// What is made sure of for a path.
+#[derive(Clone, Copy)]
+struct Goal {
+    access: MountAccess,
+    /// What stands in for it where it does not exist, so that it cannot be made; nothing if it may be.
+    stand_in: Option<StandIn>,
 }
 
 /// The few devices that there are inside where `bwrap` does not set them up.
@@ -120,18 +120,19 @@ fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> b
 
 /// Finds out what has to be mounted how. Fails if something cannot be protected.
 pub(crate) fn arrange(files: &FileAccess) -> Result<Mounts, String> {
-    let mut arrangement = Arrangement { writable: writable_places(files)?, ..Arrangement::default() };
-    arrangement.hold_writable();
-    let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
-    for (paths, goal) in lists {
-        for path in paths {
-            arrangement.lead(path, goal, 0)?;
-        }
+    let mut mounts = Mounts { writable: writable_places(files)?, ..Mounts::default() };
+    mounts.hold_writable();
+    let hidden = files.hidden.iter().map(|path| (path, MountAccess::Hide, Some(StandIn::Directory)));
+    let readable = files.readable.iter().map(|path| (path, MountAccess::Read, None));
+    let protected = files
+        .protected
+        .iter()
+        .map(|protected| (&protected.path, MountAccess::Read, Some(protected.stand_in)));
+    for (path, access, stand_in) in hidden.chain(readable).chain(protected) {
+        mounts.lead(path, Goal { access, stand_in }, 0)?;
     }
-    for protected in &files.protected {
-        arrangement.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
-    }
-    Ok(arrangement.settle())
+    mounts.settle();
+    Ok(mounts)
 }
 
 impl Mounts {
@@ -146,14 +147,15 @@ impl Mounts {
                 MountAccess::Read => add(&[words("--ro-bind"), path, path]),
                 MountAccess::Hide if Path::new(path).is_dir() => {
                     // What is inside of it and not hidden can still be reached.
-                    let mode = if self.has_inside(Path::new(path)) { "0111" } else { "0000" };
+                    let is_inside = |other: &PathBuf| other != path && other.starts_with(path);
+                    let mode = if self.entries.keys().any(is_inside) { "0111" } else { "0000" };
                     add(&[words("--perms"), words(mode), words("--tmpfs"), path]);
                 }
                 MountAccess::Hide => add(&[words("--ro-bind"), words("/dev/null"), path]),
             }
         }
         let hidden =
-            self.entries.iter().filter(|(path, access)| *access == MountAccess::Hide && path.is_dir());
+            self.entries.iter().filter(|(path, access)| **access == MountAccess::Hide && path.is_dir());
         for (path, _) in hidden {
             add(&[words("--remount-ro"), path.as_os_str()]);
         }
@@ -168,21 +170,6 @@ impl Mounts {
         !self.symlinks.is_empty()
     }
 
-    fn has_inside(&self, path: &Path) -> bool {
-        self.entries.iter().any(|(other, _)| other != path && other.starts_with(path))
-    }
-}
-
-#[derive(Default)]
-struct Arrangement {
-    /// Writable places as they were named and as they are.
-    writable: Vec<(PathBuf, PathBuf)>,
-    entries: BTreeMap<PathBuf, MountAccess>,
-    symlinks: BTreeSet<PathBuf>,
-    stubs: Stubs,
-}
-
-impl Arrangement {
     /// Mounts the writable places, and holds those that are inside of another where they are.
     fn hold_writable(&mut self) {
         for (_, real) in self.writable.clone() {
@@ -216,7 +203,7 @@ impl Arrangement {
         }
         // Where nothing can be written, nothing can be made.
         if real.exists {
-            self.reach(&real.path, goal);
+            self.add(&real.path, goal.access);
         }
         Ok(())
     }
@@ -234,21 +221,18 @@ impl Arrangement {
         let mut here = root;
         let mut parts = rest.components().peekable();
         if parts.peek().is_none() {
-            self.reach(&here, goal);
+            self.add(&here, goal.access);
         }
         while let Some(part) = parts.next() {
             let next = here.join(part);
             let is_last = parts.peek().is_none();
             let found = match fs::symlink_metadata(&next) {
                 // What is empty may stand in for something missing, and then somebody will remove it.
-                Ok(found) if goal == Goal::Read || !stubs::is_blank(&found, &next) => found,
+                Ok(found) if goal.stand_in.is_none() || !stubs::is_blank(&found, &next) => found,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
                 _ => {
-                    let goal = match goal {
-                        Goal::Protect(_) if !is_last => Goal::Protect(StandIn::Directory),
-                        goal => goal,
-                    };
-                    return self.keep_missing(&next, goal, links);
+                    let stand_in = goal.stand_in.map(|own| if is_last { own } else { StandIn::Directory });
+                    return self.keep_missing(&next, Goal { stand_in, ..goal }, links);
                 }
             };
             if found.is_symlink() {
@@ -258,7 +242,7 @@ impl Arrangement {
                 return self.lead(&target.path, goal, links + 1);
             }
             if is_last || !found.is_dir() {
-                self.reach(&next, goal);
+                self.add(&next, goal.access);
                 return Ok(());
             }
             self.add(&next, MountAccess::Pin);
@@ -267,20 +251,12 @@ impl Arrangement {
         Ok(())
     }
 
-    fn reach(&mut self, path: &Path, goal: Goal) {
-        self.add(path, if goal == Goal::Hide { MountAccess::Hide } else { MountAccess::Read });
-    }
-
     /// Keeps something from being made.
     fn keep_missing(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
-        let stand_in = match goal {
-            Goal::Read => return Ok(()),
-            Goal::Hide => StandIn::Directory,
-            Goal::Protect(stand_in) => stand_in,
-        };
+        let Some(stand_in) = goal.stand_in else { return Ok(()) };
         match self.stubs.put(path, stand_in) {
             Ok(true) => {
-                self.reach(path, goal);
+                self.add(path, goal.access);
                 Ok(())
             }
             // Something real has turned up.
@@ -291,10 +267,10 @@ impl Arrangement {
     }
 
     /// Drops mounts without effect, and pins in places that are not writable, which must not become so.
-    fn settle(self) -> Mounts {
-        let mut entries: Vec<(PathBuf, MountAccess)> = Vec::new();
-        for (path, access) in self.entries {
-            let around = entries.iter().rev().find(|(other, _)| path.starts_with(other));
+    fn settle(&mut self) {
+        let mut kept: BTreeMap<PathBuf, MountAccess> = BTreeMap::new();
+        for (path, access) in std::mem::take(&mut self.entries) {
+            let around = kept.iter().rev().find(|(other, _)| path.starts_with(other));
             let around = around.map_or(MountAccess::Read, |(_, access)| *access);
             let has_effect = match access {
                 MountAccess::Pin => matches!(around, MountAccess::Pin | MountAccess::Write),
@@ -303,10 +279,10 @@ impl Arrangement {
                 MountAccess::Hide => around != MountAccess::Hide,
             };
             if has_effect {
-                entries.push((path, access));
+                kept.insert(path, access);
             }
         }
-        Mounts { entries, symlinks: self.symlinks.into_iter().collect(), stubs: self.stubs }
+        self.entries = kept;
     }
 }
 

@@ -102,15 +102,11 @@ impl ExitReceiver {
 /// A command and all it started. Dropping it asks all to end and kills in two seconds; [`Self::gone`] tells.
 #[derive(Debug)]
 pub struct ProcessTree {
-    stop: DropGuard,
-    gone: CancellationToken,
+    pub(crate) stop: DropGuard,
+    pub(crate) gone: CancellationToken,
 }
 
 impl ProcessTree {
-    pub(crate) fn new(stop: CancellationToken, gone: CancellationToken) -> Self {
-        Self { stop: stop.drop_guard(), gone }
-    }
-
     /// Resolves when no process of the tree is left.
     pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
         self.gone.clone().cancelled_owned()

@@ -16,9 +16,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -49,13 +48,10 @@ pub(crate) fn open(
 }
 
 async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
-        // It is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
             Some(_) = connections.join_next() => continue,
         };
         let Ok((client, _)) = accepted else {
@@ -66,7 +62,6 @@ async fn serve(listener: TcpListener, dialer: Arc<Dialer>) {
         connections.spawn(async move {
             // The client sees that its connection is closed, and there is nobody else to tell.
             let _ = attend(client, &dialer).await;
-            drop(place);
         });
     }
 }
@@ -85,7 +80,8 @@ async fn attend(mut client: TcpStream, dialer: &Dialer) -> io::Result<()> {
         }
         return Ok(());
     }
-    let Some((head, rest)) = timeout(HEAD_TIME, read_head(&mut client)).await?? else { return Ok(()) };
+    let mut client = BufReader::new(client);
+    let Some(head) = timeout(HEAD_TIME, read_head(&mut client)).await?? else { return Ok(()) };
     let head = match ProxyRequest::parse(&head) {
         Ok(head) => head,
         Err(problem) => return refuse(&mut client, "400 Bad Request", problem).await,
@@ -103,32 +99,23 @@ async fn attend(mut client: TcpStream, dialer: &Dialer) -> io::Result<()> {
         ProxyAction::Tunnel => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
         ProxyAction::Forward(request) => server.write_all(request).await?,
     }
-    server.write_all(&rest).await?;
     copy_bidirectional(&mut client, &mut server).await?;
     Ok(())
 }
 
 /// Reads up to the empty line; `None` if it does not come, or too late.
-async fn read_head(client: &mut TcpStream) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
-    let mut bytes = Vec::new();
-    loop {
-        // The end may be split between two reads.
-        let from = bytes.len().saturating_sub(head::END.len());
-        if client.read_buf(&mut bytes).await? == 0 {
-            return Ok(None);
-        }
-        let end = bytes[from..].windows(head::END.len()).position(|window| window == head::END);
-        if let Some(end) = end {
-            let rest = bytes.split_off(from + end + head::END.len());
-            return Ok(Some((bytes, rest)));
-        }
-        if bytes.len() > head::BYTES_MAX {
+async fn read_head(client: &mut BufReader<TcpStream>) -> io::Result<Option<Vec<u8>>> {
+    let mut client = client.take(head::BYTES_MAX);
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if client.read_until(b'\n', &mut head).await? == 0 {
             return Ok(None);
         }
     }
+    Ok(Some(head))
 }
 
-async fn refuse(client: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
+async fn refuse(client: &mut BufReader<TcpStream>, status: &str, text: &str) -> io::Result<()> {
     let text = format!("{text}\n");
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\

@@ -32,12 +32,12 @@ const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY"
 
 /// A sandbox that commands can be started in. A clone is the same sandbox.
 #[derive(Clone, Debug)]
-pub struct Sandbox(Arc<SandboxState>);
+pub struct Sandbox(pub(crate) Arc<SandboxState>);
 
 #[derive(Debug)]
-struct SandboxState {
-    plan: ConfinementPlan,
-    arbiter: Option<Arbiter>,
+pub(crate) struct SandboxState {
+    pub(crate) plan: ConfinementPlan,
+    pub(crate) arbiter: Option<Arbiter>,
     barriers: Vec<ActiveBarrier>,
     /// Why a better backend was passed over.
     passed_over: Option<SandboxUnavailable>,
@@ -197,14 +197,6 @@ impl Sandbox {
             let _ = writeln!(text, "  bubblewrap cannot be used here: {missing} is missing ({why})");
         }
         text
-    }
-
-    pub(crate) fn plan(&self) -> &ConfinementPlan {
-        &self.0.plan
-    }
-
-    pub(crate) fn arbiter(&self) -> Option<&Arbiter> {
-        self.0.arbiter.as_ref()
     }
 
     pub(crate) fn environment(&self, given: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {

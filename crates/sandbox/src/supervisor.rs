@@ -76,21 +76,16 @@ fn supervise() -> io::Result<()> {
 }
 
 fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
-    let (direct, cwd, enclosure) = if request.confined.is_some() {
-        let (direct, enclosure) = enclosure::start(request, input)?;
+    let (direct, cwd, enclosure) = if let Some(confined) = request.confined {
+        let (direct, enclosure) = enclosure::start(request.command, confined, input)
+            .map_err(|error| enclosure::not_started(&error.to_string()))?;
         (direct, None, Some(enclosure))
     } else {
-        let (direct, cwd) = start_free(&request, input)
-            .map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?;
-        (direct, cwd, None)
+        let started = job::command(&request.command, None, input, Leader::Group)
+            .and_then(|(mut command, cwd)| Ok((Pid::from_child(&command.spawn()?), cwd, None)));
+        started.map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?
     };
     Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
-}
-
-fn start_free(request: &SupervisorRequest, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let (mut command, cwd) = job::command(&request.command, None, input, Leader::Group)?;
-    let child = command.spawn()?;
-    Ok((Pid::from_child(&child), cwd))
 }
 
 /// Holds on to nothing of the command's: neither its output, whose end would never be seen, nor its directory.

@@ -6,37 +6,25 @@ use std::ops::Range;
 pub(crate) const WORD_BYTES_MIN: usize = 16;
 
 /// The words of at least [`WORD_BYTES_MIN`] bytes, in order.
-pub(crate) fn long_words(text: &[u8]) -> LongWords<'_> {
-    LongWords { text, at: 0, known_to: 0 }
-}
-
-pub(crate) struct LongWords<'a> {
-    text: &'a [u8],
-    /// Where the next word may begin.
-    at: usize,
-    /// From `at` to here everything is part of a word.
-    known_to: usize,
-}
-
-impl Iterator for LongWords<'_> {
-    type Item = Range<usize>;
-
-    fn next(&mut self) -> Option<Range<usize>> {
-        while let Some(window) = self.text.get(self.at.max(self.known_to)..self.at + WORD_BYTES_MIN) {
-            let looked_to = self.at + WORD_BYTES_MIN;
+pub(crate) fn long_words(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    // The next word may begin at `at`; from there to `known_to` everything is part of one.
+    let (mut at, mut known_to) = (0, 0);
+    std::iter::from_fn(move || {
+        while let Some(window) = text.get(at.max(known_to)..at + WORD_BYTES_MIN) {
+            let looked_to = at + WORD_BYTES_MIN;
             // From the back: the first byte that is no part of a word rules out every start before it.
             if let Some(gap) = window.iter().rposition(|byte| !is(*byte, WORD)) {
-                self.at = looked_to - window.len() + gap + 1;
-                self.known_to = looked_to;
+                at = looked_to - window.len() + gap + 1;
+                known_to = looked_to;
             } else {
-                let start = self.at;
-                let end = looked_to + count(&self.text[looked_to..], WORD);
-                (self.at, self.known_to) = (end, end);
-                return Some(start..end);
+                let start = at;
+                at = looked_to + count(&text[looked_to..], WORD);
+                known_to = at;
+                return Some(start..at);
             }
         }
         None
-    }
+    })
 }
 
 /// The parts of a word that are made of letters, digits, `-` and `_` alone, if they are long enough.

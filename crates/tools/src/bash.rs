@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, RawValue, ToolOutput, ToolProfile, ToolSpec};
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, ToolOutput, ToolProfile, ToolSpec};
 use windlass_sandbox::{Launcher, Sandbox, VariableChanges};
 use windlass_text::shorten::shorten;
 
@@ -125,45 +125,22 @@ impl BashSettings {
 }
 
 /// The tool Bash.
-#[derive(Clone, Debug)]
-pub struct Bash {
-    shell: Arc<CommandTool>,
-}
-
-impl Bash {
-    /// Runs commands with these settings; what goes to the background is entered into `tasks`.
-    pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
-        let env_file_missed = AtomicBool::new(false);
-        Self { shell: Arc::new(CommandTool { settings, tasks, env_file_missed }) }
-    }
-}
-
-/// What the model reads follows the settings, so it is put together here; everything else is an ordinary [`Tool`].
-impl AnyTool for Bash {
-    fn spec(&self) -> ToolSpec {
-        spec::follow_settings(self.shell.spec(), &self.shell.settings)
-    }
-
-    fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {
-        self.shell.examine(input, cx)
-    }
-
-    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutput> {
-        AnyTool::run(Arc::clone(&self.shell), input, cx)
-    }
-}
-
 #[derive(Debug)]
-pub(crate) struct CommandTool {
+pub struct Bash {
     settings: BashSettings,
     tasks: Arc<Tasks>,
     /// It has been said that the file to source does not exist.
     env_file_missed: AtomicBool,
 }
 
-impl CommandTool {
+impl Bash {
+    /// Runs commands with these settings; what goes to the background is entered into `tasks`.
+    pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
+        Self { settings, tasks, env_file_missed: AtomicBool::new(false) }
+    }
+
     /// By rules goes what runs unseen, and what shows variables that a sourced file or a hook sets.
-    fn judges_by_words(&self, input: &BashInput) -> LineJudgement {
+    fn judgement(&self, input: &BashInput) -> LineJudgement {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
         let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();
         let sources = is_set && shows_variables;
@@ -178,7 +155,7 @@ impl CommandTool {
     }
 }
 
-impl Tool for CommandTool {
+impl Tool for Bash {
     type Input = BashInput;
     const NAME: &'static str = "Bash";
     const PROFILE: ToolProfile = ToolProfile::BASH;
@@ -191,7 +168,11 @@ impl Tool for CommandTool {
         // Without any place to start in, the call itself says so.
         let cwd =
             working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |(cwd, _)| cwd);
-        describe_line(&input.command, self.judges_by_words(input), &ExamineContext { cwd, ..cx.clone() })
+        describe_line(&input.command, self.judgement(input), &ExamineContext { cwd, ..cx.clone() })
+    }
+
+    fn adapt_spec(&self, spec: ToolSpec) -> ToolSpec {
+        spec::follow_settings(spec, &self.settings)
     }
 
     async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutput {
@@ -209,6 +190,7 @@ pub(crate) fn one_line(command: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use windlass_ports::AnyTool;
     use windlass_protocol::CallKind;
 
     use super::*;
@@ -222,7 +204,7 @@ mod tests {
         let cwd = cwd.canonicalize().unwrap();
         let cx = ExamineContext::new(cwd.clone(), [cwd].into());
         let json = serde_json::json!({ "command": command });
-        bash().shell.facts(&serde_json::from_value(json).unwrap(), &cx)
+        bash().facts(&serde_json::from_value(json).unwrap(), &cx)
     }
 
     #[test]

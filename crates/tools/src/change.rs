@@ -4,103 +4,114 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use windlass_ports::ToolContext;
-use windlass_protocol::FileSeen;
+use windlass_protocol::{FileSeen, ToolOutput};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::content::{FileContent, STRUCTURED_BYTES_MAX, uniform_line_end, with_lf};
+use crate::content::{FileContent, STRUCTURED_BYTES_MAX, load, uniform_line_end, with_lf};
 use crate::file::{TargetFile, without_nulls};
 use crate::fingerprint::{describe_change, seen_bytes};
 use crate::save::save;
+use crate::text_encoding::TextEncoding;
 
-/// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
-pub(crate) fn check_seen(subject: &TargetFile, old: &FileContent, cx: &ToolContext) -> Result<bool, String> {
-    let shown = &subject.shown;
-    let Some(seen) = cx.seen(&subject.resolved) else {
-        return Err(format!(
-            "Not changed: you have not read {shown} in this conversation. Read it first; in a long file, \
-             Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."
-        ));
-    };
-    if seen.hash != xxh3_64(&old.bytes) {
-        let change = describe_change(seen, &old.bytes, old.encoding);
-        return Err(format!(
-            "Not changed: {shown} has changed since you last saw it. The difference:\n{change}\nRead the \
-             changed part again, then repeat the change if it still fits."
-        ));
-    }
-    Ok(seen.whole)
+/// A change of one file, and what it holds before that.
+pub(crate) struct PendingChange<'a> {
+    pub(crate) subject: TargetFile,
+    /// Nothing if there is no such file yet.
+    pub(crate) old: Option<FileContent>,
+    cx: &'a ToolContext,
 }
 
-/// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.
-pub(crate) fn check_no_loss(new: &str, original: Option<&FileContent>) -> Result<(), String> {
-    if !new.contains('\u{fffd}') {
-        return Ok(());
+impl<'a> PendingChange<'a> {
+    pub(crate) fn new(file_path: &str, cx: &'a ToolContext) -> Result<Self, String> {
+        let subject = TargetFile::new(file_path, cx)?;
+        let old = load(&subject.resolved, &subject.shown)?;
+        Ok(Self { subject, old, cx })
     }
-    let held = original.is_some_and(|content| {
-        let text = content.encoding.decode_exact(content.body());
-        text.is_some_and(|text| text.contains('\u{fffd}'))
-    });
-    if held {
-        return Ok(());
-    }
-    Err("The new text contains the replacement character U+FFFD, which stands for text that could not be \
-         decoded; writing it would lose that text. Leave those places out of the change. To write the \
-         character itself, use an escape of the language, or Bash."
-        .to_owned())
-}
 
-/// All of a file's new content: `text` with the byte order mark, the encoding and the line ends of the old file.
-pub(crate) fn new_content(
-    text: &str,
-    subject: &TargetFile,
-    old: Option<&FileContent>,
-) -> Result<Vec<u8>, String> {
-    let Some(old) = old else { return Ok(text.as_bytes().to_vec()) };
-    let bom = old.encoding.bom();
-    let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
-    let mut text = Cow::Borrowed(text);
-    if let Some(end @ ("\r\n" | "\r")) = uniform_line_end(old.text().as_bytes()) {
-        text = with_lf(&text).replace('\n', end).into();
+    /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
+    pub(crate) fn check_seen(&self, old: &FileContent) -> Result<bool, String> {
+        let shown = &self.subject.shown;
+        let Some(seen) = self.cx.seen(&self.subject.resolved) else {
+            return Err(format!(
+                "Not changed: you have not read {shown} in this conversation. Read it first; in a long file, \
+                 Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."
+            ));
+        };
+        if seen.hash != xxh3_64(&old.bytes) {
+            let change = describe_change(seen, &old.bytes, old.encoding);
+            return Err(format!(
+                "Not changed: {shown} has changed since you last saw it. The difference:\n{change}\nRead the \
+                 changed part again, then repeat the change if it still fits."
+            ));
+        }
+        Ok(seen.whole)
     }
-    let body = old.encoding.encode(&text).map_err(|character| lacking(character, subject, old))?;
-    Ok([bom, &body].concat())
-}
 
-/// Saves new content in place of the old, if that is still there; returns what is then known of the file.
-pub(crate) fn save_content(
-    subject: &TargetFile,
-    old: Option<&FileContent>,
-    new: &[u8],
-    whole: bool,
-    cx: &ToolContext,
-) -> Result<FileSeen, String> {
-    let stamp = match old {
-        Some(old) if old.bytes == new => Some(old.stamp),
-        _ => save(&subject.resolved, old.map(|old| old.stamp), new, &cx.cancel)
-            .map_err(|error| format!("{} {error}.", subject.shown))?,
-    };
-    Ok(FileSeen { stamp, ..seen_bytes(subject.resolved.clone(), new, whole) })
+    /// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.
+    pub(crate) fn check_no_loss(&self, new: &str) -> Result<(), String> {
+        let is_held = || {
+            let text = self.old.as_ref().and_then(|old| old.encoding.decode_exact(old.body()));
+            text.is_some_and(|text| text.contains('\u{fffd}'))
+        };
+        if !new.contains('\u{fffd}') || is_held() {
+            return Ok(());
+        }
+        Err("The new text contains the replacement character U+FFFD, which stands for text that could not be \
+             decoded; writing it would lose that text. Leave those places out of the change. To write the \
+             character itself, use an escape of the language, or Bash."
+            .to_owned())
+    }
+
+    /// Saves all of the file's text, with the byte order mark, the encoding and the line ends of the old file.
+    pub(crate) fn save_text(&self, text: &str) -> Result<FileSeen, String> {
+        if self.old.is_none() {
+            self.subject.check_new_name()?;
+        }
+        self.check_no_loss(text)?;
+        let Some(old) = &self.old else {
+            return self.save(text.as_bytes(), /*whole*/ true);
+        };
+        let bom = old.encoding.bom();
+        let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
+        let mut text = Cow::Borrowed(text);
+        if let Some(end @ ("\r\n" | "\r")) = uniform_line_end(old.text().as_bytes()) {
+            text = with_lf(&text).replace('\n', end).into();
+        }
+        let body = old.encoding.encode(&text);
+        let body = body.map_err(|character| lacking(character, &self.subject.shown, old.encoding))?;
+        self.save(&[bom, &body].concat(), /*whole*/ true)
+    }
+
+    /// Saves new content in place of the old, if that is still there; returns what is then known of the file.
+    pub(crate) fn save(&self, new: &[u8], whole: bool) -> Result<FileSeen, String> {
+        let TargetFile { resolved, shown, .. } = &self.subject;
+        let stamp = match &self.old {
+            Some(old) if old.bytes == new => Some(old.stamp),
+            old => save(resolved, old.as_ref().map(|old| old.stamp), new, &self.cx.cancel)
+                .map_err(|error| format!("{shown} {error}."))?,
+        };
+        Ok(FileSeen { stamp, ..seen_bytes(resolved.clone(), new, whole) })
+    }
+
+    /// What is given back: beside `output`, the file and its former content (null if new), without what is too large.
+    pub(crate) fn outcome(&self, text: &str, output: Value, seen: FileSeen) -> ToolOutput {
+        let mut output = without_nulls(output);
+        output["filePath"] = self.subject.file_path().into();
+        if self.old.as_ref().is_none_or(|old| old.bytes.len() <= STRUCTURED_BYTES_MAX) {
+            output["originalFile"] = self.old.as_ref().map(FileContent::text).into();
+        }
+        ToolOutput::text(text).with_structured(&output).with_seen(seen)
+    }
 }
 
 /// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(character: char, subject: &TargetFile, content: &FileContent) -> String {
+pub(crate) fn lacking(character: char, shown: &str, encoding: TextEncoding) -> String {
     format!(
-        "Not changed: {} is encoded as {}, which has no {character:?} (U+{:04X}). Use only characters of \
+        "Not changed: {shown} is encoded as {}, which has no {character:?} (U+{:04X}). Use only characters of \
          that encoding, or convert the file first.",
-        subject.shown,
-        content.encoding.name(),
+        encoding.name(),
         u32::from(character)
     )
-}
-
-/// Adds the file and its former content (null if new) to a structured change, without what is too large.
-pub(crate) fn change_output(subject: &TargetFile, old: Option<&FileContent>, output: Value) -> Value {
-    let mut output = without_nulls(output);
-    output["filePath"] = subject.file_path().into();
-    if old.is_none_or(|old| old.bytes.len() <= STRUCTURED_BYTES_MAX) {
-        output["originalFile"] = old.map(FileContent::text).into();
-    }
-    output
 }
 
 pub(crate) fn unless_large(text: &str) -> Option<&str> {

@@ -80,6 +80,11 @@ pub(crate) fn uniform_line_end(text: &[u8]) -> Option<&'static str> {
     (crlf == lf).then_some("\r\n")
 }
 
+pub(crate) fn without_line_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// A text from the model with `\n` at the end of each line.
 pub(crate) fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
@@ -87,8 +92,9 @@ pub(crate) fn with_lf(text: &str) -> String {
 
 /// A file's text with `\n` line ends, and the way back to its bytes, which need not all be valid UTF-8.
 pub(crate) struct EditableText<'a> {
-    encoding: TextEncoding,
-    body: &'a [u8],
+    pub(crate) content: &'a FileContent,
+    /// The file's name for people and models.
+    pub(crate) shown: &'a str,
     /// The text in UTF-8 with the file's own line ends.
     source: Cow<'a, [u8]>,
     /// The same with `\n` only.
@@ -101,7 +107,7 @@ pub(crate) struct EditableText<'a> {
 
 impl<'a> EditableText<'a> {
     /// The error is for the model and names `shown`.
-    pub(crate) fn new(content: &'a FileContent, shown: &str) -> Result<Self, String> {
+    pub(crate) fn new(content: &'a FileContent, shown: &'a str) -> Result<Self, String> {
         let body = content.body();
         let source = match content.encoding {
             TextEncoding::Utf8 { .. } => Cow::Borrowed(body),
@@ -119,7 +125,7 @@ impl<'a> EditableText<'a> {
         };
         let cr_only = uniform_line_end(&source) == Some("\r");
         let (text, folded) = fold(&source, cr_only);
-        Ok(Self { encoding: content.encoding, body, source, text, folded, cr_only })
+        Ok(Self { content, shown, source, text, folded, cr_only })
     }
 
     /// The text with `\n` only. Not always valid UTF-8.
@@ -171,16 +177,17 @@ impl<'a> EditableText<'a> {
     pub(crate) fn body_ranges(&self, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
         let shift = |at: usize| at + self.folded.partition_point(|&fold| fold < at);
         let ranges = ranges.iter().map(|range| shift(range.start)..shift(range.end));
-        if matches!(self.encoding, TextEncoding::Utf8 { .. }) {
+        let (encoding, body) = (self.content.encoding, self.content.body());
+        if matches!(encoding, TextEncoding::Utf8 { .. }) {
             return Some(ranges.collect());
         }
         let source = std::str::from_utf8(&self.source).ok()?;
         let mut walked = (0, 0);
         let mut advance = |to: usize| {
-            let bytes = self.encoding.encode(source.get(walked.0..to)?).ok()?;
+            let bytes = encoding.encode(source.get(walked.0..to)?).ok()?;
             let end = walked.1 + bytes.len();
             // Two byte sequences for one character would show here.
-            if self.body.get(walked.1..end)? != &*bytes {
+            if body.get(walked.1..end)? != &*bytes {
                 return None;
             }
             walked = (to, end);

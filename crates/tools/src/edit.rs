@@ -13,9 +13,9 @@ use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
 
-use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
-use crate::content::{EditableText, FileContent, load};
-use crate::file::{OnCancel, TargetFile, blocking, facts};
+use crate::change::{PendingChange, unless_large};
+use crate::content::{EditableText, FileContent};
+use crate::file::{OnCancel, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
 
@@ -76,50 +76,34 @@ fn check_strings(input: &EditInput) -> Result<(), String> {
 
 fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
     check_strings(input)?;
-    let subject = TargetFile::new(&input.file_path, cx)?;
-    let content = load(&subject.resolved, &subject.shown)?;
+    let change = PendingChange::new(&input.file_path, cx)?;
     if input.old_string.is_empty() {
-        return create(input, &subject, content.as_ref(), cx);
+        return create(input, &change);
     }
-    let Some(content) = content else { return Err(subject.missing(&cx.cwd)) };
-    let whole = check_seen(&subject, &content, cx)?;
-    replace_text(input, &subject, &content, whole, cx)
+    let Some(content) = &change.old else { return Err(change.subject.missing(&cx.cwd)) };
+    replace_text(input, &change, content)
 }
 
-fn create(
-    input: &EditInput,
-    subject: &TargetFile,
-    content: Option<&FileContent>,
-    cx: &ToolContext,
-) -> Result<ToolOutput, String> {
-    if content.is_some_and(|content| !content.body().is_empty()) {
+fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, String> {
+    let shown = &change.subject.shown;
+    if change.old.as_ref().is_some_and(|old| !old.body().is_empty()) {
         return Err(format!(
-            "`old_string` is empty, which creates a file, but {} already exists with content. Give the text \
-             to replace.",
-            subject.shown
+            "`old_string` is empty, which creates a file, but {shown} already exists with content. Give the text \
+             to replace."
         ));
     }
-    if content.is_none() {
-        subject.check_new_name()?;
-    }
-    check_no_loss(&input.new_string, content)?;
-    let new = new_content(&input.new_string, subject, content)?;
-    let seen = save_content(subject, content, &new, /*whole*/ true, cx)?;
-    let lines = input.new_string.lines().count();
-    let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
-    let output = output(input, subject, content, &hunks("", &input.new_string));
-    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
+    let seen = change.save_text(&input.new_string)?;
+    let text = format!("Created {shown} with {}.", counted(input.new_string.lines().count(), "line"));
+    Ok(change.outcome(&text, output(input, &hunks("", &input.new_string)), seen))
 }
 
-/// `whole` says that all of the content was seen.
 fn replace_text(
     input: &EditInput,
-    subject: &TargetFile,
+    change: &PendingChange<'_>,
     content: &FileContent,
-    whole: bool,
-    cx: &ToolContext,
 ) -> Result<ToolOutput, String> {
-    let view = EditableText::new(content, &subject.shown)?;
+    let whole = change.check_seen(content)?;
+    let view = EditableText::new(content, &change.subject.shown)?;
     let old = view.as_shown(&input.old_string);
     let new = view.as_shown(&input.new_string);
     if old == new {
@@ -127,66 +111,54 @@ fn replace_text(
             "`old_string` and `new_string` differ only in line ends, which Edit does not change.".to_owned()
         );
     }
-    let places = find(&view, &old, input.replace_all, subject)?;
-    check_known(&places, subject, whole)?;
-    check_no_loss(&new, Some(content))?;
+    let places = find(&view, &old, input.replace_all)?;
+    check_known(&places, view.shown, whole)?;
+    change.check_no_loss(&new)?;
     let changes = replace::plan(&view, &places, &old, &new);
-    let encoded = replace::encode(&view, &changes, subject, content)?;
-    let seen = save_content(subject, Some(content), &encoded, whole, cx)?;
-    let output = output(input, subject, Some(content), &replace::patch(&view, &changes));
-    let text = replace::report(&view, &changes, &subject.shown);
-    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
+    let seen = change.save(&replace::encode(&view, &changes)?, whole)?;
+    let output = output(input, &replace::patch(&view, &changes));
+    Ok(change.outcome(&replace::report(&view, &changes), output, seen))
 }
 
-fn output(input: &EditInput, subject: &TargetFile, original: Option<&FileContent>, patch: &[Hunk]) -> Value {
-    change_output(
-        subject,
-        original,
-        json!({
-            "oldString": unless_large(&input.old_string),
-            "newString": unless_large(&input.new_string),
-            "structuredPatch": patch,
-            "userModified": false,
-            "replaceAll": input.replace_all,
-        }),
-    )
+fn output(input: &EditInput, patch: &[Hunk]) -> Value {
+    json!({
+        "oldString": unless_large(&input.old_string),
+        "newString": unless_large(&input.new_string),
+        "structuredPatch": patch,
+        "userModified": false,
+        "replaceAll": input.replace_all,
+    })
 }
 
 /// In a partly seen file one place can be changed, the one shown: others might lie in what was never seen.
-fn check_known(places: &[Range<usize>], subject: &TargetFile, whole: bool) -> Result<(), String> {
+fn check_known(places: &[Range<usize>], shown: &str, whole: bool) -> Result<(), String> {
     if whole || places.len() == 1 {
         return Ok(());
     }
     Err(format!(
-        "Not changed: you have read only a part of {}, and `old_string` occurs {} times in it. Read all of \
+        "Not changed: you have read only a part of {shown}, and `old_string` occurs {} times in it. Read all of \
          it first, or change one place at a time with more surrounding lines; for a file too long to read \
          whole, use a command through Bash.",
-        subject.shown,
         places.len()
     ))
 }
 
 /// The places of `old`; explains why there are none, or too many.
-fn find(
-    view: &EditableText<'_>,
-    old: &str,
-    replace_all: bool,
-    subject: &TargetFile,
-) -> Result<Vec<Range<usize>>, String> {
+fn find(view: &EditableText<'_>, old: &str, replace_all: bool) -> Result<Vec<Range<usize>>, String> {
+    let shown = view.shown;
     let found = memmem::find_iter(view.text(), old.as_bytes()).take(PLACES_MAX + 1);
     let places: Vec<_> = found.map(|at| at..at + old.len()).collect();
     match places.len() {
-        0 => Err(explain::not_found(view.text(), old, &subject.shown)),
+        0 => Err(explain::not_found(view.text(), old, shown)),
         1 => Ok(places),
         count if replace_all && count > PLACES_MAX => Err(format!(
-            "`old_string` occurs more than {PLACES_MAX} times in {}, too many for one edit. Use a command \
-             through Bash.",
-            subject.shown
+            "`old_string` occurs more than {PLACES_MAX} times in {shown}, too many for one edit. Use a command \
+             through Bash."
         )),
         _ if replace_all => Ok(places),
         count => {
             let more = count > PLACES_MAX;
-            Err(explain::ambiguous(view.text(), &places[..count.min(PLACES_MAX)], more, &subject.shown))
+            Err(explain::ambiguous(view.text(), &places[..count.min(PLACES_MAX)], more, shown))
         }
     }
 }

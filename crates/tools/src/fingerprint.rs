@@ -4,7 +4,7 @@
 //! changed.
 
 use std::fmt::Write;
-use std::io::{self, BufReader};
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use windlass_protocol::FileSeen;
 use windlass_text::plurals::counted;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
+use crate::content::without_line_end;
 use crate::open::{OpenError, OpenFile, open_regular};
 use crate::text_encoding::TextEncoding;
 
@@ -94,7 +95,9 @@ impl SeenBuilder {
                 open.hash.digest()
             }
         };
-        self.lines.push(short(hash));
+        // The low half of a hash is a hash.
+        let [a, b, c, d, ..] = hash.to_le_bytes();
+        self.lines.push(u32::from_le_bytes([a, b, c, d]));
     }
 
     /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
@@ -107,25 +110,9 @@ impl SeenBuilder {
     }
 }
 
-impl io::Write for SeenBuilder {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        self.update(piece);
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Line ends are not part of a line's hash, so that a change of style is not a change of every line.
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
-fn short(hash: u64) -> u32 {
-    hash as u32
 }
 
 pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
@@ -136,9 +123,12 @@ pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen
 
 /// What is known of a regular file at its resolved path, for one that a command has just shown. Blocks.
 pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
-    let OpenFile { file, stamp } = open_regular(resolved)?;
+    let OpenFile { mut file, stamp } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
-    io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut builder)?;
+    let mut piece = vec![0; CHUNK_BYTES];
+    while let count @ 1.. = file.read(&mut piece)? {
+        builder.update(&piece[..count]);
+    }
     Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
 }
 
@@ -158,7 +148,8 @@ pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old.lines, &now.lines, Some(deadline));
     let changes: Vec<_> = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal).collect();
     let mut text = String::new();
-    let lines: Vec<&[u8]> = lines_of(new).collect();
+    // As they are hashed.
+    let lines: Vec<&[u8]> = new.split_inclusive(|byte| *byte == b'\n').map(without_line_end).collect();
     for op in changes.iter().take(PLACES_MAX) {
         describe_place(&mut text, op, &lines, encoding);
     }
@@ -190,12 +181,6 @@ fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], enco
     if now.len() > LINES_SHOWN_MAX {
         let _ = writeln!(text, "… {}", counted(now.len() - LINES_SHOWN_MAX, "more line"));
     }
-}
-
-/// The lines as they are hashed: without their ends.
-fn lines_of(content: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ended = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\n"));
-    content.split_inclusive(|byte| *byte == b'\n').map(move |line| without_cr(&line[..ended(line)]))
 }
 
 #[cfg(test)]

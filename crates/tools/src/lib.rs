@@ -25,6 +25,8 @@ mod save;
 mod search;
 mod search_files;
 mod search_lines;
+#[cfg(test)]
+#[path = "tests/specs.rs"]
 mod specs;
 mod task_stop;
 mod tasks;
@@ -48,25 +50,20 @@ use std::sync::Arc;
 
 use windlass_ports::AnyTool;
 
-/// What a session's settings say about the built-in tools.
-#[derive(Clone, Debug)]
-pub struct ToolSettings {
-    /// How command lines are run.
-    pub bash: BashSettings,
-    /// How files are searched for by name.
-    pub glob: GlobSettings,
-    /// How much of a file is shown.
-    pub read: ReadLimits,
-    /// The session's background tasks.
-    pub tasks: Arc<Tasks>,
-}
-
-specs::built_in_tools! {
-    bash::CommandTool: |settings| Bash::new(settings.bash, settings.tasks);
-    Edit: |_| Edit;
-    Glob: |settings| Glob::new(settings.glob);
-    Grep: |_| Grep::default();
-    Read: |settings| Read::new(settings.read);
-    TaskStop: |settings| TaskStop::new(settings.tasks);
-    Write: |_| Write;
+/// The built-in tools of a session with these background tasks, in the order the model sees them.
+pub fn built_in(
+    bash: BashSettings,
+    glob: GlobSettings,
+    read: ReadLimits,
+    tasks: &Arc<Tasks>,
+) -> Vec<Arc<dyn AnyTool>> {
+    vec![
+        Arc::new(Bash::new(bash, tasks.clone())),
+        Arc::new(Edit),
+        Arc::new(Glob::new(glob)),
+        Arc::new(Grep::default()),
+        Arc::new(Read::new(read)),
+        Arc::new(TaskStop::new(tasks.clone())),
+        Arc::new(Write),
+    ]
 }

@@ -71,23 +71,11 @@ pub(crate) fn absolute(field: &str, input: &str, cwd: &Path) -> Result<PathBuf, 
     if input.contains('\0') {
         return Err(format!("`{field}` contains a NUL character, which no path can hold."));
     }
-    let path = match expand_home(input) {
-        Some(path) => path?,
-        None => PathBuf::from(input),
-    };
-    Ok(clean(cwd.join(path)))
-}
-
-fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
-    let rest = input.strip_prefix('~')?;
-    if !rest.is_empty() && !rest.starts_with('/') {
-        return None;
-    }
+    let below_home = input.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let Some(below_home) = below_home else { return Ok(clean(cwd.join(input))) };
     let home = std::env::home_dir().filter(|home| home.is_absolute());
-    Some(match home {
-        Some(home) => Ok(home.join(rest.trim_start_matches('/'))),
-        None => Err("HOME is not set, so `~` has no meaning. Give an absolute path.".to_owned()),
-    })
+    let home = home.ok_or("HOME is not set, so `~` has no meaning. Give an absolute path.")?;
+    Ok(clean(home.join(below_home.trim_start_matches('/'))))
 }
 
 /// Follows every link of an absolute path; parts that do not exist are appended. `None` for a link to nowhere, a loop,

@@ -8,16 +8,18 @@
 mod draft;
 
 use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use windlass_ports::CancellationToken;
 use windlass_protocol::FileStamp;
 
-use crate::open::open_without_links;
+use crate::open::{open_without_links, stamp};
 use draft::{NewFile, ReplacedFile};
 
 /// Why a file was not written. Nothing of the target changed.
@@ -87,45 +89,34 @@ pub(crate) fn save(
 
 /// The file that is to be replaced, if it may be.
 fn replaceable(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<ReplacedFile, SaveError> {
-    let stat = current(directory, name, expected)?;
-    check_writable(directory, name, &stat)?;
-    #[expect(clippy::unnecessary_cast, reason = "the width of this field differs between systems")]
-    let count = stat.st_nlink as u64;
-    if count > 1 {
-        return Err(SaveError::HardLinked { count });
+    let meta = current(directory, name, expected)?;
+    check_writable(directory, name, &meta)?;
+    if meta.nlink() > 1 {
+        return Err(SaveError::HardLinked { count: meta.nlink() });
     }
-    Ok(ReplacedFile::open(directory, name, stat))
+    Ok(ReplacedFile::open(directory, name, meta))
 }
 
 /// A rename asks only whether the directory may be changed.
-fn check_writable(directory: &OwnedFd, name: &OsStr, stat: &Stat) -> Result<(), SaveError> {
+fn check_writable(directory: &OwnedFd, name: &OsStr, meta: &Metadata) -> Result<(), SaveError> {
     match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
         // Systems that cannot tell.
         Ok(()) | Err(Errno::NOSYS) => Ok(()),
-        Err(Errno::ACCESS | Errno::PERM) => Err(SaveError::ReadOnly { mode: stat.st_mode & 0o7777 }),
+        Err(Errno::ACCESS | Errno::PERM) => Err(SaveError::ReadOnly { mode: meta.mode() & 0o7777 }),
         Err(error) => Err(failed("it is not writable")(error)),
     }
 }
 
 /// The file as it is now, if it is still the one that was checked.
-fn current(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<Stat, SaveError> {
-    let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
+fn current(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<Metadata, SaveError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let meta = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(descriptor) => File::from(descriptor).metadata(),
         Err(Errno::NOENT) => return Err(SaveError::Raced),
-        Err(error) => return Err(failed("cannot look at it")(error)),
+        Err(error) => Err(error.into()),
     };
-    if stamp_of(&stat) == expected { Ok(stat) } else { Err(SaveError::Raced) }
-}
-
-#[expect(
-    clippy::unnecessary_cast,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_wrap,
-    reason = "the widths and signs of these fields differ between systems; both sides convert alike"
-)]
-fn stamp_of(stat: &Stat) -> FileStamp {
-    let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as i64);
-    FileStamp { inode: stat.st_ino as u64, size: stat.st_size as u64, modified }
+    let meta = meta.map_err(|error| SaveError::Io { step: "cannot look at it", error })?;
+    if stamp(&meta) == expected { Ok(meta) } else { Err(SaveError::Raced) }
 }
 
 fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {

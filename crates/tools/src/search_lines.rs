@@ -12,6 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use memchr::memrchr;
 
+use crate::content::without_line_end;
 use crate::open::{OpenFile, open_regular};
 use crate::search::SearchStop;
 use crate::text_encoding::TextEncoding;
@@ -221,7 +222,7 @@ impl Lines<'_> {
         let prefix = self.prefix(origin);
         let query = self.query;
         self.entry(|| {
-            let line = without_end(line);
+            let line = without_line_end(line);
             let at = || query.matcher.find(line).ok().flatten().map(|found| found.start()..found.end());
             prefix + &shown(line, at)
         });
@@ -239,7 +240,7 @@ impl Lines<'_> {
             let before = memchr::memchr_iter(b'\n', &lines[..found.start]).count() as u64;
             let origin = Origin { number: origin.number.map(|number| number + before), ..origin };
             let prefix = self.prefix(origin);
-            self.entry(|| prefix + &shown(without_end(&lines[found]), || None));
+            self.entry(|| prefix + &shown(without_line_end(&lines[found]), || None));
         }
     }
 }
@@ -289,11 +290,6 @@ impl Sink for Lines<'_> {
 
 /// An entry that stands between groups of lines.
 pub(crate) const BREAK: &str = "--";
-
-fn without_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
 
 /// A line as text; of a long one the part around the match.
 fn shown(line: &[u8], at: impl FnOnce() -> Option<Range<usize>>) -> String {

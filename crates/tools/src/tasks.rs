@@ -28,7 +28,8 @@ const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far
 pub struct Tasks {
     table: Mutex<Table>,
     files: Mutex<OutputFiles>,
-    end: CancellationToken,
+    /// Fires when the session ends.
+    pub(crate) session_end: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +83,7 @@ impl Tasks {
         Arc::new(Self {
             table: Mutex::default(),
             files: Mutex::new(OutputFiles::new(output_dir, SAVED_BYTES_MAX)),
-            end: CancellationToken::new(),
+            session_end: CancellationToken::new(),
         })
     }
 
@@ -101,10 +102,6 @@ impl Tasks {
         table.tasks.values().filter(|task| task.is_running()).map(|task| task.info.clone()).collect()
     }
 
-    pub(crate) fn session_end(&self) -> CancellationToken {
-        self.end.clone()
-    }
-
     /// The files that hold the output of commands.
     pub(crate) fn files(&self) -> MutexGuard<'_, OutputFiles> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
@@ -117,7 +114,7 @@ impl Tasks {
             return None;
         }
         files::note(&output_file, &command);
-        let signals = TaskSignals { stop: self.end.child_token(), ..TaskSignals::default() };
+        let signals = TaskSignals { stop: self.session_end.child_token(), ..TaskSignals::default() };
         let info = TaskInfo { id: task_id(number), command, output_file };
         let state = TaskState::Running(signals.clone());
         table.tasks.insert(number, Task { info, state, told: false });
@@ -196,7 +193,7 @@ impl TaskWatch for Tasks {
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        self.end.cancel();
+        self.session_end.cancel();
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{EncoderResult, Encoding};
+use encoding_rs::Encoding;
 
 /// How much of a file decides about its encoding.
 pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -109,26 +109,12 @@ impl TextEncoding {
                 let bytes = |unit: u16| if is_little { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 Ok(text.encode_utf16().flat_map(bytes).collect())
             }
-            Self::Legacy(encoding) => encode_legacy(encoding, text),
-        }
-    }
-}
-
-fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, char> {
-    if text.is_ascii() && encoding.is_ascii_compatible() {
-        return Ok(Cow::Borrowed(text.as_bytes()));
-    }
-    let mut encoder = encoding.new_encoder();
-    let size = encoder.max_buffer_length_from_utf8_without_replacement(text.len());
-    let mut bytes = Vec::with_capacity(size.unwrap_or(text.len() * 2));
-    let mut rest = text;
-    loop {
-        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut bytes, true);
-        rest = &rest[read..];
-        match result {
-            EncoderResult::InputEmpty => return Ok(Cow::Owned(bytes)),
-            EncoderResult::OutputFull => bytes.reserve(rest.len() * 2 + 16),
-            EncoderResult::Unmappable(character) => return Err(character),
+            Self::Legacy(encoding) => {
+                let (bytes, _, is_lossy) = encoding.encode(text);
+                let is_lacking = |c: &char| encoding.encode(c.encode_utf8(&mut [0; 4])).2;
+                let lacking = is_lossy.then(|| text.chars().find(is_lacking)).flatten();
+                lacking.map_or(Ok(bytes), Err)
+            }
         }
     }
 }

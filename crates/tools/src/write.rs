@@ -6,10 +6,11 @@ use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::counted;
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::change::{change_output, check_no_loss, check_seen, new_content, save_content, unless_large};
-use crate::content::{FileContent, load, with_lf};
-use crate::file::{OnCancel, TargetFile, blocking, facts};
+use crate::change::{PendingChange, unless_large};
+use crate::content::{FileContent, with_lf};
+use crate::file::{OnCancel, blocking, facts};
 use crate::patch::hunks;
 
 /// Creates a file, or replaces all of an existing one; it never appends. Creates missing directories.
@@ -49,47 +50,37 @@ impl Tool for Write {
 }
 
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
-    let subject = TargetFile::new(&input.file_path, cx)?;
-    let old = load(&subject.resolved, &subject.shown)?;
-    match &old {
-        Some(old) => check_replaceable(&subject, old, cx)?,
-        None => subject.check_new_name()?,
+    let change = PendingChange::new(&input.file_path, cx)?;
+    let old = change.old.as_ref();
+    if let Some(old) = old {
+        check_replaceable(&change, old)?;
     }
-    check_no_loss(&input.content, old.as_ref())?;
-    let new = new_content(&input.content, &subject, old.as_ref())?;
-    let seen = save_content(&subject, old.as_ref(), &new, /*whole*/ true, cx)?;
-    let what = match &old {
-        Some(old) if old.bytes == new => "already had this content",
+    let seen = change.save_text(&input.content)?;
+    let what = match old {
+        Some(old) if xxh3_64(&old.bytes) == seen.hash => "already had this content",
         Some(_) => "was replaced",
         None => "was created",
     };
     let lines = counted(input.content.lines().count(), "line");
-    let text = format!("{} {what} ({lines}).", subject.shown);
-    let patch = old.as_ref().map(|old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
-    let output = change_output(
-        &subject,
-        old.as_ref(),
-        json!({
-            "type": if old.is_some() { "update" } else { "create" },
-            "content": unless_large(&input.content),
-            "structuredPatch": patch.unwrap_or_default(),
-        }),
-    );
-    Ok(ToolOutput::text(&text).with_structured(&output).with_seen(seen))
+    let text = format!("{} {what} ({lines}).", change.subject.shown);
+    let patch = old.map(|old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
+    let output = json!({
+        "type": if old.is_some() { "update" } else { "create" },
+        "content": unless_large(&input.content),
+        "structuredPatch": patch.unwrap_or_default(),
+    });
+    Ok(change.outcome(&text, output, seen))
 }
 
 /// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.
-fn check_replaceable(subject: &TargetFile, old: &FileContent, cx: &ToolContext) -> Result<(), String> {
-    if old.body().is_empty() {
-        return Ok(());
-    }
-    if check_seen(subject, old, cx)? {
+fn check_replaceable(change: &PendingChange<'_>, old: &FileContent) -> Result<(), String> {
+    if old.body().is_empty() || change.check_seen(old)? {
         return Ok(());
     }
     Err(format!(
         "Not replaced: you have read only a part of {}. Read all of it first, or use Edit to change the \
          part you know.",
-        subject.shown
+        change.subject.shown
     ))
 }
 

@@ -15,7 +15,7 @@ use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene, ModelCard, S
 use windlass_sandbox::{Sandbox, VariableChanges};
 use windlass_secrets::Redactor;
 use windlass_text::nearest::closest;
-use windlass_tools::{BashSettings, GlobSettings, Lookout, ReadLimits, Tasks, ToolSettings, built_in};
+use windlass_tools::{BashSettings, GlobSettings, Lookout, ReadLimits, Tasks, built_in};
 use windlass_wire::SessionSetup;
 
 use crate::error::Error;
@@ -265,7 +265,7 @@ fn tools(
         timeout: Duration::from_secs(files.glob_timeout_s),
     };
     let read = ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() };
-    built_in(&ToolSettings { bash, glob, read, tasks: tasks.clone() })
+    built_in(bash, glob, read, tasks)
 }
 
 /// Answers that stand in for hooks, given in turn: those that are left of each event.

@@ -113,15 +113,13 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0x2001, 0x0db8, ..] => Some("for documentation"),
         [0x0100, 0, 0, 0, ..] => Some("nowhere"),
         // Ways to write an IPv4 address that a gateway understands: it is the address that counts.
-        [0x0064, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => special_v4(joined(high, low)),
+        [0x0064, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            special_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
         [0x0064, 0xff9b, 1, ..] => Some("translated in this network"),
         [0x2001, 0, ..] => Some("a tunnel"),
         _ => None,
     }
-}
-
-fn joined(high: u16, low: u16) -> Ipv4Addr {
-    Ipv4Addr::from((u32::from(high) << 16) | u32::from(low))
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 use crate::network::{Host, NetworkDestination};
 
-/// What ends the head of a request.
-pub(super) const END: &[u8] = b"\r\n\r\n";
-pub(super) const BYTES_MAX: usize = 64 * 1024;
+pub(super) const BYTES_MAX: u64 = 64 * 1024;
 
 /// Headers that are between the client and its proxy, or that we set anew.
 const DROPPED: &[&str] =

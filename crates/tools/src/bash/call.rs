@@ -16,7 +16,8 @@ use super::commands::named_now;
 use super::run::{CommandEnd, RunningCommand};
 use super::status::meaning;
 use super::working_directory::{self, DirectoryRules, background_hint};
-use super::{BashInput, BashSettings, CommandTool, one_line};
+use super::{Bash, BashInput, BashSettings, one_line};
+use crate::file::without_nulls;
 use crate::fingerprint::seen_file;
 use crate::paths::decided;
 use crate::tasks::{TaskSignals, Tasks, task_id};
@@ -52,8 +53,8 @@ const QUIET_GIT: [(&str, &str); 11] = [
     ("GIT_CONFIG_VALUE_3", "dirty"),
 ];
 
-pub(super) async fn run(shell: &CommandTool, input: BashInput, cx: ToolContext) -> ToolOutput {
-    let CommandTool { settings, tasks, .. } = shell;
+pub(super) async fn run(bash: &Bash, input: BashInput, cx: ToolContext) -> ToolOutput {
+    let Bash { settings, tasks, .. } = bash;
     let (started, notice) = match working_directory::start(&cx.cwd, &cx.roots) {
         Ok(start) => start,
         Err(error) => return ToolOutput::error(&error),
@@ -62,7 +63,7 @@ pub(super) async fn run(shell: &CommandTool, input: BashInput, cx: ToolContext) 
         return ToolOutput::error(&error);
     }
     let is_read_only = cx.facts.kind.is_read_only();
-    let notices = notice.into_iter().chain(shell.env_file_notice(is_read_only)).collect();
+    let notices = notice.into_iter().chain(bash.env_file_notice(is_read_only)).collect();
     Call { settings, tasks, input: &input, cx: &cx, started, is_read_only, notices }.run().await
 }
 
@@ -153,7 +154,8 @@ impl Call<'_> {
     }
 
     fn answer(&self) -> BashAnswer {
-        BashAnswer { before: self.notices.clone(), ..BashAnswer::default() }
+        let cwd = self.rules().unmoved().cwd;
+        BashAnswer { before: self.notices.clone(), cwd, ..BashAnswer::default() }
     }
 
     fn rules(&self) -> DirectoryRules<'_> {
@@ -166,7 +168,7 @@ impl Call<'_> {
     }
 
     async fn finished(&self, running: RunningCommand, exit: Exit) -> ToolOutput {
-        let mut capture = running.release(self.tasks.session_end());
+        let mut capture = running.release(self.tasks.session_end.clone());
         let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
         answer.failed = meaning.failed;
@@ -174,12 +176,11 @@ impl Call<'_> {
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(capture.show(meaning.failed).await);
-        let next = if self.may_move() {
-            self.rules().after(exit.cwd.as_deref(), &self.input.command)
-        } else {
-            self.rules().unmoved()
-        };
-        answer.after.extend(next.notice);
+        if self.may_move() {
+            let next = self.rules().after(exit.cwd.as_deref(), &self.input.command);
+            answer.cwd = next.cwd;
+            answer.after.extend(next.notice);
+        }
         answer.before.extend(exit.reason.map(|reason| format!("Cannot set up the sandbox: {reason}")));
         answer.after.extend(exit.refused.iter().map(ToString::to_string));
         if let Some(sandbox) = self.settings.sandbox.as_ref().filter(|_| self.cx.confined && meaning.failed) {
@@ -187,7 +188,6 @@ impl Call<'_> {
         }
         let cut = answer.output.persisted_output_path.is_some();
         let mut outcome = answer.finish();
-        outcome.cwd = next.cwd;
         if exit.status == CommandStatus::Code(0) {
             let printed = if cut { None } else { capture.whole().map(<[u8]>::to_vec) };
             outcome.seen.extend(self.view(printed).await);
@@ -227,9 +227,7 @@ impl Call<'_> {
             }
         });
         answer.show(capture.show(/*failed*/ true).await);
-        let mut outcome = answer.finish();
-        outcome.cwd = self.rules().unmoved().cwd;
-        outcome
+        answer.finish()
     }
 
     /// Lets the command go on without anybody waiting; `timeout` says after how long it was moved.
@@ -268,11 +266,9 @@ impl Call<'_> {
         answer.output.background_cwd_hint = background_hint(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
         answer.output.background_task_id = Some(id);
-        let session_end = self.tasks.session_end();
+        let session_end = self.tasks.session_end.clone();
         tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals, session_end));
-        let mut outcome = answer.finish();
-        outcome.cwd = self.rules().unmoved().cwd;
-        outcome
+        answer.finish()
     }
 
     fn label(&self) -> String {
@@ -349,17 +345,11 @@ struct BashOutput {
     stderr: String,
     interrupted: bool,
     is_image: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     background_task_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     timed_out_after_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     background_cwd_hint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     return_code_interpretation: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     persisted_output_path: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     persisted_output_size: Option<u64>,
 }
 
@@ -374,6 +364,8 @@ struct BashAnswer {
     output: BashOutput,
     /// Where a command in the background prints to.
     background_file: Option<PathBuf>,
+    /// The working directory from now on, if it is another one.
+    cwd: Option<PathBuf>,
 }
 
 impl BashAnswer {
@@ -396,7 +388,8 @@ impl BashAnswer {
         let outcome = if self.failed { ToolOutput::error(&text) } else { ToolOutput::text(&text) };
         let files = self.output.persisted_output_path.iter().chain(&self.background_file);
         let readable = files.filter_map(|path| path.canonicalize().ok()).collect();
-        ToolOutput { readable, ..outcome.with_structured(&self.output) }
+        let structured = serde_json::to_value(&self.output).map(without_nulls).unwrap_or_default();
+        ToolOutput { readable, cwd: self.cwd, ..outcome.with_structured(&structured) }
     }
 }
 

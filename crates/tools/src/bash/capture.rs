@@ -5,7 +5,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Weak;
 
-use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use crate::tasks::{OutputFile, Tasks};
@@ -44,22 +43,12 @@ pub(crate) struct Capture {
 enum OutputCopy {
     /// All of it is in `head`.
     NotYet,
-    File(SavedFile),
+    File(OutputFile),
     /// The file could not be written, and why.
     Failed(String),
 }
 
-struct SavedFile {
-    number: u64,
-    path: PathBuf,
-    file: File,
-    /// Bytes of the output in it.
-    bytes: u64,
-    /// It holds only the beginning.
-    cut: bool,
-}
-
-impl SavedFile {
+impl OutputFile {
     /// Adds a piece; of one that does not fit, the beginning, and a line that says so.
     async fn add(&mut self, piece: &[u8], room: u64) -> io::Result<()> {
         if self.cut {
@@ -151,10 +140,9 @@ impl Capture {
         }
     }
 
-    fn start_file(&self) -> io::Result<SavedFile> {
+    fn start_file(&self) -> io::Result<OutputFile> {
         let tasks = self.tasks.upgrade().ok_or_else(|| io::Error::other("the session has ended"))?;
-        let OutputFile { number, path, file } = tasks.files().create()?;
-        Ok(SavedFile { number, path, file: File::from_std(file), bytes: 0, cut: false })
+        tasks.files().create()
     }
 
     /// Puts what was written where a reader finds it.

@@ -33,7 +33,7 @@ impl NameList<'_> {
             && let Some(entries) = tracked_files(self.root)
         {
             for (path, is_link) in entries {
-                self.add(&path, is_link, pattern.as_ref(), &mut odd)?;
+                odd.extend(self.odd(&path, is_link, pattern.as_ref())?);
             }
             return Some(odd);
         }
@@ -48,23 +48,18 @@ impl NameList<'_> {
             if is_directory && self.handed.listed != ListedNames::All {
                 continue;
             }
-            self.add(entry.path(), entry.path_is_symlink(), pattern.as_ref(), &mut odd)?;
+            odd.extend(self.odd(entry.path(), entry.path_is_symlink(), pattern.as_ref())?);
         }
         Some(odd)
     }
 
-    fn add(
-        &self,
-        path: &Path,
-        is_link: bool,
-        pattern: Option<&GlobMatcher>,
-        odd: &mut Vec<PathBuf>,
-    ) -> Option<()> {
-        let Ok(below) = path.strip_prefix(self.root) else { return Some(()) };
+    fn odd(&self, path: &Path, is_link: bool, pattern: Option<&GlobMatcher>) -> Option<Vec<PathBuf>> {
+        let mut odd = Vec::new();
+        let Ok(below) = path.strip_prefix(self.root) else { return Some(odd) };
         let name = path.file_name().unwrap_or(OsStr::new(""));
         // What fits letters of several bytes depends on the locale.
         if name.is_ascii() && pattern.is_some_and(|pattern| !pattern.is_match(name)) {
-            return Some(());
+            return Some(odd);
         }
         if is_link && matches!(self.handed.listed, ListedNames::All | ListedNames::Tracked) {
             odd.push(path.to_owned());
@@ -72,10 +67,8 @@ impl NameList<'_> {
         let name = below.to_string_lossy();
         let text = self.text.strip_suffix('/').unwrap_or(self.text);
         let name = if text == "." { name.into_owned() } else { format!("{text}/{name}") };
-        for piece in pieces(&name, self.handed.end)? {
-            odd.push(self.base.join(piece));
-        }
-        Some(())
+        odd.extend(pieces(&name, self.handed.end)?.into_iter().map(|piece| self.base.join(piece)));
+        Some(odd)
     }
 }
 

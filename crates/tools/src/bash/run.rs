@@ -1,5 +1,6 @@
 //! Watching a command: its output, its end, and what may happen before that.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
@@ -7,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use windlass_ports::{BoxFuture, ToolContext};
 use windlass_protocol::ToolProgress;
-use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, ProcessTree, ShellProcess};
+use windlass_sandbox::{Exit, ShellProcess};
 
 use super::capture::Capture;
 use super::prompt::is_prompt;
@@ -20,19 +21,11 @@ const QUESTION_TIME: Duration = Duration::from_secs(3);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) struct RunningCommand {
-    output: OutputPipe,
-    exit: ExitReceiver,
-    tree: ProcessTree,
+    process: ShellProcess,
     pub(crate) capture: Capture,
     buffer: Vec<u8>,
     output_ended: bool,
     ended: Option<(Exit, Instant)>,
-}
-
-enum Event {
-    /// That many bytes are in the buffer.
-    Output(usize),
-    Finished(Exit),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -48,36 +41,34 @@ pub(crate) enum CommandEnd {
 
 impl RunningCommand {
     pub(crate) fn new(process: ShellProcess, capture: Capture) -> Self {
-        let ShellProcess { output, exit, tree } = process;
-        let buffer = vec![0; BUFFER_BYTES];
-        Self { output, exit, tree, capture, buffer, output_ended: false, ended: None }
+        Self { process, capture, buffer: vec![0; BUFFER_BYTES], output_ended: false, ended: None }
     }
 
-    /// Waits for the next event. Nothing is lost if the future is dropped.
-    async fn next(&mut self) -> Event {
+    /// Waits for output, of which so many bytes are then in the buffer, or the end. Nothing is lost if the future is dropped.
+    async fn next(&mut self) -> ControlFlow<Exit, usize> {
         loop {
             if let Some((exit, _)) = &self.ended
                 && self.output_ended
             {
-                return Event::Finished(exit.clone());
+                return ControlFlow::Break(exit.clone());
             }
             let drained = self.ended.as_ref().map(|(_, at)| *at + DRAIN_TIME);
             tokio::select! {
-                read = self.output.read(&mut self.buffer), if !self.output_ended => match read {
-                    Ok(count @ 1..) => return Event::Output(count),
+                read = self.process.output.read(&mut self.buffer), if !self.output_ended => match read {
+                    Ok(count @ 1..) => return ControlFlow::Continue(count),
                     Ok(0) | Err(_) => self.output_ended = true,
                 },
-                exit = self.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
+                exit = self.process.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
                 () = at(drained), if drained.is_some() => self.output_ended = true,
             }
         }
     }
 
     /// Keeps what was printed; says if that was the end.
-    async fn take(&mut self, event: Event) -> Option<CommandEnd> {
-        match event {
-            Event::Finished(exit) => Some(CommandEnd::Finished(exit)),
-            Event::Output(count) => {
+    async fn take(&mut self, next: ControlFlow<Exit, usize>) -> Option<CommandEnd> {
+        match next {
+            ControlFlow::Break(exit) => Some(CommandEnd::Finished(exit)),
+            ControlFlow::Continue(count) => {
                 let may_go_on = self.capture.push(&self.buffer[..count]).await;
                 (!may_go_on).then_some(CommandEnd::Full)
             }
@@ -99,8 +90,8 @@ impl RunningCommand {
                 () = sleep_until(deadline) => return CommandEnd::TimedOut,
                 () = progress.sent() => {}
                 () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
-                event = self.next() => {
-                    if let Some(end) = self.take(event).await {
+                next = self.next() => {
+                    if let Some(end) = self.take(next).await {
                         return end;
                     }
                     let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
@@ -120,8 +111,8 @@ impl RunningCommand {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return CommandEnd::Cancelled,
-                event = self.next() => {
-                    if let Some(end) = self.take(event).await {
+                next = self.next() => {
+                    if let Some(end) = self.take(next).await {
                         return end;
                     }
                     self.capture.flush().await;
@@ -132,12 +123,12 @@ impl RunningCommand {
 
     /// Ends the command and all it started; the future resolves when they are gone.
     pub(crate) fn stop(self) -> (Capture, impl Future<Output = ()> + Send) {
-        (self.capture, self.tree.stop())
+        (self.capture, self.process.tree.stop())
     }
 
     /// Lets go of an ended command: what it left behind is read and dropped until the session ends.
     pub(crate) fn release(self, session_end: CancellationToken) -> Capture {
-        let Self { mut output, tree, capture, mut buffer, .. } = self;
+        let Self { process: ShellProcess { mut output, tree, .. }, capture, mut buffer, .. } = self;
         if !tree.is_gone() {
             tokio::spawn(session_end.run_until_cancelled_owned(async move {
                 while let Ok(1..) = output.read(&mut buffer).await {}

@@ -1,7 +1,5 @@
 //! What the model reads about Bash, which follows the settings.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use windlass_protocol::ToolSpec;
 
@@ -31,12 +29,8 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
 
 fn timeout_text(settings: &BashSettings) -> String {
     let what = if settings.background_disabled { "stopped" } else { "moved to the background or stopped" };
-    let ms = |time: Duration| time.as_millis();
-    format!(
-        "Milliseconds until the command is {what}. Default {}, at most {}.",
-        ms(settings.timeout_default),
-        ms(settings.longest_timeout())
-    )
+    let (default, max) = (settings.timeout_default.as_millis(), settings.longest_timeout().as_millis());
+    format!("Milliseconds until the command is {what}. Default {default}, at most {max}.")
 }
 
 fn description(settings: &BashSettings) -> String {
@@ -71,6 +65,7 @@ fn description(settings: &BashSettings) -> String {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::Duration;
 
     use windlass_ports::AnyTool;
     use windlass_sandbox::{Launcher, Sandbox, SandboxPolicy};

@@ -99,16 +99,17 @@ fn difference(found: &str, wanted: &str) -> Option<&'static str> {
     let blanks = |text: &str| text.split_whitespace().collect::<Vec<_>>().concat();
     let (plain_found, plain_wanted) = (blanks(found), blanks(wanted));
     if plain_found.contains(&plain_wanted) {
-        let tabs = found.contains('\t') != wanted.contains('\t');
-        return Some(match tabs {
-            true if found.contains('\t') => {
+        return Some(match (found.contains('\t'), wanted.contains('\t')) {
+            (true, false) => {
                 "The difference is white space: the file has tabs where `old_string` has spaces."
             }
-            true => "The difference is white space: the file has spaces where `old_string` has tabs.",
-            false if found.contains('\r') => {
+            (false, true) => {
+                "The difference is white space: the file has spaces where `old_string` has tabs."
+            }
+            _ if found.contains('\r') => {
                 "The difference is white space: the file has lone carriage returns there."
             }
-            false => "The difference is only white space.",
+            _ => "The difference is only white space.",
         });
     }
     let (quotes_found, quotes_wanted) = (plain_marks(&plain_found), plain_marks(&plain_wanted));

@@ -5,8 +5,7 @@ use std::ops::Range;
 use windlass_text::plurals::counted;
 
 use crate::change::lacking;
-use crate::content::{EditableText, FileContent};
-use crate::file::TargetFile;
+use crate::content::EditableText;
 use crate::patch::{Hunk, hunks_from};
 
 const CONTEXT_LINES: usize = 3;
@@ -46,27 +45,23 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
 }
 
 /// The file with the changes in it. The error is for the model.
-pub(crate) fn encode(
-    view: &EditableText<'_>,
-    changes: &[TextChange],
-    subject: &TargetFile,
-    content: &FileContent,
-) -> Result<Vec<u8>, String> {
+pub(crate) fn encode(view: &EditableText<'_>, changes: &[TextChange]) -> Result<Vec<u8>, String> {
+    let EditableText { content, shown, .. } = view;
+    let encoding = content.encoding;
     let ranges: Vec<_> = changes.iter().map(|change| change.range.clone()).collect();
     let Some(ranges) = view.body_ranges(&ranges) else {
         return Err(format!(
-            "Not changed: {} is {}, and the position in bytes is not certain. Change it with a command \
+            "Not changed: {shown} is {}, and the position in bytes is not certain. Change it with a command \
              through Bash.",
-            subject.shown,
-            content.encoding.name()
+            encoding.name()
         ));
     };
     let body = content.body();
-    let mut encoded = content.encoding.bom().to_vec();
+    let mut encoded = encoding.bom().to_vec();
     let mut from = 0;
     for (change, range) in changes.iter().zip(ranges) {
         let text = view.with_neighbouring_line_ends(&change.new, &change.range);
-        let new = content.encoding.encode(&text).map_err(|character| lacking(character, subject, content))?;
+        let new = encoding.encode(&text).map_err(|character| lacking(character, shown, encoding))?;
         encoded.extend_from_slice(&body[from..range.start]);
         encoded.extend_from_slice(&new);
         from = range.end;
@@ -125,8 +120,8 @@ pub(crate) fn patch(view: &EditableText<'_>, changes: &[TextChange]) -> Vec<Hunk
 }
 
 /// What the model reads: the changed lines as they are now, with their numbers.
-pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange], shown: &str) -> String {
-    let count = changes.len();
+pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange]) -> String {
+    let (shown, count) = (view.shown, changes.len());
     let mut text = match count {
         1 => format!("Edited {shown}. New text:\n"),
         _ => format!("Edited {shown} in {count} places. New text:\n"),

@@ -22,7 +22,9 @@ pub(super) enum FileKind {
 impl FileKind {
     /// `complete` says that `start` is the whole file.
     pub(super) fn of(start: &[u8], complete: bool, path: &Path) -> Self {
-        if let Some(format) = image_format(start) {
+        if let Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)) =
+            image::guess_format(start)
+        {
             return Self::Image(format);
         }
         // Some programs put a line in front of the mark.
@@ -36,16 +38,6 @@ impl FileKind {
         }
         let is_notebook = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"));
         if is_notebook && start.trim_ascii_start().starts_with(b"{") { Self::Notebook } else { Self::Text }
-    }
-}
-
-fn image_format(start: &[u8]) -> Option<ImageFormat> {
-    match start {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(ImageFormat::Png),
-        [0xff, 0xd8, 0xff, ..] => Some(ImageFormat::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(ImageFormat::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
-        _ => None,
     }
 }
 

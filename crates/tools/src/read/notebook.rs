@@ -120,10 +120,10 @@ impl Rendering {
     }
 
     fn push(&mut self, cell: Cell) {
-        let Cell { kind, source, id, execution_count, outputs } = cell;
+        let Cell { kind, source, id, execution_count, outputs, left_out } = cell;
         let mut cost = self.cost;
         let texts = [HEADING, source.shown(SOURCE_BYTES_MAX).0].into_iter();
-        texts.chain(outputs.parts.iter().map(|part| part.shown().0)).for_each(|text| cost.add(text));
+        texts.chain(outputs.iter().map(|part| part.shown().0)).for_each(|text| cost.add(text));
         // A single cell is always shown, so that there is a way to go on.
         if self.shown > 0 && cost.exceed(self.limits.tokens_max) {
             self.overflow = true;
@@ -133,15 +133,15 @@ impl Rendering {
         self.shown += 1;
         self.push_heading(&kind, id.as_deref(), execution_count);
         self.push_text(source.shown(SOURCE_BYTES_MAX));
-        if !outputs.parts.is_empty() || outputs.left_out > 0 {
+        if !outputs.is_empty() || left_out > 0 {
             self.text.push_str("--- output ---\n");
         }
-        for part in outputs.parts {
+        for part in outputs {
             self.push_part(part);
         }
-        if outputs.left_out > 0 {
+        if left_out > 0 {
             self.cut = true;
-            let more = counted(outputs.left_out, "more output");
+            let more = counted(left_out, "more output");
             let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
         self.cells_bytes += source.total;

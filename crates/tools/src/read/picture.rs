@@ -22,7 +22,7 @@ use super::{ReadJob, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use compress::{BYTES_MAX, compress};
-use decode::decode;
+use decode::{decode_png, decode_whole};
 use scale::PictureSize;
 
 /// Larger files are not even tried.
@@ -100,7 +100,11 @@ impl<'a> Picture<'a> {
     ) -> Result<Self, String> {
         // Memory is for one picture at a time, however many calls there are.
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let (original, pixels) = decode(reader, bytes, content.is_some(), target)?;
+        let may_keep = content.is_some();
+        let (original, pixels) = match target.format {
+            ImageFormat::Png => decode_png(reader, may_keep, target)?,
+            _ => decode_whole(reader, bytes, may_keep, target)?,
+        };
         let (bytes, media_type, size) = match (pixels, content) {
             (None, Some(content)) => (Cow::Borrowed(content), target.format.to_mime_type(), original),
             (None, None) => return Err("it has no pixels".to_owned()),

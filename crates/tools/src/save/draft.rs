@@ -1,29 +1,29 @@
 //! The new content before it takes the place of the old.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-
 use windlass_protocol::FileStamp;
 
 use super::{SaveError, failed};
 use crate::open::stamp;
 
 pub(super) struct ReplacedFile {
-    stat: Stat,
+    meta: Metadata,
     /// Open for its attributes, if it can be.
     file: Option<OwnedFd>,
 }
 
 impl ReplacedFile {
-    pub(super) fn open(directory: &OwnedFd, name: &OsStr, stat: Stat) -> Self {
+    pub(super) fn open(directory: &OwnedFd, name: &OsStr, meta: Metadata) -> Self {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Self { stat, file: rustix::fs::openat(directory, name, flags, Mode::empty()).ok() }
+        Self { meta, file: rustix::fs::openat(directory, name, flags, Mode::empty()).ok() }
     }
 }
 
@@ -68,17 +68,17 @@ impl<'a> NewFile<'a> {
     fn take_over(&self, old: &ReplacedFile) -> Result<(), SaveError> {
         // What a directory gives to new files is not what the old one had.
         let _ = rustix::fs::fremovexattr(&self.file, "system.posix_acl_access");
-        let stat = &old.stat;
-        let own = rustix::fs::fstat(&self.file).map_err(failed("cannot look at the new file"))?;
-        if (own.st_uid, own.st_gid) != (stat.st_uid, stat.st_gid) {
-            let owner = rustix::fs::Uid::from_raw(stat.st_uid);
-            let group = rustix::fs::Gid::from_raw(stat.st_gid);
+        let (own, meta) = (self.file.metadata(), &old.meta);
+        let own = own.map_err(|error| SaveError::Io { step: "cannot look at the new file", error })?;
+        if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {
+            let owner = rustix::fs::Uid::from_raw(meta.uid());
+            let group = rustix::fs::Gid::from_raw(meta.gid());
             // Only root may give files away; a group one belongs to can be kept without that.
             if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err() {
                 let _ = rustix::fs::fchown(&self.file, None, Some(group));
             }
         }
-        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        let mode = Mode::from_raw_mode(meta.mode() & 0o7777);
         rustix::fs::fchmod(&self.file, mode).map_err(failed("cannot keep its mode"))?;
         if let Some(from) = &old.file {
             copy_attributes(from, &self.file);

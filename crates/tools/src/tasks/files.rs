@@ -1,11 +1,12 @@
 //! The files of tasks: outputs, and notes by which a resumed session learns which tasks were cut off.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use tokio::fs::File;
 use windlass_text::folders::SessionFolder;
 
 use super::TaskInfo;
@@ -20,6 +21,10 @@ pub(crate) struct OutputFile {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
     pub(crate) file: File,
+    /// Bytes of the output in it.
+    pub(crate) bytes: u64,
+    /// It holds only the beginning.
+    pub(crate) cut: bool,
 }
 
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl OutputFiles {
             self.next += 1;
             let path = directory.join(task_id(number)).with_extension(OUTPUT);
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(OutputFile { number, path, file }),
+                Ok(file) => return Ok(OutputFile { number, path, file: file.into(), bytes: 0, cut: false }),
                 // Left by an earlier session that used the same directory.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

@@ -101,12 +101,7 @@ pub(super) struct Cell {
     pub(super) source: ClippedText,
     pub(super) id: Option<String>,
     pub(super) execution_count: Option<u64>,
-    pub(super) outputs: CellOutputs,
-}
-
-#[derive(Default)]
-pub(super) struct CellOutputs {
-    pub(super) parts: Vec<CellPart>,
+    pub(super) outputs: Vec<CellPart>,
     /// Outputs for which there was no room.
     pub(super) left_out: usize,
 }
@@ -193,7 +188,7 @@ fn text(json: &mut impl JsonReader, bytes_max: usize, end: &str) -> NotebookResu
 impl Cell {
     pub(super) fn read(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Self> {
         let (mut kind, mut source, mut id, mut execution_count) = (None, None, None, None);
-        let mut outputs = CellOutputs::default();
+        let (mut outputs, mut left_out) = (Vec::new(), 0);
         each_field(json, |json, name| {
             match name {
                 "cell_type" => kind = text(json, NAME_BYTES_MAX, "")?,
@@ -202,7 +197,7 @@ impl Cell {
                 "execution_count" if json.peek()? == ValueType::Number => {
                     execution_count = Some(json.next_number()??);
                 }
-                "outputs" => outputs = CellOutputs::read(json, images)?,
+                "outputs" => (outputs, left_out) = all_outputs(json, images)?,
                 _ => json.skip_value()?,
             }
             Ok(())
@@ -213,34 +208,37 @@ impl Cell {
             id: id.map(|id| id.text),
             execution_count,
             outputs,
+            left_out,
         })
     }
 }
 
-impl CellOutputs {
-    fn read(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookResult<Self> {
-        let mut outputs = Self::default();
-        let mut room = OUTPUTS_BYTES_MAX;
-        json.begin_array()?;
-        while json.has_next()? {
-            if outputs.left_out > 0 {
-                json.skip_value()?;
-                outputs.left_out += 1;
-                continue;
-            }
-            let parts = output(json, images)?;
-            let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
-            match room.checked_sub(size.max(OUTPUT_BYTES_MIN)) {
-                Some(rest) => {
-                    room = rest;
-                    outputs.parts.extend(parts);
-                }
-                None => outputs.left_out = 1,
-            }
+/// The outputs of a cell for which there is room, and how many others there are.
+fn all_outputs(
+    json: &mut impl JsonReader,
+    images: &mut ImageBudget<'_>,
+) -> NotebookResult<(Vec<CellPart>, usize)> {
+    let (mut outputs, mut left_out) = (Vec::new(), 0);
+    let mut room = OUTPUTS_BYTES_MAX;
+    json.begin_array()?;
+    while json.has_next()? {
+        if left_out > 0 {
+            json.skip_value()?;
+            left_out += 1;
+            continue;
         }
-        json.end_array()?;
-        Ok(outputs)
+        let parts = output(json, images)?;
+        let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
+        match room.checked_sub(size.max(OUTPUT_BYTES_MIN)) {
+            Some(rest) => {
+                room = rest;
+                outputs.extend(parts);
+            }
+            None => left_out = 1,
+        }
     }
+    json.end_array()?;
+    Ok((outputs, left_out))
 }
 
 /// Reads one output: its image, the plainest of its texts, its error.

@@ -26,7 +26,7 @@ impl CMap {
     pub(super) fn parse(content: &[u8]) -> Self {
         let mut map = Self::default();
         let mut operands = Vec::new();
-        for token in (MapTokens { rest: content }) {
+        for token in tokens(content) {
             match token {
                 Token::Word(b"endbfchar") => map.add_singles(&operands),
                 Token::Word(b"endbfrange") => map.add_ranges(&operands),
@@ -108,38 +108,32 @@ fn utf16(bytes: &[u8]) -> String {
 }
 
 /// Words, brackets and hexadecimal strings; everything else is passed over.
-struct MapTokens<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for MapTokens<'a> {
-    type Item = Token<'a>;
-
-    fn next(&mut self) -> Option<Token<'a>> {
+fn tokens(mut content: &[u8]) -> impl Iterator<Item = Token<'_>> {
+    std::iter::from_fn(move || {
         loop {
-            let (&byte, rest) = self.rest.split_first()?;
+            let (&byte, rest) = content.split_first()?;
             match byte {
-                b'<' if rest.first() == Some(&b'<') => self.rest = &rest[1..],
+                b'<' if rest.first() == Some(&b'<') => content = &rest[1..],
                 b'<' => {
                     let end = memchr::memchr(b'>', rest)?;
-                    self.rest = &rest[end + 1..];
+                    content = &rest[end + 1..];
                     return Some(Token::Hex(hex(&rest[..end])));
                 }
                 b'[' | b']' => {
-                    self.rest = rest;
+                    content = rest;
                     return Some(if byte == b'[' { Token::Open } else { Token::Close });
                 }
-                b'%' => self.rest = &rest[memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())..],
+                b'%' => content = &rest[memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())..],
                 _ if byte.is_ascii_alphabetic() => {
-                    let end = self.rest.iter().position(|byte| !byte.is_ascii_alphanumeric());
-                    let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
-                    self.rest = rest;
+                    let end = content.iter().position(|byte| !byte.is_ascii_alphanumeric());
+                    let (word, rest) = content.split_at(end.unwrap_or(content.len()));
+                    content = rest;
                     return Some(Token::Word(word));
                 }
-                _ => self.rest = rest,
+                _ => content = rest,
             }
         }
-    }
+    })
 }
 
 fn hex(digits: &[u8]) -> Vec<u8> {

@@ -198,18 +198,13 @@ impl Drawing<'_> {
     /// A form is a drawing of its own that a page shows at some place.
     fn follow_form(&mut self, name: &Name<'_>, scope: &Scope<'_, '_>) -> Option<()> {
         let form = scope.resources.get_x_object(name).filter(|_| scope.depth < DEPTH_MAX);
-        let Some(form) = form.filter(|form| is_form(form)) else { return Some(()) };
+        let is_form =
+            |form: &Stream<'_>| form.dict().get::<Name<'_>>("Subtype").is_some_and(|name| &*name == b"Form");
+        let Some(form) = form.filter(is_form) else { return Some(()) };
         let Ok(content) = form.decoded_data() else { return Some(()) };
         let saved = self.state.clone();
-        let numbers: Vec<f64> = form
-            .dict()
-            .get::<Array<'_>>("Matrix")
-            .iter()
-            .flat_map(Array::iter::<f32>)
-            .map(f64::from)
-            .collect();
-        if let Ok(matrix) = <[f64; 6]>::try_from(numbers) {
-            self.state.page = Matrix(matrix).then(self.state.page);
+        if let Some(matrix) = form.dict().get::<[f32; 6]>("Matrix") {
+            self.state.page = Matrix(matrix.map(f64::from)).then(self.state.page);
         }
         let own = form.dict().get::<Dict<'_>>("Resources").map(Resources::new);
         let followed =
@@ -217,10 +212,6 @@ impl Drawing<'_> {
         self.state = saved;
         followed
     }
-}
-
-fn is_form(stream: &Stream<'_>) -> bool {
-    stream.dict().get::<Name<'_>>("Subtype").is_some_and(|name| &*name == b"Form")
 }
 
 impl Scope<'_, '_> {

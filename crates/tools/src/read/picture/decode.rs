@@ -30,19 +30,6 @@ pub(super) struct Pixels {
     pub(super) orientation: Orientation,
 }
 
-/// The size of a sound picture and its pixels, scaled; none if `may_keep` and its file, of `bytes`, can stay.
-pub(super) fn decode(
-    reader: impl BufRead + Seek,
-    bytes: u64,
-    may_keep: bool,
-    options: &PictureOptions<'_>,
-) -> Result<(PictureSize, Option<Pixels>), String> {
-    match options.format {
-        ImageFormat::Png => decode_png(reader, may_keep, options),
-        _ => decode_whole(reader, bytes, may_keep, options),
-    }
-}
-
 fn damaged(error: impl std::fmt::Display) -> String {
     format!("it is damaged ({error})")
 }
@@ -63,7 +50,8 @@ fn check_size(size: PictureSize, memory: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn decode_png(
+/// The size of a sound picture and its pixels, scaled; none if `may_keep` and its file can stay.
+pub(super) fn decode_png(
     reader: impl BufRead + Seek,
     may_keep: bool,
     options: &PictureOptions<'_>,
@@ -109,7 +97,8 @@ fn decode_png(
     Ok((original, Some(Pixels { size, channels, bytes, orientation })))
 }
 
-fn decode_whole(
+/// As [`decode_png`], for a file of `bytes` in another format.
+pub(super) fn decode_whole(
     mut reader: impl BufRead + Seek,
     bytes: u64,
     may_keep: bool,
