@@ -54,13 +54,12 @@ impl Windlass {
         let mut config = RunConfig::with_files(settings.settings.clone(), &flags, place, files)?;
         config.environment.clone_from(&settings.environment);
         config.permissions.asking = options.asking;
-        let (key, origin) = (found.key, ProcessOrigin::new(&config, &flags, settings.git.clone()));
+        let origin = ProcessOrigin::new(&config, &flags, settings.git.clone());
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
             wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
         wired.setup.untrusted_settings.clone_from(&settings.effective.skipped);
-        let open = found.open(&wired.engine, origin)?;
         let saver = PermissionSaver { places: settings.places.clone(), home: settings.home.clone() };
-        Ok(Session::new(key, wired, open, saver, options.approver.clone()))
+        found.open(wired, origin, saver, options.approver.clone())
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use windlass_config::Home;
-use windlass_engine::{Engine, Recall, RecalledSession, Session, SessionSeed, Transcript};
+use windlass_engine::{Engine, Recall, RecalledSession, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
@@ -20,7 +20,10 @@ use windlass_session::{
 };
 
 use crate::error::{Error, SessionError};
-use crate::wiring::SessionStorage;
+use crate::options::Approver;
+use crate::permission_saver::PermissionSaver;
+use crate::session::Session;
+use crate::wiring::{SessionStorage, WiredEngine};
 
 use origin::RepositoryMark;
 pub use origin::{ProcessOrigin, SUMS};
@@ -264,8 +267,15 @@ impl FoundSession {
         header.map(|header| SavedFlags::read(&header.settings)).unwrap_or_default()
     }
 
-    /// Opens the session. What is said about it comes with it.
-    pub(crate) fn open(self, engine: &Engine, origin: ProcessOrigin) -> Result<OpenSession, Error> {
+    /// Opens the session. Its runs save changes of the permissions and ask the approver.
+    pub(crate) fn open(
+        self,
+        wired: WiredEngine,
+        origin: ProcessOrigin,
+        saver: PermissionSaver,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Result<Session, Error> {
+        let engine = &wired.engine;
         let checkpoints = self.paths.as_ref().and_then(|paths| origin.checkpoints(self.key, paths));
         let (log, identified) = self.log(engine, &origin, checkpoints.as_ref())?;
         let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
@@ -293,63 +303,49 @@ impl FoundSession {
                 session
             }
         };
-        let closer =
-            SessionCloser { name: paths.clone().zip(name), checkpoints: checkpoints.clone(), identified };
-        let rewinder =
-            paths.map(|paths| Rewinder { engine: engine.clone(), origin, paths, key, lease, checkpoints });
-        Ok(OpenSession { session, resumed, notices, rewinder, closer })
+        let kept = paths.map(|paths| KeptSession {
+            engine: engine.clone(),
+            origin,
+            paths,
+            key,
+            lease,
+            checkpoints,
+            name,
+            identified,
+        });
+        let (inner, notify) = (Box::new(session), Arc::new(|_: &str| ()));
+        Ok(Session { inner, kept, saver, approver, notify, key, wired, resumed, notices })
     }
 }
 
-/// A session that is open.
-pub(crate) struct OpenSession {
-    /// The session.
-    pub(crate) session: Session,
-    /// Which session goes on.
-    pub(crate) resumed: Option<SessionInfo>,
-    /// What the user should know.
-    pub(crate) notices: Vec<String>,
-    /// How it can go back; not if nothing of it is kept.
-    pub(crate) rewinder: Option<Rewinder>,
-    /// What is left to do when it is closed.
-    pub(crate) closer: SessionCloser,
-}
-
-/// What is left to do when a session is closed.
-pub(crate) struct SessionCloser {
-    /// The log, and the name that the session is to have.
-    name: Option<(SessionPaths, String)>,
-    checkpoints: Option<Arc<Checkpoints>>,
-    identified: Option<RepositoryMark>,
-}
-
-impl SessionCloser {
-    /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
-    pub(crate) fn close(self) -> Vec<String> {
-        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
-        if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
-            notices.push(format!("windlass may not find this session after its project moves: {error}."));
-        }
-        if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
-            && let Err(error) = rename(paths.file(), paths.id(), &name)
-        {
-            notices.push(format!("cannot name the session: {error}."));
-        }
-        notices
-    }
-}
-
-/// Everything to go back to an earlier point. The lease lasts as long as this, whichever log is written.
-pub(crate) struct Rewinder {
+/// What of an open session is on disk, or will be with the first prompt. The lease lasts as long as this, whichever log is written.
+pub(crate) struct KeptSession {
     engine: Engine,
     origin: ProcessOrigin,
     paths: SessionPaths,
     key: SessionKey,
     lease: Option<Lease>,
     checkpoints: Option<Arc<Checkpoints>>,
+    /// The name it is to have.
+    name: Option<String>,
+    identified: Option<RepositoryMark>,
 }
 
-impl Rewinder {
+impl KeptSession {
+    /// The session is done: it gets its name, if there is a log. What could not be done is said.
+    pub(crate) fn close(self) -> Vec<String> {
+        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
+        if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
+            notices.push(format!("windlass may not find this session after its project moves: {error}."));
+        }
+        if let Some(name) = self.name.filter(|_| self.paths.file().exists())
+            && let Err(error) = rename(self.paths.file(), self.paths.id(), &name)
+        {
+            notices.push(format!("cannot name the session: {error}."));
+        }
+        notices
+    }
+
     /// The prompts of the session, in their order.
     pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
         if !self.is_begun() {
@@ -372,7 +368,7 @@ impl Rewinder {
     /// Goes on from before this prompt. What followed stays in the log and is not considered any more.
     pub(crate) async fn rewind(
         &self,
-        session: &mut Session,
+        session: &mut windlass_engine::Session,
         prompt: &PromptLine,
     ) -> Result<(), SessionError> {
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))

@@ -97,7 +97,7 @@ impl JobRunner {
         session: &mut Session,
         beside: impl Future<Output = Infallible>,
     ) -> JobEnd {
-        let (cwd, session_id) = (session.engine.working_directory().to_owned(), session.key.id);
+        let (cwd, session_id) = (session.wired.engine.working_directory().to_owned(), session.key.id);
         let text = match session.perform(command, id.clone()).await {
             Ok(CommandOutcome::Compaction(run)) => return self.drive(run, beside).await,
             Ok(CommandOutcome::Context(report)) => slash_commands::context_report(&report),

@@ -124,8 +124,8 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
         app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
     let notices = app.notices();
-    let mut warnings = std::mem::take(&mut session.warnings);
-    let standing = std::mem::take(&mut session.standing_warnings);
+    let mut warnings = std::mem::take(&mut session.wired.warnings);
+    let standing = std::mem::take(&mut session.wired.standing);
     if arguments.output_format == Format::StreamJson {
         warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
         warnings.extend(notices.all());
@@ -212,9 +212,10 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     } else {
         session.on_notice(complain);
     }
-    if let Some(hooks) = session.hooks.as_ref().filter(|_| format == Format::StreamJson) {
+    if let Some(hooks) = session.wired.hooks.as_ref().filter(|_| format == Format::StreamJson) {
         let aside = output.aside.clone();
-        hook_wiring::tell_host(hooks, session.key, session.redactor.clone(), hook_events, move |line| {
+        let redactor = session.wired.redactor.clone();
+        hook_wiring::tell_host(hooks, session.key, redactor, hook_events, move |line| {
             aside.leave(|out| line(out));
         });
     }
@@ -246,7 +247,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
 
 /// What puts a run into lines of the protocol.
 fn translator(session: &Session, left: &Leftovers) -> Translator {
-    let translator = Translator::new(session.key, session.setup.clone());
+    let translator = Translator::new(session.key, session.wired.setup.clone());
     translator.resumed(session.spent()).left(left.fates())
 }
 
@@ -259,7 +260,7 @@ async fn talk_to_person(
 ) -> std::io::Result<(JobEnd, Signals)> {
     let JobRunner { view, output, signals } = runner;
     let place = (screen, output.aside.clone());
-    let wakeups = Wakeups(session.engine.clone());
+    let wakeups = Wakeups(session.wired.engine.clone());
     let (mut person, mut relay) = Person::meet(wakeups, signals.interrupter(), place)?;
     let view = Box::new(WatchedView { watch: move |update: &_| relay.heed(update), inner: view });
     let mut runner = JobRunner { view, output, signals };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::to_raw_value;
@@ -90,7 +90,7 @@ impl ProcessOrigin {
         let repository = self.repository.clone()?;
         let (marker, (tell, found)) = (log.marker(), sync_channel(1));
         mark(&marker, &repository.identity());
-        let identified = RepositoryMark { marker: marker.clone(), found };
+        let identified = RepositoryMark { marker: marker.clone(), found: Mutex::new(found) };
         let Some(git) = self.git.clone() else {
             let _ = tell.send(());
             return Some(identified);
@@ -107,13 +107,15 @@ impl ProcessOrigin {
 /// The repository of a session that is being found out.
 pub(crate) struct RepositoryMark {
     marker: Marker,
-    found: Receiver<()>,
+    /// Behind a lock only because the session that holds it is looked at by several threads.
+    found: Mutex<Receiver<()>>,
 }
 
 impl RepositoryMark {
     /// A run that is over before git has answered waits for it a little, and writes down what it says.
     pub(crate) fn finish(self) -> Result<(), LogError> {
-        match self.found.recv_timeout(GIT_WAIT) {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found.recv_timeout(GIT_WAIT) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => self.marker.flush(),
         }
