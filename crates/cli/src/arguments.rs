@@ -257,7 +257,6 @@ impl SettingsArguments {
             settings: &self.settings,
             sources: &self.setting_sources,
             trust: self.trust_project,
-            headless: true,
             ..SettingsFlags::default()
         }
     }
@@ -312,13 +311,13 @@ impl Arguments {
         }
     }
 
-    /// What is said about settings.
+    /// What is said about settings, where nobody agrees to anything.
     pub(crate) fn settings_flags(&self) -> SettingsFlags<'_> {
         SettingsFlags {
             settings: &self.settings,
             sources: &self.setting_sources,
             trust: self.trust_project,
-            headless: !self.is_interactive(),
+            ask: if self.is_interactive() { Some(&|_, _| false) } else { None },
             ..SettingsFlags::default()
         }
     }

@@ -1,7 +1,5 @@
 //! The application: settings are read once, then sessions are opened.
 
-use windlass_config::{ProcessContext, RunConfig};
-
 use crate::error::Error;
 use crate::model_choice::models;
 use crate::options::Options;
@@ -23,7 +21,6 @@ use crate::wiring::wire_models;
 /// ```
 pub struct Windlass {
     options: Options,
-    place: ProcessContext,
     settings: LoadedSettings,
 }
 
@@ -34,9 +31,8 @@ impl Windlass {
         if let Some(cwd) = &options.cwd {
             place.cwd = std::path::absolute(place.cwd.join(cwd)).map_err(Error::CurrentDirectory)?;
         }
-        let ask = |files: &_, state: &_| options.agrees(files, state);
-        let settings = settings::load(options.settings_flags(), &place, ask)?;
-        Ok(Self { options, place, settings })
+        let settings = settings::load(options.settings_flags(), place)?;
+        Ok(Self { options, settings })
     }
 
     /// What the user should know about settings files.
@@ -46,13 +42,12 @@ impl Windlass {
 
     /// Opens a session and checks all that needs no network. Nothing is written before the first prompt.
     pub fn session(&self, choice: impl Into<SessionChoice>) -> Result<Session, Error> {
-        let Self { options, place, settings } = self;
-        let found = FoundSession::find(&choice.into(), &settings.home, &place.cwd, settings.git.as_ref())?;
+        let Self { options, settings } = self;
+        let (cwd, git) = (&settings.place.cwd, settings.git.as_ref());
+        let found = FoundSession::find(&choice.into(), &settings.home, cwd, git)?;
         let mut flags = options.flags.clone();
         found.saved().fill(&mut flags);
-        let files = settings.effective.settings.clone();
-        let mut config = RunConfig::with_files(settings.settings.clone(), &flags, place, files)?;
-        config.environment.clone_from(&settings.environment);
+        let mut config = settings.config(&flags)?;
         config.permissions.asking = options.asking;
         let origin = ProcessOrigin::new(&config, &flags, settings.git.clone());
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;

@@ -16,6 +16,7 @@ use windlass_hooks::{
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
+use windlass_session::SessionPaths;
 use windlass_tools::describe;
 use windlass_wire::HookLines;
 
@@ -23,14 +24,6 @@ use crate::error::Error;
 use crate::sandbox;
 use crate::supervision::launcher;
 use crate::wiring::SessionStorage;
-
-/// What hooks and commands share.
-pub struct HookSurroundings {
-    /// What hooks that are programs run in.
-    pub confinement: Confinement,
-    /// The variables that hooks set for commands.
-    pub later: VariableChanges,
-}
 
 /// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
 pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
@@ -55,12 +48,13 @@ pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
     Ok((set, problems))
 }
 
-/// The hooks, if there are any, ready to run, and what is wrong with those that are none.
+/// The hooks, if there are any, ready to run, and what is wrong with those that are none. What they set for commands is `later`.
 pub fn settings_hooks(
     config: &RunConfig,
     session: &SessionStorage,
-    model: (Arc<dyn ModelClient>, ModelCard),
-    around: HookSurroundings,
+    (client, card): (Arc<dyn ModelClient>, ModelCard),
+    confinement: Confinement,
+    later: VariableChanges,
 ) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
     let (set, problems) = read_hooks(config)?;
     if set.is_empty() {
@@ -71,7 +65,7 @@ pub fn settings_hooks(
     };
     let environment: Vec<_> =
         config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let environment = match &around.confinement {
+    let environment = match &confinement {
         Confinement::Free => environment,
         Confinement::In(_) | Confinement::Missing => sandbox::without_hidden(environment, config),
     };
@@ -82,16 +76,16 @@ pub fn settings_hooks(
         http_urls: texts(&config.files.hook_urls),
         http_variables: texts(&config.files.hook_variables),
         rules: Some(rule_match(config.permissions.anchors.clone())),
-        model: Some(Arc::new(OneQuestion { client: model.0, card: model.1 })),
+        model: Some(Arc::new(OneQuestion { client, card })),
         launcher: launcher(),
-        confinement: around.confinement,
-        variable_changes: Some(around.later),
-        outputs: session.results.clone(),
+        confinement,
+        variable_changes: Some(later),
+        outputs: session.paths.as_ref().map(SessionPaths::results),
         ending_time: config.settings.session_end_ms.map(Duration::from_millis),
         ..HookHost::new(config.cwd.clone())
     };
     let hooks = SettingsHooks::new(set, host);
-    hooks.bind(session.key, session.log.clone());
+    hooks.bind(session.key, session.paths.as_ref().map(|paths| paths.file().to_owned()));
     Ok((Some(hooks), problems))
 }
 

@@ -251,14 +251,7 @@ impl FoundSession {
 
     /// Where the parts of the session lie that tools and hooks write to.
     pub(crate) fn storage(&self) -> SessionStorage {
-        let paths = self.paths.as_ref();
-        SessionStorage {
-            key: self.key,
-            log: paths.map(|paths| paths.file().to_owned()),
-            results: paths.map(SessionPaths::results),
-            output: paths.map(|paths| paths.side().join("output")),
-            resumed: self.loaded.is_some(),
-        }
+        SessionStorage { key: self.key, paths: self.paths.clone(), resumed: self.loaded.is_some() }
     }
 
     /// The settings that come back.

@@ -5,8 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use windlass_config::{
-    EffectiveSettings, Home, ProcessContext, ReportStore, SettingSources, Settings, SettingsFiles,
-    SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
+    ConfigError, EffectiveSettings, Flags, Home, ProcessContext, ReportStore, RunConfig, SettingSources,
+    Settings, SettingsFiles, SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest,
+    TrustState, TrustStore,
 };
 use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
@@ -17,8 +18,11 @@ use crate::error::Error;
 /// Where the administrator of the machine keeps files for everybody.
 pub const MANAGED: &str = "/etc/claude-code";
 
+/// Asks whether what came with a project may act: given its files and what was agreed to before.
+pub type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
+
 /// What the command line says about settings.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct SettingsFlags<'a> {
     /// Each `--settings`, in the order they were given.
     pub settings: &'a [String],
@@ -26,18 +30,13 @@ pub struct SettingsFlags<'a> {
     pub sources: &'a [String],
     /// `--trust-project`.
     pub trust: bool,
-    /// Nobody can be asked.
-    pub headless: bool,
+    /// Who is asked for trust, if anybody can be.
+    pub ask: Option<&'a TrustQuestion>,
     /// The environment, if it is not that of the process.
     pub environment: Option<&'a BTreeMap<OsString, OsString>>,
 }
 
 impl SettingsFlags<'_> {
-    /// No flags, where nobody can be asked.
-    pub fn headless() -> Self {
-        Self { headless: true, ..Self::default() }
-    }
-
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         self.environment.cloned().unwrap_or_else(|| std::env::vars_os().collect())
     }
@@ -45,6 +44,8 @@ impl SettingsFlags<'_> {
 
 /// What holds, and where it came from.
 pub struct LoadedSettings {
+    /// Where and as whom the process runs.
+    pub place: ProcessContext,
     /// What environment and files say together.
     pub settings: Settings,
     /// The variables of the run and its commands.
@@ -59,6 +60,15 @@ pub struct LoadedSettings {
     pub git: Option<GitProgram>,
     /// What the user should know.
     pub notices: SettingsNotices,
+}
+
+impl LoadedSettings {
+    /// Everything a run with these flags is configured by.
+    pub fn config(&self, flags: &Flags) -> Result<RunConfig, ConfigError> {
+        let files = self.effective.settings.clone();
+        let config = RunConfig::with_files(self.settings.clone(), flags, &self.place, files)?;
+        Ok(RunConfig { environment: self.environment.clone(), ..config })
+    }
 }
 
 /// What the user should know about settings files that stops nothing.
@@ -150,22 +160,15 @@ fn sources(said: SettingsFlags<'_>) -> Result<SettingSources, Error> {
     }
 }
 
-/// Agrees to nothing, where nobody can be asked.
-pub fn nobody_agrees(_: &SettingsFiles, _: &TrustState) -> bool {
-    false
-}
-
-/// Reads user and administrator, then decides trust (`ask` gets files and last agreement), then the project.
-pub fn load(
-    said: SettingsFlags<'_>,
-    place: &ProcessContext,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
-) -> Result<LoadedSettings, Error> {
-    read(said, place, ask)?.check()
+/// Reads user and administrator, then decides about trust, then reads the project.
+pub fn load(said: SettingsFlags<'_>, place: ProcessContext) -> Result<LoadedSettings, Error> {
+    read(said, place)?.check()
 }
 
 /// What the files say and whether the project acts, before anything is refused.
 pub struct SettingsReading {
+    /// Where and as whom the process runs.
+    pub place: ProcessContext,
     /// Every file.
     pub files: SettingsFiles,
     /// Our own home.
@@ -180,21 +183,17 @@ pub struct SettingsReading {
 }
 
 /// Reads the files and decides about trust.
-pub fn read(
-    said: SettingsFlags<'_>,
-    place: &ProcessContext,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
-) -> Result<SettingsReading, Error> {
-    let (files, home) = files(said, place)?;
-    let (trusted, state) = decide_trust(&files, &home, said, ask)?;
+pub fn read(said: SettingsFlags<'_>, place: ProcessContext) -> Result<SettingsReading, Error> {
+    let (files, home) = files(said, &place)?;
+    let (trusted, state) = decide_trust(&files, &home, said)?;
     let effective = files.effective(trusted);
-    Ok(SettingsReading { files, home, state, trusted, effective, environment: said.environment() })
+    Ok(SettingsReading { place, files, home, state, trusted, effective, environment: said.environment() })
 }
 
 impl SettingsReading {
     /// What holds, unless something is so wrong that nothing may start.
     pub fn check(self) -> Result<LoadedSettings, Error> {
-        let Self { files, home, state, trusted, effective, environment } = self;
+        let Self { place, files, home, state, trusted, effective, environment } = self;
         if let Some(problem) = effective.fatal() {
             return Err(Error::Setting(Box::new(problem.clone())));
         }
@@ -210,7 +209,7 @@ impl SettingsReading {
         let git = if trusted { git_program(&files) } else { None };
         let places = files.places.clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
-        Ok(LoadedSettings { settings, environment, effective, home, places, git, notices })
+        Ok(LoadedSettings { place, settings, environment, effective, home, places, git, notices })
     }
 }
 
@@ -218,7 +217,6 @@ fn decide_trust(
     files: &SettingsFiles,
     home: &Home,
     said: SettingsFlags<'_>,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
 ) -> Result<(bool, TrustState), Error> {
     let parts = files.parts();
     if parts.list.is_empty() {
@@ -230,12 +228,12 @@ fn decide_trust(
     };
     let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
     let request =
-        TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
+        TrustRequest { headless: said.ask.is_none(), sources_name_project: named, trust_flag: said.trust };
     let agreed = match request.answer(&state) {
         TrustAnswer::Trust => true,
         TrustAnswer::Skip => false,
         TrustAnswer::Ask => {
-            let agreed = ask(files, &state);
+            let agreed = said.ask.is_some_and(|ask| ask(files, &state));
             if let (true, Some(path)) = (agreed, home.directory()) {
                 TrustStore::new(path).grant(&files.places, &parts).map_err(Error::Trust)?;
             }
@@ -257,9 +255,9 @@ fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
 
 /// The same where nobody is asked for trust: none unless it was given, or nothing of the project needs it.
 pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
-    let said = SettingsFlags::headless();
+    let said = SettingsFlags::default();
     let (files, home) = files(said, place).ok()?;
-    let (is_trusted, _) = decide_trust(&files, &home, said, nobody_agrees).ok()?;
+    let (is_trusted, _) = decide_trust(&files, &home, said).ok()?;
     if is_trusted { git_program(&files) } else { None }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use anyhow::anyhow;
 use clap::Subcommand;
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
-use windlass::settings::{self, SettingsFlags, nobody_agrees};
+use windlass::settings::{self, SettingsFlags};
 use windlass_config::{Flags, RunConfig};
 use windlass_sandbox::{child_environment, run_command, tried_sandbox};
 
@@ -46,11 +46,7 @@ pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
 }
 
 fn config() -> anyhow::Result<RunConfig> {
-    let place = settings::place()?;
-    let held = settings::load(SettingsFlags::headless(), &place, nobody_agrees)?;
+    let held = settings::load(SettingsFlags::default(), settings::place()?)?;
     held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
-    let mut config =
-        RunConfig::with_files(held.settings, &Flags::default(), &place, held.effective.settings)?;
-    config.environment = held.environment;
-    Ok(config)
+    Ok(held.config(&Flags::default())?)
 }

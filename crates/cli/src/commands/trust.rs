@@ -55,7 +55,7 @@ pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
 }
 
 fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {
-    let (files, home) = settings::files(SettingsFlags::headless(), place)?;
+    let (files, home) = settings::files(SettingsFlags::default(), place)?;
     let path =
         home.directory().context("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))

@@ -11,7 +11,7 @@ use windlass_config::{
 
 use super::{Check, Status};
 use crate::display;
-use windlass::settings::{self, LoadedSettings, SettingsFlags, SettingsReading, nobody_agrees};
+use windlass::settings::{self, LoadedSettings, SettingsFlags, SettingsReading};
 use windlass::{hook_wiring, model_choice, sandbox};
 
 /// With less free space a session may not be saved to its end.
@@ -37,10 +37,10 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub(super) fn all(place: &ProcessContext) -> Vec<Check> {
-    let mut checks = match settings::read(SettingsFlags::headless(), place, nobody_agrees) {
+    let mut checks = match settings::read(SettingsFlags::default(), place.clone()) {
         Ok(reading) => {
             let mut checks = programs(reading.files.places.root(), reading.trusted);
-            checks.extend(of_settings(reading, place));
+            checks.extend(of_settings(reading));
             checks
         }
         Err(error) => {
@@ -94,7 +94,7 @@ fn version(program: &Path) -> Option<String> {
     text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
+fn of_settings(reading: SettingsReading) -> Vec<Check> {
     let mut checks: Vec<Check> = reading
         .files
         .list()
@@ -113,7 +113,7 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
     let sessions = of_sessions(&reading.home);
     // A problem of a file is listed already.
     match reading.check() {
-        Ok(held) => checks.extend(of_run(held, place)),
+        Ok(held) => checks.extend(of_run(&held)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
@@ -137,13 +137,11 @@ fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
 }
 
 /// What a run would be made of.
-fn of_run(held: LoadedSettings, place: &ProcessContext) -> Vec<Check> {
-    let LoadedSettings { settings, effective, environment, .. } = held;
-    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), &effective)];
-    let files = effective.settings;
-    match RunConfig::with_files(settings, &Flags::default(), place, files) {
-        Ok(mut config) => {
-            config.environment = environment;
+fn of_run(held: &LoadedSettings) -> Vec<Check> {
+    let settings = &held.settings;
+    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), &held.effective)];
+    match held.config(&Flags::default()) {
+        Ok(config) => {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));
             checks.extend(config.notices().map(|notice| check(SETTINGS, Status::Note, notice)));

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use serde_json::{Value, json};
-use windlass_config::{Flags, RunConfig};
+use windlass_config::Flags;
 use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, ToolProfile, Verdict};
 use windlass_engine::{Answerer, PermissionCase, hidden_paths, judge, missing_rules};
 use windlass_ports::ExamineContext;
@@ -13,7 +13,7 @@ use super::ExplainArguments;
 use crate::complain;
 use crate::views::visible::visible;
 use windlass::sandbox;
-use windlass::settings::{self, nobody_agrees};
+use windlass::settings;
 
 /// What would become of the call.
 pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
@@ -21,8 +21,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let note = note(tool)?;
     let input = input(tool, &wanted.input)?;
     let raw = RawValue::from_string(wanted.input.clone())?;
-    let place = settings::place()?;
-    let held = settings::load(wanted.settings.flags(), &place, nobody_agrees)?;
+    let held = settings::load(wanted.settings.flags(), settings::place()?)?;
     let flags = Flags {
         permission_mode: wanted.permission_mode.clone(),
         allowed_tools: wanted.allowed_tools.clone(),
@@ -31,26 +30,23 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
         ..Flags::default()
     };
     crate::complain_of_settings(&held.notices);
-    let config = RunConfig::with_files(held.settings, &flags, &place, held.effective.settings)?;
+    let config = held.config(&flags)?;
+    let cwd = &config.cwd;
     config.notices().for_each(|notice| complain(&notice));
-    let roots = super::batch::roots(&place.cwd, &config.added_directories);
+    let roots = super::batch::roots(cwd, &config.added_directories);
     let hidden = hidden_paths(&config.permissions.rules);
-    let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
+    let cx = ExamineContext { cwd: cwd.clone(), roots: roots.clone().into(), hidden };
     let rejected = |problem: String| anyhow!("{tool} rejects this input: {}.", problem.trim_end_matches('.'));
     let facts = describe(tool, &input, &cx).map_err(rejected)?;
     let sandbox = sandbox::sandboxing(&config);
     let mut permissions = config.permissions;
     permissions.sandbox = sandbox;
     permissions.asking = Answerer::Person;
-    let case = PermissionCase {
-        input: &raw,
-        cwd: &place.cwd,
-        ..PermissionCase::new(tool, &facts, &permissions, &roots)
-    };
+    let case = PermissionCase { input: &raw, cwd, ..PermissionCase::new(tool, &facts, &permissions, &roots) };
     let ruling = told(judge(&case));
     let missing = if ruling.verdict.name() == "allow" { Vec::new() } else { missing_rules(&case) };
-    let explained = Explained { ruling, missing, note };
-    Ok(if wanted.json { as_json(&explained) } else { as_text(&explained) })
+    let show = if wanted.json { as_json } else { as_text };
+    Ok(show(&ruling, &missing, note.as_deref()))
 }
 
 /// In the mode auto a model decides before anybody is asked; the reason must not look as if nobody did.
@@ -94,16 +90,8 @@ fn input(tool: &str, text: &str) -> anyhow::Result<Value> {
     Err(anyhow!("--input is {problem}. Give an object: --input '{example}'."))
 }
 
-/// What would become of a call, and what there is to say besides.
-struct Explained {
-    ruling: Ruling,
-    /// Rules that would allow it.
-    missing: Vec<String>,
-    note: Option<String>,
-}
-
-fn as_json(explained: &Explained) -> String {
-    let Explained { ruling, missing, note } = explained;
+/// What would become of a call, the rules that would allow it, and what there is to say besides.
+fn as_json(ruling: &Ruling, missing: &[String], note: Option<&str>) -> String {
     let mut line = json!({
         "decision": ruling.verdict.name(),
         "rule": ruling.rule.as_ref().map(|rule| rule.text.to_string()),
@@ -112,13 +100,12 @@ fn as_json(explained: &Explained) -> String {
         "missing": missing,
     });
     if let Some(note) = note {
-        line["note"] = note.as_str().into();
+        line["note"] = note.into();
     }
     format!("{line}\n")
 }
 
-fn as_text(explained: &Explained) -> String {
-    let Explained { ruling, missing, note } = explained;
+fn as_text(ruling: &Ruling, missing: &[String], note: Option<&str>) -> String {
     let mut lines = vec![format!("decision: {}", ruling.verdict.name())];
     match &ruling.rule {
         Some(rule) => {

@@ -14,7 +14,7 @@ use windlass_session::Header;
 use crate::arguments::{self, Arguments, Request};
 use windlass::model_choice::silent_models;
 use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
-use windlass::settings::{self, MANAGED, nobody_agrees};
+use windlass::settings::{self, MANAGED};
 use windlass::wiring::{Audience, SessionStorage, wire_models};
 
 /// The engine that this process had, asking nobody, with what had come back to it from the session before.
@@ -39,7 +39,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
-        None => settings::load(given.settings_flags(), &place, nobody_agrees)?.effective.settings,
+        None => settings::load(given.settings_flags(), place.clone())?.effective.settings,
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
@@ -54,7 +54,8 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     }
     let audience = Audience { partial_messages: given.include_partial_messages, ..given.audience(person) };
     let models = silent_models(&config)?;
-    let storage = SessionStorage::nowhere(SessionKey { id, ..SessionSeed(0).into() });
+    let key = SessionKey { id, ..SessionSeed(0).into() };
+    let storage = SessionStorage { key, paths: None, resumed: false };
     Ok(wire_models(config, models, &audience, &storage, Vec::new())?.engine)
 }
 
