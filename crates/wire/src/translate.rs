@@ -142,16 +142,11 @@ struct RunningCall {
     next_beat_ms: u64,
 }
 
-/// One block of an answer, or the failure that stands in its place.
-struct AnswerBlock<'a> {
-    uuid: Id,
-    message_id: Arc<str>,
-    model: Arc<str>,
-    usage: Usage,
-    block: &'a Block,
-    aborted: bool,
-    /// The category of the failure, and the provider's id of the request.
-    failure: Option<(&'static str, Option<&'a str>)>,
+/// The failure that stands in the place of an answer.
+struct ShownFailure<'a> {
+    category: &'static str,
+    /// The provider's id of the request.
+    request_id: Option<&'a str>,
 }
 
 /// A message from the user's side: the result of a call, or text.
@@ -257,7 +252,8 @@ impl Translator {
             }
             Update::Delta { index, delta } => self.write_stream(out, |events| events.delta(*index, delta)),
             Update::Block { id, index, block, aborted } => {
-                self.on_block(*id, block, *aborted, out);
+                self.latest = Some(*id);
+                self.write_answer(self.ids.of(*id), block, *aborted, None, out);
                 if !aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
@@ -383,43 +379,42 @@ impl Translator {
         self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
     }
 
-    fn on_block(&mut self, id: MessageId, block: &Block, aborted: bool, out: &mut Vec<u8>) {
-        self.latest = Some(id);
-        let answer = AnswerBlock {
-            uuid: self.ids.of(id),
-            message_id: self.message_id.clone(),
-            model: self.model.clone(),
-            usage: self.usage.clone(),
-            block,
-            aborted,
-            failure: None,
+    /// Writes one block of an answer; a failure is an answer that no model gave.
+    fn write_answer(
+        &mut self,
+        uuid: Id,
+        block: &Block,
+        aborted: bool,
+        failure: Option<&ShownFailure<'_>>,
+        out: &mut Vec<u8>,
+    ) {
+        let (synthetic_id, no_usage) = (failure.map(|_| uuid.0.to_string()), Usage::default());
+        let (id, model, usage) = match &synthetic_id {
+            Some(id) => (id.as_str(), "<synthetic>", &no_usage),
+            None => (&*self.message_id, &*self.model, &self.usage),
         };
-        self.write_answer(&answer, out);
-    }
-
-    fn write_answer(&mut self, answer: &AnswerBlock<'_>, out: &mut Vec<u8>) {
         let supersedes = std::mem::take(&mut self.retracted);
         let answered = std::mem::take(&mut self.unanswered);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
             let line = AssistantLine {
                 message: AssistantMessage {
-                    id: &answer.message_id,
+                    id,
                     kind: "message",
                     role: "assistant",
-                    model: &answer.model,
-                    content: &[signed(block_at(answer.block, detail))],
-                    stop_reason: answer.failure.map(|_| "stop_sequence"),
-                    stop_sequence: answer.failure.map(|_| ""),
-                    usage: HostUsage::from(&answer.usage),
+                    model,
+                    content: &[signed(block_at(block, detail))],
+                    stop_reason: failure.map(|_| "stop_sequence"),
+                    stop_sequence: failure.map(|_| ""),
+                    usage: HostUsage::from(usage),
                 },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: answer.uuid,
+                uuid,
                 timestamp: &timestamp,
-                error: answer.failure.map(|(kind, _)| kind),
-                request_id: answer.failure.and_then(|(_, request_id)| request_id),
-                aborted: answer.aborted,
+                error: failure.map(|failure| failure.category),
+                request_id: failure.and_then(|failure| failure.request_id),
+                aborted,
                 supersedes: &supersedes,
                 prompts: Prompts::new(&answered),
             };
@@ -519,18 +514,11 @@ impl Translator {
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
     fn on_failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
-        let uuid = self.ids.next();
+        let category = error_kind(terminal, failure);
         let request_id = failure.and_then(|failure| failure.request_id.as_deref());
-        let answer = AnswerBlock {
-            uuid,
-            message_id: uuid.0.to_string().into(),
-            model: "<synthetic>".into(),
-            usage: Usage::default(),
-            block: &Block::text(text),
-            aborted: false,
-            failure: Some((error_kind(terminal, failure), request_id)),
-        };
-        self.write_answer(&answer, out);
+        let failure = ShownFailure { category, request_id };
+        let uuid = self.ids.next();
+        self.write_answer(uuid, &Block::text(text), /* aborted */ false, Some(&failure), out);
     }
 
     fn write_refusal(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
