@@ -2,22 +2,26 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use windlass_core::{ThinkingMode, ThinkingWish};
 use windlass_protocol::{Effort, ThinkingDisplay};
 
 use crate::variables::number;
 use crate::{ConfigError, Settings};
 
-/// The flags that shape a run, as they were given.
-#[derive(Clone, Debug, Default)]
+/// The flags that shape a run, as they were given. The log of a session keeps those that come back when it is resumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Flags {
     /// `--model`.
     pub model: Option<String>,
     /// `--max-turns`.
+    #[serde(skip)]
     pub turns_max: Option<u32>,
     /// `--permission-mode`.
     pub permission_mode: Option<String>,
     /// `--dangerously-skip-permissions`.
+    #[serde(skip)]
     pub skip_permissions: bool,
     /// `--allowedTools`, every token.
     pub allowed_tools: Vec<String>,
@@ -26,12 +30,16 @@ pub struct Flags {
     /// `--system-prompt` or `--system-prompt-file`.
     pub system_prompt: Option<PromptText>,
     /// `--append-system-prompt` or `--append-system-prompt-file`.
+    #[serde(skip)]
     pub append_system_prompt: Option<PromptText>,
     /// `--add-dir`, every directory.
+    #[serde(rename = "addedDirectories")]
     pub add_directories: Vec<PathBuf>,
     /// `--fallback-model`, names separated by commas.
+    #[serde(skip)]
     pub fallback_models: Option<String>,
     /// `--max-budget-usd`.
+    #[serde(skip)]
     pub budget_usd: Option<String>,
     /// `--task-budget`.
     pub task_budget: Option<String>,
@@ -44,17 +52,20 @@ pub struct Flags {
     /// `--thinking-display`.
     pub thinking_display: Option<String>,
     /// `--json-schema`.
+    #[serde(skip)]
     pub json_schema: Option<String>,
     /// `--autocompact`.
     pub autocompact: Option<String>,
 }
 
 /// A text that is given or stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum PromptText {
     /// The text.
     Text(String),
     /// The file it stands in.
+    #[serde(skip)]
     File(PathBuf),
 }
 

@@ -5,7 +5,7 @@ use crate::model_choice::models;
 use crate::options::Options;
 use crate::permission_saver::PermissionSaver;
 use crate::session::Session;
-use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice};
+use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice, fill_flags};
 use crate::settings::{self, LoadedSettings, SettingsNotices};
 use crate::wiring::wire_models;
 
@@ -46,7 +46,7 @@ impl Windlass {
         let (cwd, git) = (&settings.place.cwd, settings.git.as_ref());
         let found = FoundSession::find(&choice.into(), &settings.home, cwd, git)?;
         let mut flags = options.flags.clone();
-        found.saved().fill(&mut flags);
+        fill_flags(&mut flags, found.saved());
         let mut config = settings.config(&flags)?;
         config.permissions.asking = options.asking;
         let origin = ProcessOrigin::new(&config, &flags, settings.git.clone());

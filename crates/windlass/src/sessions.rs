@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_config::Home;
+use windlass_config::{Flags, Home};
 use windlass_engine::{Engine, Recall, RecalledSession, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
@@ -29,7 +29,7 @@ use origin::RepositoryMark;
 pub use origin::{ProcessOrigin, SUMS};
 use recorded_config::write_before_usd;
 pub use recorded_config::{RecordedConfig, read_before_usd};
-pub use saved_flags::SavedFlags;
+pub use saved_flags::{fill_flags, read_flags};
 
 /// Which session is meant: a new one, unless something else is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -255,9 +255,9 @@ impl FoundSession {
     }
 
     /// The settings that come back.
-    pub(crate) fn saved(&self) -> SavedFlags {
+    pub(crate) fn saved(&self) -> Flags {
         let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
-        header.map(|header| SavedFlags::read(&header.settings)).unwrap_or_default()
+        header.map(|header| read_flags(&header.settings)).unwrap_or_default()
     }
 
     /// Opens the session. Its runs save changes of the permissions and ask the approver.

@@ -17,8 +17,9 @@ use windlass_session::{
 };
 use windlass_text::time::now_ms;
 
+use super::RecordedConfig;
 use super::recorded_config::insert;
-use super::{RecordedConfig, SavedFlags};
+use super::saved_flags::{saved_flags, write_flags};
 
 /// So long a run that is over waits for git.
 const GIT_WAIT: Duration = Duration::from_millis(100);
@@ -55,8 +56,8 @@ impl ProcessOrigin {
     }
 
     pub(crate) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
-        let mut settings =
-            SavedFlags::new(&self.flags, &engine.config().model.id, engine.system_prompt()).write();
+        let saved = saved_flags(&self.flags, &engine.config().model.id, engine.system_prompt());
+        let mut settings = write_flags(&saved);
         self.recorded.clone().with_engine(engine).write(&mut settings);
         let sums = engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}")));
         insert(&mut settings, SUMS, &sums.collect::<BTreeMap<_, _>>());

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use uuid::Uuid;
-use windlass_config::{ProcessContext, PromptText, RunConfig};
+use windlass_config::{ProcessContext, RunConfig};
 use windlass_engine::{Answerer, Engine, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
 use crate::arguments::{self, Arguments, Request};
 use windlass::model_choice::silent_models;
-use windlass::sessions::{RecordedConfig, SUMS, SavedFlags};
+use windlass::sessions::{RecordedConfig, SUMS, fill_flags, read_flags};
 use windlass::settings::{self, MANAGED};
 use windlass::wiring::{Audience, SessionStorage, wire_models};
 
@@ -21,13 +21,13 @@ use windlass::wiring::{Audience, SessionStorage, wire_models};
 pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     let given = given(header)?;
     let mut flags = given.flags();
-    let saved = SavedFlags::read(&header.settings);
+    let saved = read_flags(&header.settings);
     flags.model = saved.model.clone().or(flags.model);
-    if let Some(text) = &saved.system_prompt {
-        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.clone())), None);
+    if saved.system_prompt.is_some() {
+        (flags.system_prompt, flags.append_system_prompt) = (saved.system_prompt.clone(), None);
     }
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
-    saved.fill(&mut flags);
+    fill_flags(&mut flags, saved);
     // Nothing is done, so nothing has to be refused to anybody.
     let place = ProcessContext {
         cwd: header.cwd.clone(),
