@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use windlass_config::{RunConfig, SettingsLevel, SourcedValue};
+use windlass_config::{RunConfig, SourcedValue};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
@@ -33,10 +33,7 @@ pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
     let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
     for group in &config.files.hooks {
         let origin = group.origin.to_string();
-        let source = match group.origin.level {
-            SettingsLevel::Managed => HookSource::managed(&origin),
-            _ => HookSource::settings(&origin),
-        };
+        let source = HookSource::settings(&origin);
         let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
         for problem in found {
             if problem.stops {
