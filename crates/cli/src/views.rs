@@ -308,27 +308,25 @@ impl View for TalkView {
 pub(crate) struct JsonView {
     translator: Translator,
     clock: Clock,
-    /// Lines that nobody wants to see.
-    scratch: Vec<u8>,
 }
 
 impl JsonView {
     pub(crate) fn new(translator: Translator) -> Self {
-        Self { translator, clock: Clock::start(), scratch: Vec::new() }
+        Self { translator, clock: Clock::start() }
     }
 }
 
 impl View for JsonView {
     fn begin(&mut self, _: &mut Vec<u8>) {
-        self.translator.begin(self.clock.at(), &mut self.scratch);
+        // Only the result is written.
+        self.translator.begin(self.clock.at(), &mut Vec::new());
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         match update {
             Update::Done(outcome) => self.translator.result(outcome, out),
             Update::Responding { .. } => {
-                self.scratch.clear();
-                self.translator.update(update, self.clock.at(), &mut self.scratch);
+                self.translator.update(update, self.clock.at(), &mut Vec::new());
             }
             _ => {}
         }
