@@ -97,32 +97,26 @@ impl SharedFile {
     pub fn update<T>(&self, change: impl FnOnce(&mut Value) -> T) -> Result<T, SharedFileError> {
         create_directory(&self.path)?;
         let locked = FileLocation::lock(&self.path)?;
-        let changed = Self::change(&locked, change);
+        let changed = locked.place.read().and_then(|mut found| {
+            let before = found.value.clone();
+            let result = change(&mut found.value);
+            let is_new = found.value != before;
+            if is_new {
+                locked.replace(&found)?;
+            }
+            Ok((result, is_new))
+        });
         if !self.leaves_lock {
             locked.remove();
         }
         // Whoever comes next need not wait for the disk to remember the name; one wait serves several.
-        let place = locked.release();
+        let LockedFile { place, lock } = locked;
+        drop(lock);
         let (result, is_new) = changed?;
         if is_new {
             place.sync_directory()?;
         }
         Ok(result)
-    }
-
-    /// Makes the change, and says whether anything is new.
-    fn change<T>(
-        locked: &LockedFile,
-        change: impl FnOnce(&mut Value) -> T,
-    ) -> Result<(T, bool), SharedFileError> {
-        let mut found = locked.place.read()?;
-        let before = found.value.clone();
-        let result = change(&mut found.value);
-        let is_new = found.value != before;
-        if is_new {
-            locked.replace(&found)?;
-        }
-        Ok((result, is_new))
     }
 }
 
@@ -313,12 +307,6 @@ impl LockedFile {
         if self.place.is_current(&self.lock) {
             let _ = rustix::fs::unlinkat(&self.place.directory, self.place.sibling("lock"), AtFlags::empty());
         }
-    }
-
-    /// Lets others change the file.
-    fn release(self) -> FileLocation {
-        drop(self.lock);
-        self.place
     }
 }
 
