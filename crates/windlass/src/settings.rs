@@ -199,7 +199,7 @@ impl SettingsReading {
         }
         let environment = effective.settings.environment(environment);
         let settings = effective.settings.settings(&environment)?;
-        let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
+        let problems = effective.problems.iter().cloned().chain(files.unread()).collect();
         let root = files.places.root().display().to_string();
         let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
             notice,
@@ -275,24 +275,4 @@ pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
         }
     };
     Some(text)
-}
-
-/// Project settings that lie above the start directory.
-pub fn unread(files: &SettingsFiles) -> Vec<SettingsProblem> {
-    if !files.sources.project {
-        return Vec::new();
-    }
-    let start = files.places.start.display();
-    let problem = |file: PathBuf| {
-        let directory = file.ancestors().nth(2).unwrap_or(&file).display();
-        SettingsProblem {
-            what: format!("not read: windlass started in {start}"),
-            advice: format!("Start it in {directory} to use these settings."),
-            line: 0,
-            column: 0,
-            severity: Severity::Notice,
-            file: Some(file),
-        }
-    };
-    files.places.unread().into_iter().map(problem).collect()
 }

@@ -89,7 +89,7 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
 }
 
 fn unread(files: &SettingsFiles) -> String {
-    let lines: Vec<String> = settings::unread(files).iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = files.unread().iter().map(ToString::to_string).collect();
     display::listed(&lines, "")
 }
 

@@ -106,7 +106,7 @@ fn of_settings(reading: SettingsReading) -> Vec<Check> {
     if checks.is_empty() && !has_fatal {
         checks.push(check(SETTINGS, Status::Ok, "No settings file is read here."));
     }
-    let unread = settings::unread(&reading.files);
+    let unread = reading.files.unread();
     checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
     let trust = of_trust(&reading.effective, &reading.state);
     checks.extend(Some(trust).filter(|trust| trust.status != Status::Ok || !has_fatal));
