@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
@@ -213,12 +213,8 @@ impl FileLocation {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let lock = rustix::fs::openat(&place.directory, place.sibling("lock"), flags, PRIVATE_FILE)
                 .map_err(failed(&place.path, "lock"))?;
-            loop {
-                match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
-                    Err(Errno::INTR) => {}
-                    done => break done.map_err(failed(&place.path, "lock"))?,
-                }
-            }
+            retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
+                .map_err(failed(&place.path, "lock"))?;
             if place.is_current(&lock) && follow(path)? == place.path {
                 return Ok(LockedFile { place, lock });
             }

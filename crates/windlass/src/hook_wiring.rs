@@ -13,7 +13,7 @@ use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, U
 use windlass_hooks::{
     AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
 };
-use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
+use windlass_protocol::{HookEvent, HookMoment, HookNews, SessionKey};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
 use windlass_session::SessionPaths;
@@ -104,19 +104,12 @@ pub fn tell_host(
 }
 
 /// What a hook prints may hold what nobody is to read.
-fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
-    let clean = |printed: HookPrinted| HookPrinted {
-        output: redactor.redact(&printed.output).into_owned(),
-        errors: redactor.redact(&printed.errors).into_owned(),
-    };
-    let moment = match news.moment {
-        HookMoment::Began => HookMoment::Began,
-        HookMoment::Printed(printed) => HookMoment::Printed(clean(printed)),
-        HookMoment::Ended { printed, code, ending } => {
-            HookMoment::Ended { printed: clean(printed), code, ending }
-        }
-    };
-    HookNews { moment, ..news }
+fn redacted(mut news: HookNews, redactor: &Redactor) -> HookNews {
+    if let HookMoment::Printed(printed) | HookMoment::Ended { printed, .. } = &mut news.moment {
+        printed.output = redactor.redact(&printed.output).into_owned();
+        printed.errors = redactor.redact(&printed.errors).into_owned();
+    }
+    news
 }
 
 /// The condition of a hook: it is read as generously as what is asked about.

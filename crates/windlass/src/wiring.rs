@@ -115,7 +115,7 @@ pub fn wire_models(
         builder = builder.results_directory(paths.results());
     }
     if !config.scripted_hooks.is_empty() {
-        builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
+        builder = builder.hooks(Arc::new(ScriptedHooks(Mutex::new(config.scripted_hooks))));
     } else if let Some(hooks) = &hooks {
         builder = builder.hooks(Arc::new(hooks.clone()));
     }
@@ -259,24 +259,15 @@ fn tools(
 }
 
 /// Answers that stand in for hooks, given in turn: those that are left of each event.
-struct ScriptedHooks {
-    answers: Mutex<BTreeMap<HookEvent, VecDeque<HookAnswer>>>,
-}
-
-impl ScriptedHooks {
-    fn new(answers: BTreeMap<HookEvent, Vec<HookAnswer>>) -> Self {
-        let answers = answers.into_iter().map(|(event, list)| (event, list.into())).collect();
-        Self { answers: Mutex::new(answers) }
-    }
-}
+struct ScriptedHooks(Mutex<BTreeMap<HookEvent, VecDeque<HookAnswer>>>);
 
 impl HookRunner for ScriptedHooks {
     fn events(&self) -> BTreeSet<HookEvent> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = answers.get_mut(&call.event()).and_then(VecDeque::pop_front);
         Box::pin(std::future::ready(next.unwrap_or_default()))
     }

@@ -121,13 +121,9 @@ fn could_start(held: &LoadedSettings) -> i32 {
 }
 
 fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Problems {
-    let lists = [
-        (Behaviour::Deny, "deny", &permissions.deny),
-        (Behaviour::Ask, "ask", &permissions.ask),
-        (Behaviour::Allow, "allow", &permissions.allow),
-    ];
     let mut problems = Problems::new();
-    for (behaviour, name, rules) in lists {
+    for (behaviour, rules) in permissions.rules() {
+        let name = behaviour.name();
         for (position, rule) in rules.iter().enumerate() {
             if let Some(problem) = problem(behaviour, rule, places.home.as_deref()) {
                 problems.insert(format!("permissions.{name}[{position}]"), problem);

@@ -1,6 +1,6 @@
 //! What held when a session was opened and a log has to say, so that the session can be played again when other settings hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ impl RecordedConfig {
     pub fn apply(self, config: &mut RunConfig) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
-        config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
+        config.scripted_hooks = events.map(|event| (event, VecDeque::new())).collect();
         config.permissions.is_bypass_refused = self.bypass_refused;
         config.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
             auto_allow: sandbox.auto_allow,
