@@ -142,11 +142,13 @@ struct RunningCall {
     next_beat_ms: u64,
 }
 
-/// The failure that stands in the place of an answer.
-struct ShownFailure<'a> {
-    category: &'static str,
-    /// The provider's id of the request.
-    request_id: Option<&'a str>,
+/// Who gives an answer.
+enum AnswerSource<'a> {
+    Model {
+        aborted: bool,
+    },
+    /// Nobody: a failure stands in its place, with its category and the provider's id of the request.
+    Failure(&'static str, Option<&'a str>),
 }
 
 /// A message from the user's side: the result of a call, or text.
@@ -253,7 +255,8 @@ impl Translator {
             Update::Delta { index, delta } => self.write_stream(out, |events| events.delta(*index, delta)),
             Update::Block { id, index, block, aborted } => {
                 self.latest = Some(*id);
-                self.write_answer(self.ids.of(*id), block, *aborted, None, out);
+                let source = AnswerSource::Model { aborted: *aborted };
+                self.write_answer(self.ids.of(*id), block, &source, out);
                 if !aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
@@ -379,15 +382,12 @@ impl Translator {
         self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
     }
 
-    /// Writes one block of an answer; a failure is an answer that no model gave.
-    fn write_answer(
-        &mut self,
-        uuid: Id,
-        block: &Block,
-        aborted: bool,
-        failure: Option<&ShownFailure<'_>>,
-        out: &mut Vec<u8>,
-    ) {
+    /// Writes one block of an answer.
+    fn write_answer(&mut self, uuid: Id, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
+        let (failure, aborted) = match *source {
+            AnswerSource::Failure(category, request_id) => (Some((category, request_id)), false),
+            AnswerSource::Model { aborted } => (None, aborted),
+        };
         let (synthetic_id, no_usage) = (failure.map(|_| uuid.0.to_string()), Usage::default());
         let (id, model, usage) = match &synthetic_id {
             Some(id) => (id.as_str(), "<synthetic>", &no_usage),
@@ -412,8 +412,8 @@ impl Translator {
                 session_id: self.ids.session(),
                 uuid,
                 timestamp: &timestamp,
-                error: failure.map(|failure| failure.category),
-                request_id: failure.and_then(|failure| failure.request_id),
+                error: failure.map(|(category, _)| category),
+                request_id: failure.and_then(|(_, request_id)| request_id),
                 aborted,
                 supersedes: &supersedes,
                 prompts: Prompts::new(&answered),
@@ -514,11 +514,10 @@ impl Translator {
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
     fn on_failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
-        let category = error_kind(terminal, failure);
         let request_id = failure.and_then(|failure| failure.request_id.as_deref());
-        let failure = ShownFailure { category, request_id };
+        let source = AnswerSource::Failure(error_kind(terminal, failure), request_id);
         let uuid = self.ids.next();
-        self.write_answer(uuid, &Block::text(text), /* aborted */ false, Some(&failure), out);
+        self.write_answer(uuid, &Block::text(text), &source, out);
     }
 
     fn write_refusal(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
