@@ -66,13 +66,15 @@ impl Clock {
     }
 }
 
+type Watcher = Box<dyn FnMut(&Update) + Send>;
+
 /// What a run is shown with.
 pub(crate) struct RunView {
     pub(crate) form: Box<dyn View>,
     /// What is happening, on standard error beside the form or on the same screen.
     pub(crate) progress: Option<Progress>,
-    /// Functions that act on what was shown.
-    pub(crate) watchers: Vec<Box<dyn FnMut(&Update) + Send>>,
+    /// They act on what was shown.
+    pub(crate) watchers: Vec<Watcher>,
 }
 
 impl RunView {
