@@ -15,8 +15,9 @@ use windlass_engine::{Engine, Recall, RecalledSession, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
-    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogWriter, PromptLine, SessionFilter,
-    SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log, load_back, prompts, rename,
+    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogOptions, LogWriter, PreImageTaker,
+    PromptLine, SessionFilter, SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log,
+    load_back, prompts, rename,
 };
 
 use crate::error::{Error, SessionError};
@@ -230,25 +231,6 @@ impl FoundSession {
         Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name, resumed, notices })
     }
 
-    /// The log of the session, if it is kept. A new one is made with the first record.
-    fn log(
-        &self,
-        engine: &Engine,
-        origin: &ProcessOrigin,
-        checkpoints: Option<&Arc<Checkpoints>>,
-    ) -> Result<(Option<LogWriter>, Option<RepositoryMark>), Error> {
-        let Some(paths) = &self.paths else { return Ok((None, None)) };
-        let header = Arc::new(origin.header(self.key, engine));
-        let options = origin.options(checkpoints, self.lease.as_ref());
-        if let Some(loaded) = &self.loaded {
-            let log = LogWriter::resume(paths, header, loaded, options);
-            return Ok((Some(log.map_err(unreadable(self.key.id))?), None));
-        }
-        let log = LogWriter::create(paths, header, options);
-        let identified = origin.mark_repository(&log);
-        Ok((Some(log), identified))
-    }
-
     /// Where the parts of the session lie that tools and hooks write to.
     pub(crate) fn storage(&self) -> SessionStorage {
         SessionStorage { key: self.key, paths: self.paths.clone(), resumed: self.loaded.is_some() }
@@ -268,11 +250,14 @@ impl FoundSession {
         saver: PermissionSaver,
         approver: Option<Arc<dyn Approver>>,
     ) -> Result<Session, Error> {
-        let engine = &wired.engine;
-        let checkpoints = self.paths.as_ref().and_then(|paths| origin.checkpoints(self.key, paths));
-        let (log, identified) = self.log(engine, &origin, checkpoints.as_ref())?;
-        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
         let Self { key, paths, loaded, is_whole, is_copy, lease, name, resumed, mut notices } = self;
+        let engine = &wired.engine;
+        let mut kept = paths.map(|paths| {
+            let (engine, checkpoints) = (engine.clone(), origin.checkpoints(key, &paths));
+            KeptSession { engine, origin, paths, key, lease, checkpoints, name, identified: None }
+        });
+        let log = kept.as_mut().map(|kept| kept.log(loaded.as_ref())).transpose()?;
+        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -296,16 +281,6 @@ impl FoundSession {
                 session
             }
         };
-        let kept = paths.map(|paths| KeptSession {
-            engine: engine.clone(),
-            origin,
-            paths,
-            key,
-            lease,
-            checkpoints,
-            name,
-            identified,
-        });
         let (inner, notify) = (Box::new(session), Arc::new(|_: &str| ()));
         Ok(Session { inner, kept, saver, approver, notify, key, wired, resumed, notices })
     }
@@ -325,6 +300,23 @@ pub(crate) struct KeptSession {
 }
 
 impl KeptSession {
+    /// The log of a session that was loaded, or of a new one, which is made with the first record.
+    fn log(&mut self, loaded: Option<&LoadedLog>) -> Result<LogWriter, Error> {
+        let header = Arc::new(self.origin.header(self.key, &self.engine));
+        if let Some(loaded) = loaded {
+            let log = LogWriter::resume(&self.paths, header, loaded, self.options());
+            return log.map_err(unreadable(self.key.id));
+        }
+        let log = LogWriter::create(&self.paths, header, self.options());
+        self.identified = self.origin.mark_repository(&log);
+        Ok(log)
+    }
+
+    fn options(&self) -> LogOptions {
+        let pre_images = self.checkpoints.clone().map(|checkpoints| checkpoints as Arc<dyn PreImageTaker>);
+        LogOptions { sync: self.origin.sync, pre_images, lease: self.lease.clone() }
+    }
+
     /// The session is done: it gets its name, if there is a log. What could not be done is said.
     pub(crate) fn close(self) -> Vec<String> {
         let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
@@ -370,8 +362,7 @@ impl KeptSession {
         // The cap is that of the process: going back gives nothing of it back.
         let before_usd = session.before_usd();
         write_before_usd(&mut header, before_usd);
-        let options = self.origin.options(self.checkpoints.as_ref(), self.lease.as_ref());
-        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
+        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, self.options());
         let log = log.map_err(|error| SessionError::NotRewound(error.into()))?;
         let mut recalled = recalled(loaded, self.engine.working_directory());
         recalled.state.set_before_usd(before_usd);

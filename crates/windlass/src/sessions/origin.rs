@@ -12,8 +12,8 @@ use windlass_engine::{Answerer, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
-    Checkpoints, GitProgram, Header, Lease, LogOptions, LogTime, LogWriter, Marker, PreImageTaker,
-    Repository, SessionMark, SessionPaths, SyncPolicy,
+    Checkpoints, GitProgram, Header, LogTime, LogWriter, Marker, Repository, SessionMark, SessionPaths,
+    SyncPolicy,
 };
 use windlass_text::time::now_ms;
 
@@ -31,7 +31,7 @@ pub struct ProcessOrigin {
     recorded: RecordedConfig,
     variables: BTreeMap<String, String>,
     entrypoint: String,
-    sync: SyncPolicy,
+    pub(super) sync: SyncPolicy,
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
@@ -75,15 +75,6 @@ impl ProcessOrigin {
     /// Who keeps files before calls change them, unless that is off.
     pub(crate) fn checkpoints(&self, key: SessionKey, paths: &SessionPaths) -> Option<Arc<Checkpoints>> {
         self.checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
-    }
-
-    pub(crate) fn options(
-        &self,
-        checkpoints: Option<&Arc<Checkpoints>>,
-        lease: Option<&Lease>,
-    ) -> LogOptions {
-        let pre_images = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn PreImageTaker>);
-        LogOptions { sync: self.sync, pre_images, lease: lease.cloned() }
     }
 
     /// Notes the repository of the session, to find it when the project moves. Git is asked beside the run.
