@@ -118,7 +118,7 @@ impl RunView {
 
     pub(crate) fn tick(&mut self, out: &mut Vec<u8>) {
         if let Some(progress) = &mut self.progress {
-            progress.tick(out);
+            progress.redraw(out);
         }
         self.form.tick(out);
     }

@@ -72,17 +72,14 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     }
     let state = store.state(&files.places, &parts)?;
     let acting = ActingSettings::of(files);
-    let word = match &state {
-        TrustState::Trusted => "trusted".to_owned(),
-        TrustState::NeverAsked => "not trusted; windlass ignores these settings".to_owned(),
+    let next = "To trust it, run `windlass trust add`.\n";
+    let (word, next) = match &state {
+        TrustState::Trusted => ("trusted".to_owned(), ""),
+        TrustState::NeverAsked => ("not trusted; windlass ignores these settings".to_owned(), next),
         TrustState::Changed { added, removed, files } => {
             let difference = acting.difference(added, removed, files);
-            format!("no longer trusted: it changed since you trusted it.\n{difference}Now:")
+            (format!("no longer trusted: it changed since you trusted it.\n{difference}Now:"), next)
         }
-    };
-    let next = match state {
-        TrustState::Trusted => "",
-        TrustState::NeverAsked | TrustState::Changed { .. } => "To trust it, run `windlass trust add`.\n",
     };
     let unread = unread(files);
     Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list()))
