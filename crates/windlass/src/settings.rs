@@ -16,7 +16,7 @@ use crate::display;
 use crate::error::Error;
 
 /// Where the administrator of the machine keeps files for everybody.
-pub const MANAGED: &str = "/etc/claude-code";
+const MANAGED: &str = "/etc/claude-code";
 
 /// Asks whether what came with a project may act: given its files and what was agreed to before.
 pub type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
@@ -135,9 +135,13 @@ pub fn settings(count: usize) -> String {
 
 /// Where and as whom the process runs.
 pub fn place() -> Result<ProcessContext, Error> {
-    let cwd = std::env::current_dir().map_err(Error::CurrentDirectory)?;
+    std::env::current_dir().map(place_at).map_err(Error::CurrentDirectory)
+}
+
+/// The same, if it ran in this directory.
+pub fn place_at(cwd: PathBuf) -> ProcessContext {
     let is_root = rustix::process::geteuid().is_root();
-    Ok(ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
+    ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() }
 }
 
 /// Every settings file, with the places it was looked for, and our own home.

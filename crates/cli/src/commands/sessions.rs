@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use windlass::settings;
-use windlass_config::{Home, ProcessContext, Settings};
+use windlass_config::{Home, Settings};
 use windlass_session::{
     Catalogue, GitProgram, ListScope, SessionFilter, SessionInfo, SessionLayout, remove as move_to_trash,
     restore as put_back,
@@ -127,12 +127,7 @@ impl Ground {
         let cwd = std::env::current_dir().map_err(|error| {
             anyhow!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
-        let place = ProcessContext {
-            cwd: cwd.clone(),
-            is_root: false,
-            home: std::env::home_dir(),
-            managed: settings::MANAGED.into(),
-        };
+        let place = settings::place_at(cwd.clone());
         Ok(Self {
             layout: SessionLayout::new(Home::new(&settings.home, &place).required()?),
             git: settings::git_if_trusted(&place),

@@ -14,7 +14,7 @@ use windlass_session::Header;
 use crate::arguments::{self, Arguments, Request};
 use windlass::model_choice::silent_models;
 use windlass::sessions::{RecordedConfig, SUMS, fill_flags, read_flags};
-use windlass::settings::{self, MANAGED};
+use windlass::settings;
 use windlass::wiring::{Audience, SessionStorage, wire_models};
 
 /// The engine that this process had, asking nobody, with what had come back to it from the session before.
@@ -29,12 +29,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> anyhow::Result<Engine> {
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
     fill_flags(&mut flags, saved);
     // Nothing is done, so nothing has to be refused to anybody.
-    let place = ProcessContext {
-        cwd: header.cwd.clone(),
-        is_root: false,
-        home: std::env::home_dir(),
-        managed: MANAGED.into(),
-    };
+    let place = ProcessContext { is_root: false, ..settings::place_at(header.cwd.clone()) };
     let recorded = RecordedConfig::read(header);
     let files = match &recorded {
         Some(recorded) => recorded.files(),
