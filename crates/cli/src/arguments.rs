@@ -257,7 +257,6 @@ impl SettingsArguments {
             settings: &self.settings,
             sources: &self.setting_sources,
             trust: self.trust_project,
-            headless: true,
             ..SettingsFlags::default()
         }
     }

@@ -36,8 +36,6 @@ pub(crate) trait View: Send {
     fn begin(&mut self, _out: &mut Vec<u8>) {}
     /// Something happened.
     fn update(&mut self, update: &Update, out: &mut Vec<u8>);
-    /// The last update and everything before it is written out, so that more can stand behind it.
-    fn written(&mut self, _update: &Update) {}
     /// How long from now until [`View::tick`] is due, if it is.
     fn next_tick(&self) -> Option<Duration> {
         None
@@ -68,85 +66,65 @@ impl Clock {
     }
 }
 
-/// Any form, and beside it, on standard error, what is happening.
-pub(crate) struct WithProgress {
-    pub(crate) progress: Progress,
-    pub(crate) inner: Box<dyn View>,
+type Watcher = Box<dyn FnMut(&Update) + Send>;
+
+/// What a run is shown with.
+pub(crate) struct RunView {
+    pub(crate) form: Box<dyn View>,
+    /// What is happening, on standard error beside the form or on the same screen.
+    pub(crate) progress: Option<Progress>,
+    /// They act on what was shown.
+    pub(crate) watchers: Vec<Watcher>,
 }
 
-impl View for WithProgress {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
+impl RunView {
+    /// The form alone.
+    pub(crate) fn new(form: Box<dyn View>) -> Self {
+        Self { form, progress: None, watchers: Vec::new() }
     }
 
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        let is_beside = !self.progress.screen.shows_result();
+    pub(crate) fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        let is_beside = self.is_progress_beside();
         // What the answer took stands behind it.
         let is_last = matches!(update, Update::Done(_));
-        if is_beside && !is_last {
-            self.progress.update(update, out);
+        if let Some(progress) = self.progress.as_mut().filter(|_| is_beside && !is_last) {
+            progress.update(update, out);
         }
         let before = out.len();
-        self.inner.update(update, out);
-        if !is_beside {
-            self.progress.update(update, out);
-        } else if is_last || out.len() > before {
+        self.form.update(update, out);
+        match &mut self.progress {
+            Some(progress) if !is_beside => progress.update(update, out),
             // Standard output may end up on the same terminal, as in `windlass | cat`.
-            self.progress.hide(out);
+            Some(progress) if is_last || out.len() > before => progress.hide(out),
+            _ => {}
+        }
+        for watch in &mut self.watchers {
+            watch(update);
         }
     }
 
-    fn written(&mut self, update: &Update) {
-        if matches!(update, Update::Done(_)) && !self.progress.screen.shows_result() {
-            self.progress.update(update, &mut Vec::new());
+    /// The outcome and everything before it is written out, so that more can stand behind it.
+    pub(crate) fn written(&mut self, done: &Update) {
+        let is_beside = self.is_progress_beside();
+        if let Some(progress) = self.progress.as_mut().filter(|_| is_beside) {
+            progress.update(done, &mut Vec::new());
         }
-        self.inner.written(update);
     }
 
-    fn next_tick(&self) -> Option<Duration> {
-        [self.progress.next_tick(), self.inner.next_tick()].into_iter().flatten().min()
+    pub(crate) fn next_tick(&self) -> Option<Duration> {
+        let of_progress = self.progress.as_ref().and_then(Progress::next_tick);
+        [of_progress, self.form.next_tick()].into_iter().flatten().min()
     }
 
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.progress.tick(out);
-        self.inner.tick(out);
+    pub(crate) fn tick(&mut self, out: &mut Vec<u8>) {
+        if let Some(progress) = &mut self.progress {
+            progress.redraw(out);
+        }
+        self.form.tick(out);
     }
 
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
-    }
-}
-
-/// Any form, and a function that acts on what it is told.
-pub(crate) struct WatchedView<W> {
-    pub(crate) watch: W,
-    pub(crate) inner: Box<dyn View>,
-}
-
-impl<W: FnMut(&Update) + Send> View for WatchedView<W> {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.inner.update(update, out);
-        (self.watch)(update);
-    }
-
-    fn written(&mut self, update: &Update) {
-        self.inner.written(update);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.inner.next_tick()
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.inner.tick(out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
+    fn is_progress_beside(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| !progress.screen.shows_result())
     }
 }
 
@@ -332,27 +310,25 @@ impl View for TalkView {
 pub(crate) struct JsonView {
     translator: Translator,
     clock: Clock,
-    /// Lines that nobody wants to see.
-    scratch: Vec<u8>,
 }
 
 impl JsonView {
     pub(crate) fn new(translator: Translator) -> Self {
-        Self { translator, clock: Clock::start(), scratch: Vec::new() }
+        Self { translator, clock: Clock::start() }
     }
 }
 
 impl View for JsonView {
     fn begin(&mut self, _: &mut Vec<u8>) {
-        self.translator.begin(self.clock.at(), &mut self.scratch);
+        // Only the result is written.
+        self.translator.begin(self.clock.at(), &mut Vec::new());
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         match update {
             Update::Done(outcome) => self.translator.result(outcome, out),
             Update::Responding { .. } => {
-                self.scratch.clear();
-                self.translator.update(update, self.clock.at(), &mut self.scratch);
+                self.translator.update(update, self.clock.at(), &mut Vec::new());
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! The configuration of a run: environment and flags, checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct RunConfig {
     /// The JSON schema of the final answer.
     pub json_schema: Option<Arc<RawValue>>,
     /// Answers that stand in for hooks, by event, given in turn.
-    pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
+    pub scripted_hooks: BTreeMap<HookEvent, VecDeque<HookAnswer>>,
     /// What the user should know about files although the configuration is valid. It stays true from run to run.
     pub warnings: Vec<String>,
     /// Rules in files that allow and are invalid. They are ignored.
@@ -284,7 +284,10 @@ fn describe(error: &std::io::Error) -> String {
 }
 
 /// The answers of each event, in the order in which they are given. After the last there is nothing more to say.
-fn read_scripted_hooks(path: &Path, cwd: &Path) -> Result<BTreeMap<HookEvent, Vec<HookAnswer>>, ConfigError> {
+fn read_scripted_hooks(
+    path: &Path,
+    cwd: &Path,
+) -> Result<BTreeMap<HookEvent, VecDeque<HookAnswer>>, ConfigError> {
     let parsed = read_named(&cwd.join(path)).and_then(|text| parse_scripted_hooks(&text));
     parsed.map_err(|problem| {
         let path = path.display();
@@ -293,10 +296,10 @@ fn read_scripted_hooks(path: &Path, cwd: &Path) -> Result<BTreeMap<HookEvent, Ve
     })
 }
 
-fn parse_scripted_hooks(text: &str) -> Result<BTreeMap<HookEvent, Vec<HookAnswer>>, String> {
-    let lists: BTreeMap<String, Vec<HookAnswer>> =
+fn parse_scripted_hooks(text: &str) -> Result<BTreeMap<HookEvent, VecDeque<HookAnswer>>, String> {
+    let lists: BTreeMap<String, VecDeque<HookAnswer>> =
         serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let list = |(name, answers): (String, Vec<HookAnswer>)| {
+    let list = |(name, answers): (String, VecDeque<HookAnswer>)| {
         let event = HookEvent::from_name(&name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name).join(", ");
             format!("there is no event {name}; the events are {known}")

@@ -9,8 +9,8 @@ use windlass_protocol::{Effort, ThinkingDisplay};
 use crate::variables::number;
 use crate::{ConfigError, Settings};
 
-/// The flags that shape a run, as they were given.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// The flags that shape a run, as they were given. The log of a session keeps them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Flags {
     /// `--model`.
@@ -30,6 +30,7 @@ pub struct Flags {
     /// `--append-system-prompt` or `--append-system-prompt-file`.
     pub append_system_prompt: Option<PromptText>,
     /// `--add-dir`, every directory.
+    #[serde(rename = "addedDirectories")]
     pub add_directories: Vec<PathBuf>,
     /// `--fallback-model`, names separated by commas.
     pub fallback_models: Option<String>,
@@ -53,11 +54,12 @@ pub struct Flags {
 
 /// A text that is given or stands in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(untagged)]
 pub enum PromptText {
     /// The text.
     Text(String),
     /// The file it stands in.
+    #[serde(skip)]
     File(PathBuf),
 }
 

@@ -32,4 +32,4 @@ pub use settings_files::{
     setting_names, settings_list, settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
-pub use variables::{VARIABLES, Variable, VariableArea};
+pub use variables::{VARIABLES, Variable};

@@ -66,12 +66,7 @@ impl RunConfig {
         anchors: &Anchors,
     ) -> Result<Rules, ConfigError> {
         let mut rules = Rules::default();
-        let lists = [
-            (Behaviour::Deny, &files.permissions.deny),
-            (Behaviour::Ask, &files.permissions.ask),
-            (Behaviour::Allow, &files.permissions.allow),
-        ];
-        for (behaviour, list) in lists {
+        for (behaviour, list) in files.permissions.rules() {
             for rule in list {
                 let anchors = Anchors { settings: rule.origin.anchor.to_path_buf(), ..anchors.clone() };
                 match rules.add(behaviour, &rule.value, source(&rule.origin), &anchors) {

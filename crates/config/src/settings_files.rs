@@ -94,19 +94,24 @@ pub struct SettingsFiles {
     /// Whose files count.
     pub sources: SettingSources,
     /// The weakest first.
-    files: Vec<(SettingOrigin, SettingsTree)>,
-    /// What each of them says, in the same order.
-    texts: Vec<String>,
+    files: Vec<SettingsFile>,
     problems: Vec<SettingsProblem>,
-    /// Hooks that nothing may start without where hooks count, by the place of their file in the list.
-    lost_hooks: Vec<(usize, SettingsProblem)>,
+}
+
+/// One settings file, or JSON on the command line.
+struct SettingsFile {
+    source: SettingOrigin,
+    text: String,
+    /// What of it counts.
+    tree: SettingsTree,
+    /// Hooks that nothing may start without where hooks count.
+    lost_hooks: Vec<SettingsProblem>,
 }
 
 impl SettingsFiles {
     /// Reads every file that counts. `flags` is what each `--settings` says, the weakest first: a path or JSON.
     pub fn read(places: SettingsPlaces, sources: SettingSources, flags: &[impl AsRef<str>]) -> Self {
-        let (files, texts) = (Vec::new(), Vec::new());
-        let mut files = Self { places, sources, files, texts, problems: Vec::new(), lost_hooks: Vec::new() };
+        let mut files = Self { places, sources, files: Vec::new(), problems: Vec::new() };
         if sources.user {
             files.read_user();
         }
@@ -125,7 +130,7 @@ impl SettingsFiles {
 
     /// The files that were read and hold, the weakest first, each with its level; no path for JSON on the command line.
     pub fn list(&self) -> impl Iterator<Item = (SettingsLevel, Option<&Path>)> {
-        self.files.iter().map(|(source, _)| (source.level, source.file.as_deref()))
+        self.files.iter().map(|file| (file.source.level, file.source.file.as_deref()))
     }
 
     fn read_user(&mut self) {
@@ -188,6 +193,19 @@ impl SettingsFiles {
         }
     }
 
+    /// Project settings above the start directory: they are not read.
+    pub fn unread(&self) -> Vec<SettingsProblem> {
+        let start = self.places.start.display();
+        let problem = |file: PathBuf| {
+            let directory = file.ancestors().nth(2).unwrap_or(&file).display();
+            let what = format!("not read: windlass started in {start}");
+            let advice = format!("Start it in {directory} to use these settings.");
+            SettingsProblem::with_file(&file, Severity::Notice, what, &advice)
+        };
+        let unread = if self.sources.project { self.places.unread() } else { Vec::new() };
+        unread.into_iter().map(problem).collect()
+    }
+
     /// Says whether there is such a file. `anchor`, where its relative paths start, is asked only then.
     fn read_file(&mut self, file: &Path, level: SettingsLevel, anchor: impl FnOnce() -> PathBuf) -> bool {
         let bytes_max = if level == SettingsLevel::Flags { FLAG_BYTES_MAX } else { read::BYTES_MAX };
@@ -208,10 +226,8 @@ impl SettingsFiles {
             Ok(node) => {
                 let CheckedFile { mut tree, problems, lost_hooks } = check::check(&node, &source);
                 self.problems.extend(problems);
-                self.lost_hooks.extend(lost_hooks.into_iter().map(|problem| (self.files.len(), problem)));
                 check::enforce(&mut tree, &source, &mut self.problems);
-                self.files.push((source, tree));
-                self.texts.push(text);
+                self.files.push(SettingsFile { source, text, tree, lost_hooks });
             }
             Err(broken) => {
                 let origin = source.at(broken.at);

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::PrettyFormatter;
@@ -97,32 +97,26 @@ impl SharedFile {
     pub fn update<T>(&self, change: impl FnOnce(&mut Value) -> T) -> Result<T, SharedFileError> {
         create_directory(&self.path)?;
         let locked = FileLocation::lock(&self.path)?;
-        let changed = Self::change(&locked, change);
+        let changed = locked.place.read().and_then(|mut found| {
+            let before = found.value.clone();
+            let result = change(&mut found.value);
+            let is_new = found.value != before;
+            if is_new {
+                locked.replace(&found)?;
+            }
+            Ok((result, is_new))
+        });
         if !self.leaves_lock {
             locked.remove();
         }
         // Whoever comes next need not wait for the disk to remember the name; one wait serves several.
-        let place = locked.release();
+        let LockedFile { place, lock } = locked;
+        drop(lock);
         let (result, is_new) = changed?;
         if is_new {
             place.sync_directory()?;
         }
         Ok(result)
-    }
-
-    /// Makes the change, and says whether anything is new.
-    fn change<T>(
-        locked: &LockedFile,
-        change: impl FnOnce(&mut Value) -> T,
-    ) -> Result<(T, bool), SharedFileError> {
-        let mut found = locked.place.read()?;
-        let before = found.value.clone();
-        let result = change(&mut found.value);
-        let is_new = found.value != before;
-        if is_new {
-            locked.replace(&found)?;
-        }
-        Ok((result, is_new))
     }
 }
 
@@ -219,12 +213,8 @@ impl FileLocation {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let lock = rustix::fs::openat(&place.directory, place.sibling("lock"), flags, PRIVATE_FILE)
                 .map_err(failed(&place.path, "lock"))?;
-            loop {
-                match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
-                    Err(Errno::INTR) => {}
-                    done => break done.map_err(failed(&place.path, "lock"))?,
-                }
-            }
+            retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
+                .map_err(failed(&place.path, "lock"))?;
             if place.is_current(&lock) && follow(path)? == place.path {
                 return Ok(LockedFile { place, lock });
             }
@@ -313,12 +303,6 @@ impl LockedFile {
         if self.place.is_current(&self.lock) {
             let _ = rustix::fs::unlinkat(&self.place.directory, self.place.sibling("lock"), AtFlags::empty());
         }
-    }
-
-    /// Lets others change the file.
-    fn release(self) -> FileLocation {
-        drop(self.lock);
-        self.place
     }
 }
 

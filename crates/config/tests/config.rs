@@ -4,9 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windlass_config::{
-    ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES, VariableArea,
-};
+use windlass_config::{ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES};
 
 fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let os = |text: &str| OsString::from(text);
@@ -392,10 +390,11 @@ fn environment_page() -> String {
          Windlass reads them once, at the start. An empty variable counts as unset; an invalid value is an error.\n\
          This page is made from the table in `crates/config/src/variables.rs`; a test compares the two.\n",
     );
-    for (area, heading) in VariableArea::HEADINGS {
+    for variables in VARIABLES.chunk_by(|one, next| one.area == next.area) {
+        let heading = variables[0].area;
         let _ =
             write!(page, "\n## {heading}\n\n| Variable | Value | Default | Meaning |\n|---|---|---|---|\n");
-        for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
+        for variable in variables {
             let _ = writeln!(
                 page,
                 "| `{}` | {} | {} | {} |",

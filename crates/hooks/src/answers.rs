@@ -100,7 +100,8 @@ pub(crate) fn from_failure(handler: &Handler, failed: &HandlerFailure) -> HookAn
             && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
     if events::failure_can_block(handler.event) && (handler.blocks_on_failure || is_silent_host) {
         let failure = told("Blocked: this hook must succeed.");
-        let answer = blocked(handler.event, failure.text.clone());
+        let mut answer = HookAnswer::default();
+        add_objection(&mut answer, handler.event, failure.text.clone());
         return HookAnswer { failures: vec![failure], ..answer };
     }
     HookAnswer { failures: vec![told("Its answer is ignored.")], ..HookAnswer::default() }
@@ -133,8 +134,7 @@ pub(crate) fn from_objection(handler: &Handler, parsed: Option<ParsedAnswer>, st
         HookAnswer { permission: None, failures, blocks: Vec::new(), input: None, ..parsed.answer };
     answer.notices.push(format!("{} objects: {reason}", handler.name()));
     if events::takes_objections(handler.event) {
-        let HookAnswer { blocks, permission, .. } = blocked(handler.event, reason);
-        (answer.blocks, answer.permission) = (blocks, permission);
+        add_objection(&mut answer, handler.event, reason);
     }
     answer
 }
@@ -186,12 +186,13 @@ pub(crate) fn may_be_answer(handler: &Handler, beginning: &str) -> bool {
     !events::takes_plain_text(handler.event) || beginning.is_empty() || beginning.starts_with('{')
 }
 
-fn blocked(event: HookEvent, reason: String) -> HookAnswer {
+/// Puts an objection where the event has a place for it.
+pub(crate) fn add_objection(answer: &mut HookAnswer, event: HookEvent, reason: String) {
     match event {
         HookEvent::PreToolUse | HookEvent::PermissionRequest => {
-            HookAnswer { permission: Some(HookPermission::Deny(reason)), ..HookAnswer::default() }
+            answer.permission = Some(HookPermission::Deny(reason));
         }
-        _ => HookAnswer { blocks: vec![reason], ..HookAnswer::default() },
+        _ => answer.blocks.push(reason),
     }
 }
 

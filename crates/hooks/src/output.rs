@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
 use windlass_text::nearest::nearest;
 
-use crate::events;
+use crate::{answers, events};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
@@ -150,12 +150,10 @@ impl Reader<'_> {
     /// The hook objects, in the old way.
     fn object(&mut self, reason: Option<String>) {
         let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
-        match self.event {
-            HookEvent::PreToolUse | HookEvent::PermissionRequest => {
-                self.parsed.answer.permission = Some(HookPermission::Deny(reason));
-            }
-            event if events::takes_objections(event) => self.parsed.answer.blocks.push(reason),
-            _ => self.has_no_effect("decision"),
+        if events::takes_objections(self.event) {
+            answers::add_objection(&mut self.parsed.answer, self.event, reason);
+        } else {
+            self.has_no_effect("decision");
         }
     }
 

@@ -34,6 +34,7 @@ const ENDING_MAX: Duration = Duration::from_mins(1);
 pub type ShowStatus = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What hooks are run with: [`HookHost::new`], with other fields where a caller has more to say.
+#[derive(Default)]
 pub struct HookHost {
     /// The project's directory.
     pub project: PathBuf,
@@ -74,18 +75,7 @@ impl HookHost {
             project,
             home: std::env::home_dir(),
             environment: std::env::vars_os().collect(),
-            pass: Vec::new(),
-            http_urls: None,
-            http_variables: None,
-            rules: None,
-            model: None,
-            outputs: None,
-            ending_time: None,
-            wake: None,
-            status: None,
-            launcher: Launcher::direct(),
-            confinement: Confinement::Free,
-            variable_changes: None,
+            ..Self::default()
         }
     }
 }
@@ -278,10 +268,9 @@ impl Inner {
         if handler.event != HookEvent::SessionEnd {
             return handler.time();
         }
-        let configured = self.set.of(HookEvent::SessionEnd).filter_map(|handler| {
-            let counts = matches!(handler.source, SourceKind::Settings | SourceKind::Managed);
-            handler.timeout.filter(|_| counts)
-        });
+        let ending = self.set.of(HookEvent::SessionEnd);
+        let configured = ending.filter(|handler| handler.source == SourceKind::Settings);
+        let configured = configured.filter_map(|handler| handler.timeout);
         let shared = configured.max().map_or(ENDING, |longest| longest.clamp(ENDING, ENDING_MAX));
         handler.timeout.unwrap_or(ENDING_MAX).min(self.host.ending_time.unwrap_or(shared))
     }

@@ -32,10 +32,8 @@ pub struct HookSource {
 /// What kind of place handlers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
-    /// Settings of the user, a project or the command line.
+    /// Settings of an administrator, the user, a project or the command line.
     Settings,
-    /// Settings that an administrator manages.
-    Managed,
     /// A skill: `once` counts here, and its handlers are never taken for those of another place.
     Skill,
     /// A caller of the library, or a host.
@@ -46,11 +44,6 @@ impl HookSource {
     /// A settings file.
     pub fn settings(origin: &str) -> Self {
         Self { origin: origin.into(), kind: SourceKind::Settings }
-    }
-
-    /// A settings file that an administrator manages.
-    pub fn managed(origin: &str) -> Self {
-        Self { origin: origin.into(), kind: SourceKind::Managed }
     }
 }
 

@@ -45,7 +45,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
 /// Starts commands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Launcher {
     /// What is started as the supervisor of each command, if they have one.
     supervisor: Option<PathBuf>,

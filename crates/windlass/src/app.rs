@@ -1,14 +1,12 @@
 //! The application: settings are read once, then sessions are opened.
 
-use windlass_config::ProcessContext;
-
 use crate::error::Error;
 use crate::model_choice::models;
 use crate::options::Options;
 use crate::permission_saver::PermissionSaver;
 use crate::session::Session;
 use crate::session_store::SessionStore;
-use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice};
+use crate::sessions::{FoundSession, ProcessOrigin, SessionChoice, fill_flags};
 use crate::settings::{self, LoadedSettings, SettingsNotices};
 use crate::wiring::wire_models;
 
@@ -24,7 +22,6 @@ use crate::wiring::wire_models;
 /// ```
 pub struct Windlass {
     options: Options,
-    place: ProcessContext,
     settings: LoadedSettings,
 }
 
@@ -35,9 +32,8 @@ impl Windlass {
         if let Some(cwd) = &options.cwd {
             place.cwd = std::path::absolute(place.cwd.join(cwd)).map_err(Error::CurrentDirectory)?;
         }
-        let ask = |files: &_, state: &_| options.agrees(files, state);
-        let settings = settings::load(options.settings_flags(), &place, ask)?;
-        Ok(Self { options, place, settings })
+        let settings = settings::load(options.settings_flags(), place)?;
+        Ok(Self { options, settings })
     }
 
     /// What the user should know about settings files.
@@ -47,25 +43,24 @@ impl Windlass {
 
     /// The sessions that there are.
     pub fn store(&self) -> Result<SessionStore, Error> {
-        SessionStore::new(&self.settings.settings, &self.place, self.settings.git.clone())
+        SessionStore::new(&self.settings.settings, &self.settings.place, self.settings.git.clone())
     }
 
     /// Opens a session and checks all that needs no network. Nothing is written before the first prompt.
     pub fn session(&self, choice: impl Into<SessionChoice>) -> Result<Session, Error> {
-        let Self { options, place, settings } = self;
-        let found = FoundSession::find(&choice.into(), &settings.home, &place.cwd, settings.git.as_ref())?;
+        let Self { options, settings } = self;
+        let (cwd, git) = (&settings.place.cwd, settings.git.as_ref());
+        let found = FoundSession::find(&choice.into(), &settings.home, cwd, git)?;
         let mut flags = options.flags.clone();
-        found.saved().fill(&mut flags);
-        let mut config = settings.config(&flags, place)?;
+        fill_flags(&mut flags, found.saved());
+        let mut config = settings.config(&flags)?;
         config.permissions.asking = options.asking;
-        let (key, origin) =
-            (found.key, ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone()));
+        let origin = ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone());
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
             wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
         wired.setup.untrusted_settings.clone_from(&settings.effective.skipped);
-        let open = found.open(&wired.engine, origin)?;
         let saver = PermissionSaver { places: settings.places.clone(), home: settings.home.clone() };
-        Ok(Session::new(key, wired, open, saver, options.approver.clone()))
+        found.open(wired, origin, saver, options.approver.clone())
     }
 }

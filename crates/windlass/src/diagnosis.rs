@@ -11,7 +11,7 @@ use windlass_config::{
 };
 
 use crate::error::Error;
-use crate::settings::{self, LoadedSettings, SettingsFlags, SettingsReading, nobody_agrees};
+use crate::settings::{self, LoadedSettings, SettingsFlags, SettingsReading};
 use crate::{display, hook_wiring, model_choice, sandbox};
 
 /// What came of a check.
@@ -60,10 +60,10 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub fn diagnose(place: &ProcessContext) -> Vec<Check> {
-    let mut checks = match settings::read(SettingsFlags::headless(), place, nobody_agrees) {
+    let mut checks = match settings::read(SettingsFlags::default(), place.clone()) {
         Ok(reading) => {
             let mut checks = programs(reading.files.places.root(), reading.trusted);
-            checks.extend(of_settings(reading, place));
+            checks.extend(of_settings(reading));
             checks
         }
         Err(error) => {
@@ -117,7 +117,7 @@ fn version(program: &Path) -> Option<String> {
     text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
+fn of_settings(reading: SettingsReading) -> Vec<Check> {
     let mut checks: Vec<Check> = reading
         .files
         .list()
@@ -131,14 +131,14 @@ fn of_settings(reading: SettingsReading, place: &ProcessContext) -> Vec<Check> {
     if checks.is_empty() && !has_fatal {
         checks.push(check(SETTINGS, CheckStatus::Ok, "No settings file is read here."));
     }
-    let unread = settings::unread(&reading.files);
+    let unread = reading.files.unread();
     checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
     let trust = of_trust(&reading.effective, &reading.state);
     checks.extend(Some(trust).filter(|trust| trust.status != CheckStatus::Ok || !has_fatal));
     let sessions = of_sessions(&reading.home);
     // A problem of a file is listed already.
     match reading.check() {
-        Ok(held) => checks.extend(of_run(&held, place)),
+        Ok(held) => checks.extend(of_run(&held)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
@@ -162,10 +162,10 @@ fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
 }
 
 /// What a run would be made of.
-fn of_run(held: &LoadedSettings, place: &ProcessContext) -> Vec<Check> {
+fn of_run(held: &LoadedSettings) -> Vec<Check> {
     let LoadedSettings { settings, effective, .. } = held;
     let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), effective)];
-    match held.config(&Flags::default(), place) {
+    match held.config(&Flags::default()) {
         Ok(config) => {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));

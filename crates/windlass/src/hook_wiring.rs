@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use windlass_config::{RunConfig, SettingsLevel, SourcedValue};
+use windlass_config::{RunConfig, SourcedValue};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{
     AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
 };
-use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
+use windlass_protocol::{HookEvent, HookMoment, HookNews, SessionKey};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
+use windlass_session::SessionPaths;
 use windlass_tools::describe;
 use windlass_wire::HookLines;
 
@@ -23,14 +24,6 @@ use crate::error::Error;
 use crate::sandbox;
 use crate::supervision::launcher;
 use crate::wiring::SessionStorage;
-
-/// What hooks and commands share.
-pub struct HookSurroundings {
-    /// What hooks that are programs run in.
-    pub confinement: Confinement,
-    /// The variables that hooks set for commands.
-    pub later: VariableChanges,
-}
 
 /// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
 pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
@@ -40,10 +33,7 @@ pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
     let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
     for group in &config.files.hooks {
         let origin = group.origin.to_string();
-        let source = match group.origin.level {
-            SettingsLevel::Managed => HookSource::managed(&origin),
-            _ => HookSource::settings(&origin),
-        };
+        let source = HookSource::settings(&origin);
         let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
         for problem in found {
             if problem.stops {
@@ -55,12 +45,13 @@ pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
     Ok((set, problems))
 }
 
-/// The hooks, if there are any, ready to run, and what is wrong with those that are none.
+/// The hooks, if there are any, ready to run, and what is wrong with those that are none. What they set for commands is `later`.
 pub fn settings_hooks(
     config: &RunConfig,
     session: &SessionStorage,
-    model: (Arc<dyn ModelClient>, ModelCard),
-    around: HookSurroundings,
+    (client, card): (Arc<dyn ModelClient>, ModelCard),
+    confinement: Confinement,
+    later: VariableChanges,
 ) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
     let (set, problems) = read_hooks(config)?;
     if set.is_empty() {
@@ -71,7 +62,7 @@ pub fn settings_hooks(
     };
     let environment: Vec<_> =
         config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let environment = match &around.confinement {
+    let environment = match &confinement {
         Confinement::Free => environment,
         Confinement::In(_) | Confinement::Missing => sandbox::without_hidden(environment, config),
     };
@@ -82,16 +73,16 @@ pub fn settings_hooks(
         http_urls: texts(&config.files.hook_urls),
         http_variables: texts(&config.files.hook_variables),
         rules: Some(rule_match(config.permissions.anchors.clone())),
-        model: Some(Arc::new(OneQuestion { client: model.0, card: model.1 })),
+        model: Some(Arc::new(OneQuestion { client, card })),
         launcher: launcher(),
-        confinement: around.confinement,
-        variable_changes: Some(around.later),
-        outputs: session.results.clone(),
+        confinement,
+        variable_changes: Some(later),
+        outputs: session.paths.as_ref().map(SessionPaths::results),
         ending_time: config.settings.session_end_ms.map(Duration::from_millis),
         ..HookHost::new(config.cwd.clone())
     };
     let hooks = SettingsHooks::new(set, host);
-    hooks.bind(session.key, session.log.clone());
+    hooks.bind(session.key, session.paths.as_ref().map(|paths| paths.file().to_owned()));
     Ok((Some(hooks), problems))
 }
 
@@ -113,19 +104,12 @@ pub fn tell_host(
 }
 
 /// What a hook prints may hold what nobody is to read.
-fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
-    let clean = |printed: HookPrinted| HookPrinted {
-        output: redactor.redact(&printed.output).into_owned(),
-        errors: redactor.redact(&printed.errors).into_owned(),
-    };
-    let moment = match news.moment {
-        HookMoment::Began => HookMoment::Began,
-        HookMoment::Printed(printed) => HookMoment::Printed(clean(printed)),
-        HookMoment::Ended { printed, code, ending } => {
-            HookMoment::Ended { printed: clean(printed), code, ending }
-        }
-    };
-    HookNews { moment, ..news }
+fn redacted(mut news: HookNews, redactor: &Redactor) -> HookNews {
+    if let HookMoment::Printed(printed) | HookMoment::Ended { printed, .. } = &mut news.moment {
+        printed.output = redactor.redact(&printed.output).into_owned();
+        printed.errors = redactor.redact(&printed.errors).into_owned();
+    }
+    news
 }
 
 /// The condition of a hook: it is read as generously as what is asked about.

@@ -11,7 +11,7 @@ use windlass_ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_protocol::{Answer, Question};
 
 use crate::model_choice::ModelSet;
-use crate::settings::SettingsFlags;
+use crate::settings::{SettingsFlags, TrustQuestion};
 use crate::wiring::Audience;
 
 /// Decides about calls that need somebody's approval.
@@ -19,9 +19,6 @@ pub trait Approver: Send + Sync {
     /// The answer to a question. The run goes on meanwhile; a question that is settled elsewhere is not waited for.
     fn approve(&self, question: Question) -> BoxFuture<'static, Answer>;
 }
-
-/// Whether what came with a project may act: called with its files and with what was agreed to before.
-type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
 
 /// Everything a caller can say before a session is opened. What is not said comes from the environment and from settings files.
 #[derive(Clone, Default)]
@@ -143,16 +140,13 @@ impl Options {
 
     /// What the command line says about settings.
     pub(crate) fn settings_flags(&self) -> SettingsFlags<'_> {
+        let ask = self.trust_question.as_deref().unwrap_or(&|_, _| false);
         SettingsFlags {
             settings: &self.settings,
             sources: &self.setting_sources,
             trust: self.trust_project,
-            headless: self.asking == Answerer::Nobody,
+            ask: (self.asking == Answerer::Person).then_some(ask),
             environment: self.environment.as_ref(),
         }
-    }
-
-    pub(crate) fn agrees(&self, files: &SettingsFiles, state: &TrustState) -> bool {
-        self.trust_question.as_ref().is_some_and(|ask| ask(files, state))
     }
 }

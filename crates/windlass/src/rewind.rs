@@ -7,7 +7,7 @@ pub use windlass_session::{
 use windlass_session::{Checkpoints, Lease, LeaseError, SessionInfo};
 
 use crate::error::SessionError;
-use crate::sessions::Rewinder;
+use crate::sessions::KeptSession;
 
 /// What is to go back, and to where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,23 +84,23 @@ impl RewindReport {
 
 /// Takes an open session back to before a prompt. Files go first: if they cannot, nothing has changed.
 pub(crate) async fn rewind(
-    rewinder: &Rewinder,
+    kept: &KeptSession,
     session: &mut windlass_engine::Session,
     request: &RewindRequest,
 ) -> Result<RewindOutcome, SessionError> {
-    let prompts = rewinder.prompts()?;
+    let prompts = kept.prompts()?;
     let prompt = request.find(&prompts)?;
     let point = RewindPoint::Prompt(prompt.uuid);
     let files = match request.scope {
-        RewindScope::Files => Some(Ok(rewind_files(&rewinder.checkpoints(), point)?)),
+        RewindScope::Files => Some(Ok(rewind_files(&kept.checkpoints(), point)?)),
         // Without checkpoints no call changed anything, or they were off.
-        RewindScope::Both => Some(rewind_files(&rewinder.checkpoints(), point)),
+        RewindScope::Both => Some(rewind_files(&kept.checkpoints(), point)),
         RewindScope::Conversation => None,
     };
     if request.scope == RewindScope::Files {
         return Ok(RewindOutcome { files, prompt: None });
     }
-    rewinder.rewind(session, prompt).await?;
+    kept.rewind(session, prompt).await?;
     Ok(RewindOutcome { files, prompt: Some(prompt.clone()) })
 }
 

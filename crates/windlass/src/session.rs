@@ -6,52 +6,38 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
-use windlass_engine::{Engine, Handle, Prompt, Update};
-use windlass_hooks::SettingsHooks;
+use windlass_engine::{Handle, Prompt, Update};
 use windlass_ports::BoxFuture;
 use windlass_protocol::{Decision, EndReason, PermissionUpdate, Question, SessionKey};
-use windlass_secrets::Redactor;
 use windlass_session::{PromptLine, SessionInfo};
-use windlass_wire::SessionSetup;
 
 use crate::error::SessionError;
 use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
 use crate::rewind::{self, RewindOutcome, RewindRequest};
-use crate::sessions::{OpenSession, Rewinder, SessionCloser};
+use crate::sessions::KeptSession;
 use crate::slash_commands::{self, CommandOutcome, SlashCommand};
 use crate::wiring::WiredEngine;
 
 /// Hears what the application has to say beside the updates of a run.
-type Notify = dyn Fn(&str) + Send + Sync;
+pub(crate) type Notify = dyn Fn(&str) + Send + Sync;
 
 /// A session that is open, with everything of the engine's [`Session`](windlass_engine::Session).
 ///
 /// Runs that begin here save changes of the permissions, and ask the [`Approver`] if there is one.
 pub struct Session {
-    inner: Box<windlass_engine::Session>,
-    may_compact: bool,
-    rewinder: Option<Rewinder>,
-    closer: SessionCloser,
-    saver: PermissionSaver,
-    approver: Option<Arc<dyn Approver>>,
-    notify: Arc<Notify>,
+    pub(crate) inner: Box<windlass_engine::Session>,
+    /// How it can go back; not if nothing of it is kept.
+    pub(crate) kept: Option<KeptSession>,
+    pub(crate) saver: PermissionSaver,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) notify: Arc<Notify>,
     /// Its id and its seeds.
     pub key: SessionKey,
-    /// The engine behind it.
-    pub engine: Engine,
-    /// What hosts are told about it.
-    pub setup: SessionSetup,
-    /// What runs its hooks.
-    pub hooks: Option<SettingsHooks>,
-    /// Hides secrets.
-    pub redactor: Redactor,
+    /// The engine behind it, and what is to be said about that.
+    pub wired: WiredEngine,
     /// Which session goes on.
     pub resumed: Option<SessionInfo>,
-    /// What the user should know about this run alone.
-    pub warnings: Vec<String>,
-    /// What the user should know about what stays from run to run: files and the model.
-    pub standing_warnings: Vec<String>,
     /// What the user should know about the session itself: what was damaged, cut off or is different now.
     pub notices: Vec<String>,
 }
@@ -71,49 +57,20 @@ impl DerefMut for Session {
 }
 
 impl Session {
-    pub(crate) fn new(
-        key: SessionKey,
-        wired: WiredEngine,
-        open: OpenSession,
-        saver: PermissionSaver,
-        approver: Option<Arc<dyn Approver>>,
-    ) -> Self {
-        let WiredEngine { engine, setup, warnings, standing, may_compact, hooks, redactor } = wired;
-        let OpenSession { session, resumed, notices, rewinder, closer } = open;
-        Self {
-            inner: Box::new(session),
-            key,
-            engine,
-            setup,
-            hooks,
-            redactor,
-            may_compact,
-            rewinder,
-            closer,
-            saver,
-            approver,
-            notify: Arc::new(|_| ()),
-            resumed,
-            warnings,
-            standing_warnings: standing,
-            notices,
-        }
-    }
-
     /// The prompts it can go back to, in their order; an error if nothing of it is kept.
     pub fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
-        self.rewinder.as_ref().ok_or(SessionError::NotSaved)?.prompts()
+        self.kept.as_ref().ok_or(SessionError::NotSaved)?.prompts()
     }
 
     /// Goes back to before a prompt; an error if nothing of it is kept.
     pub async fn rewind(&mut self, request: &RewindRequest) -> Result<RewindOutcome, SessionError> {
-        let rewinder = self.rewinder.as_ref().ok_or(SessionError::NotSaved)?;
-        rewind::rewind(rewinder, &mut self.inner, request).await
+        let kept = self.kept.as_ref().ok_or(SessionError::NotSaved)?;
+        rewind::rewind(kept, &mut self.inner, request).await
     }
 
     /// Whether there is something on disk to go on with.
     pub fn is_begun(&self) -> bool {
-        self.rewinder.as_ref().is_some_and(Rewinder::is_begun)
+        self.kept.as_ref().is_some_and(KeptSession::is_begun)
     }
 
     /// From now on, calls `notify` with what is to be said beside the updates, such as where a rule was saved.
@@ -146,7 +103,7 @@ impl Session {
         prompt: Option<Arc<str>>,
     ) -> Result<CommandOutcome<'_>, SessionError> {
         Ok(match command {
-            SlashCommand::Compact(_) if !self.may_compact => return Err(SessionError::CompactOff),
+            SlashCommand::Compact(_) if !self.wired.may_compact => return Err(SessionError::CompactOff),
             SlashCommand::Compact(focus) => {
                 let run = self.compact(focus);
                 let compaction = RequestedCompaction { prompt, ..RequestedCompaction::default() };
@@ -155,7 +112,7 @@ impl Session {
             SlashCommand::Context => CommandOutcome::Context(self.context_report()),
             SlashCommand::Cost => CommandOutcome::Cost { models: self.spent().clone(), time: self.time() },
             SlashCommand::Help => CommandOutcome::Help,
-            SlashCommand::Rewind(_) if self.rewinder.is_none() => return Err(SessionError::NotSaved),
+            SlashCommand::Rewind(_) if self.kept.is_none() => return Err(SessionError::NotSaved),
             SlashCommand::Rewind(words) => match RewindRequest::parse(&words)? {
                 None => CommandOutcome::Prompts(self.prompts()?),
                 Some(request) => CommandOutcome::Rewind(self.rewind(&request).await?),
@@ -171,13 +128,13 @@ impl Session {
 
     /// Ends the session: hooks hear of it, the log is complete, the session gets its name. Gives what could not be done.
     pub async fn close(self, reason: EndReason) -> Vec<String> {
-        let Self { mut inner, hooks, closer, .. } = self;
+        let Self { mut inner, wired, kept, .. } = self;
         let mut notices = inner.end(reason).await;
-        if let Some(hooks) = hooks {
+        if let Some(hooks) = wired.hooks {
             hooks.end_background().await;
         }
         drop(inner);
-        notices.extend(closer.close());
+        notices.extend(kept.map(KeptSession::close).unwrap_or_default());
         notices
     }
 }

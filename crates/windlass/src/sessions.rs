@@ -10,23 +10,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_config::Home;
-use windlass_engine::{Engine, Recall, RecalledSession, Session, SessionSeed, Transcript};
+use windlass_config::{Flags, Home};
+use windlass_engine::{Engine, Recall, RecalledSession, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
-    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogWriter, PromptLine, SessionFilter,
-    SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log, load_back, prompts, rename,
+    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogOptions, LogWriter, PreImageTaker,
+    PromptLine, SessionFilter, SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log,
+    load_back, prompts, rename,
 };
 
 use crate::error::{Error, SessionError};
-use crate::wiring::SessionStorage;
+use crate::options::Approver;
+use crate::permission_saver::PermissionSaver;
+use crate::session::Session;
+use crate::wiring::{SessionStorage, WiredEngine};
 
 use origin::RepositoryMark;
 pub(crate) use origin::{ProcessOrigin, SUMS};
 use recorded_config::write_before_usd;
 pub(crate) use recorded_config::{RecordedConfig, read_before_usd};
-pub(crate) use saved_flags::SavedFlags;
+pub(crate) use saved_flags::{fill_flags, read_flags};
 
 /// Which session is meant: a new one, unless something else is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -240,49 +244,33 @@ impl FoundSession {
         Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name, resumed, notices })
     }
 
-    /// The log of the session, if it is kept. A new one is made with the first record.
-    fn log(
-        &self,
-        engine: &Engine,
-        origin: &ProcessOrigin,
-        checkpoints: Option<&Arc<Checkpoints>>,
-    ) -> Result<(Option<LogWriter>, Option<RepositoryMark>), Error> {
-        let Some(paths) = &self.paths else { return Ok((None, None)) };
-        let header = Arc::new(origin.header(self.key, engine));
-        let options = origin.options(checkpoints, self.lease.as_ref());
-        if let Some(loaded) = &self.loaded {
-            let log = LogWriter::resume(paths, header, loaded, options);
-            return Ok((Some(log.map_err(unreadable(self.key.id))?), None));
-        }
-        let log = LogWriter::create(paths, header, options);
-        let identified = origin.mark_repository(&log);
-        Ok((Some(log), identified))
-    }
-
     /// Where the parts of the session lie that tools and hooks write to.
     pub(crate) fn storage(&self) -> SessionStorage {
-        let paths = self.paths.as_ref();
-        SessionStorage {
-            key: self.key,
-            log: paths.map(|paths| paths.file().to_owned()),
-            results: paths.map(SessionPaths::results),
-            output: paths.map(|paths| paths.side().join("output")),
-            resumed: self.loaded.is_some(),
-        }
+        SessionStorage { key: self.key, paths: self.paths.clone(), resumed: self.loaded.is_some() }
     }
 
     /// The settings that come back.
-    pub(crate) fn saved(&self) -> SavedFlags {
+    pub(crate) fn saved(&self) -> Flags {
         let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
-        header.map(|header| SavedFlags::read(&header.settings)).unwrap_or_default()
+        header.map(|header| read_flags(&header.settings)).unwrap_or_default()
     }
 
-    /// Opens the session. What is said about it comes with it.
-    pub(crate) fn open(self, engine: &Engine, origin: ProcessOrigin) -> Result<OpenSession, Error> {
-        let checkpoints = self.paths.as_ref().and_then(|paths| origin.checkpoints(self.key, paths));
-        let (log, identified) = self.log(engine, &origin, checkpoints.as_ref())?;
-        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
+    /// Opens the session. Its runs save changes of the permissions and ask the approver.
+    pub(crate) fn open(
+        self,
+        wired: WiredEngine,
+        origin: ProcessOrigin,
+        saver: PermissionSaver,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Result<Session, Error> {
         let Self { key, paths, loaded, is_whole, is_copy, lease, name, resumed, mut notices } = self;
+        let engine = &wired.engine;
+        let mut kept = paths.map(|paths| {
+            let (engine, checkpoints) = (engine.clone(), origin.checkpoints(key, &paths));
+            KeptSession { engine, origin, paths, key, lease, checkpoints, name, identified: None }
+        });
+        let log = kept.as_mut().map(|kept| kept.log(loaded.as_ref())).transpose()?;
+        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -306,63 +294,56 @@ impl FoundSession {
                 session
             }
         };
-        let closer =
-            SessionCloser { name: paths.clone().zip(name), checkpoints: checkpoints.clone(), identified };
-        let rewinder =
-            paths.map(|paths| Rewinder { engine: engine.clone(), origin, paths, key, lease, checkpoints });
-        Ok(OpenSession { session, resumed, notices, rewinder, closer })
+        let (inner, notify) = (Box::new(session), Arc::new(|_: &str| ()));
+        Ok(Session { inner, kept, saver, approver, notify, key, wired, resumed, notices })
     }
 }
 
-/// A session that is open.
-pub(crate) struct OpenSession {
-    /// The session.
-    pub(crate) session: Session,
-    /// Which session goes on.
-    pub(crate) resumed: Option<SessionInfo>,
-    /// What the user should know.
-    pub(crate) notices: Vec<String>,
-    /// How it can go back; not if nothing of it is kept.
-    pub(crate) rewinder: Option<Rewinder>,
-    /// What is left to do when it is closed.
-    pub(crate) closer: SessionCloser,
-}
-
-/// What is left to do when a session is closed.
-pub(crate) struct SessionCloser {
-    /// The log, and the name that the session is to have.
-    name: Option<(SessionPaths, String)>,
-    checkpoints: Option<Arc<Checkpoints>>,
-    identified: Option<RepositoryMark>,
-}
-
-impl SessionCloser {
-    /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
-    pub(crate) fn close(self) -> Vec<String> {
-        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
-        if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
-            notices.push(format!("windlass may not find this session after its project moves: {error}."));
-        }
-        if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
-            && let Err(error) = rename(paths.file(), paths.id(), &name)
-        {
-            notices.push(format!("cannot name the session: {error}."));
-        }
-        notices
-    }
-}
-
-/// Everything to go back to an earlier point. The lease lasts as long as this, whichever log is written.
-pub(crate) struct Rewinder {
+/// What of an open session is on disk, or will be with the first prompt. The lease lasts as long as this, whichever log is written.
+pub(crate) struct KeptSession {
     engine: Engine,
     origin: ProcessOrigin,
     paths: SessionPaths,
     key: SessionKey,
     lease: Option<Lease>,
     checkpoints: Option<Arc<Checkpoints>>,
+    /// The name it is to have.
+    name: Option<String>,
+    identified: Option<RepositoryMark>,
 }
 
-impl Rewinder {
+impl KeptSession {
+    /// The log of a session that was loaded, or of a new one, which is made with the first record.
+    fn log(&mut self, loaded: Option<&LoadedLog>) -> Result<LogWriter, Error> {
+        let header = Arc::new(self.origin.header(self.key, &self.engine));
+        if let Some(loaded) = loaded {
+            let log = LogWriter::resume(&self.paths, header, loaded, self.options());
+            return log.map_err(unreadable(self.key.id));
+        }
+        let log = LogWriter::create(&self.paths, header, self.options());
+        self.identified = self.origin.mark_repository(&log);
+        Ok(log)
+    }
+
+    fn options(&self) -> LogOptions {
+        let pre_images = self.checkpoints.clone().map(|checkpoints| checkpoints as Arc<dyn PreImageTaker>);
+        LogOptions { sync: self.origin.sync, pre_images, lease: self.lease.clone() }
+    }
+
+    /// The session is done: it gets its name, if there is a log. What could not be done is said.
+    pub(crate) fn close(self) -> Vec<String> {
+        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
+        if let Some(Err(error)) = self.identified.map(RepositoryMark::finish) {
+            notices.push(format!("windlass may not find this session after its project moves: {error}."));
+        }
+        if let Some(name) = self.name.filter(|_| self.paths.file().exists())
+            && let Err(error) = rename(self.paths.file(), self.paths.id(), &name)
+        {
+            notices.push(format!("cannot name the session: {error}."));
+        }
+        notices
+    }
+
     /// The prompts of the session, in their order.
     pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, SessionError> {
         if !self.is_begun() {
@@ -385,7 +366,7 @@ impl Rewinder {
     /// Goes on from before this prompt. What followed stays in the log and is not considered any more.
     pub(crate) async fn rewind(
         &self,
-        session: &mut Session,
+        session: &mut windlass_engine::Session,
         prompt: &PromptLine,
     ) -> Result<(), SessionError> {
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
@@ -394,8 +375,7 @@ impl Rewinder {
         // The cap is that of the process: going back gives nothing of it back.
         let before_usd = session.before_usd();
         write_before_usd(&mut header, before_usd);
-        let options = self.origin.options(self.checkpoints.as_ref(), self.lease.as_ref());
-        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
+        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, self.options());
         let log = log.map_err(|error| SessionError::NotRewound(error.into()))?;
         let mut recalled = recalled(loaded, self.engine.working_directory());
         recalled.state.set_before_usd(before_usd);

@@ -16,10 +16,13 @@ use crate::display;
 use crate::error::Error;
 
 /// Where the administrator of the machine keeps files for everybody.
-pub const MANAGED: &str = "/etc/claude-code";
+const MANAGED: &str = "/etc/claude-code";
+
+/// Asks whether what came with a project may act: given its files and what was agreed to before.
+pub type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
 
 /// What the command line says about settings.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct SettingsFlags<'a> {
     /// Each `--settings`, in the order they were given.
     pub settings: &'a [String],
@@ -27,18 +30,13 @@ pub struct SettingsFlags<'a> {
     pub sources: &'a [String],
     /// `--trust-project`.
     pub trust: bool,
-    /// Nobody can be asked.
-    pub headless: bool,
+    /// Who is asked for trust, if anybody can be.
+    pub ask: Option<&'a TrustQuestion>,
     /// The environment, if it is not that of the process.
     pub environment: Option<&'a BTreeMap<OsString, OsString>>,
 }
 
 impl SettingsFlags<'_> {
-    /// No flags, where nobody can be asked.
-    pub fn headless() -> Self {
-        Self { headless: true, ..Self::default() }
-    }
-
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         self.environment.cloned().unwrap_or_else(|| std::env::vars_os().collect())
     }
@@ -46,6 +44,8 @@ impl SettingsFlags<'_> {
 
 /// What holds, and where it came from.
 pub struct LoadedSettings {
+    /// Where and as whom the process runs.
+    pub place: ProcessContext,
     /// What environment and files say together.
     pub settings: Settings,
     /// The variables of the run and its commands.
@@ -63,10 +63,10 @@ pub struct LoadedSettings {
 }
 
 impl LoadedSettings {
-    /// The configuration of a run here that is asked for with these flags.
-    pub fn config(&self, flags: &Flags, place: &ProcessContext) -> Result<RunConfig, ConfigError> {
+    /// Everything a run with these flags is configured by.
+    pub fn config(&self, flags: &Flags) -> Result<RunConfig, ConfigError> {
         let files = self.effective.settings.clone();
-        let config = RunConfig::with_files(self.settings.clone(), flags, place, files)?;
+        let config = RunConfig::with_files(self.settings.clone(), flags, &self.place, files)?;
         Ok(RunConfig { environment: self.environment.clone(), ..config })
     }
 }
@@ -135,9 +135,13 @@ pub fn settings(count: usize) -> String {
 
 /// Where and as whom the process runs.
 pub fn place() -> Result<ProcessContext, Error> {
-    let cwd = std::env::current_dir().map_err(Error::CurrentDirectory)?;
+    std::env::current_dir().map(place_at).map_err(Error::CurrentDirectory)
+}
+
+/// The same, if it ran in this directory.
+pub fn place_at(cwd: PathBuf) -> ProcessContext {
     let is_root = rustix::process::geteuid().is_root();
-    Ok(ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
+    ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() }
 }
 
 /// Every settings file, with the places it was looked for, and our own home.
@@ -160,22 +164,15 @@ fn sources(said: SettingsFlags<'_>) -> Result<SettingSources, Error> {
     }
 }
 
-/// Agrees to nothing, where nobody can be asked.
-pub fn nobody_agrees(_: &SettingsFiles, _: &TrustState) -> bool {
-    false
-}
-
-/// Reads user and administrator, then decides trust (`ask` gets files and last agreement), then the project.
-pub fn load(
-    said: SettingsFlags<'_>,
-    place: &ProcessContext,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
-) -> Result<LoadedSettings, Error> {
-    read(said, place, ask)?.check()
+/// Reads user and administrator, then decides about trust, then reads the project.
+pub fn load(said: SettingsFlags<'_>, place: ProcessContext) -> Result<LoadedSettings, Error> {
+    read(said, place)?.check()
 }
 
 /// What the files say and whether the project acts, before anything is refused.
 pub struct SettingsReading {
+    /// Where and as whom the process runs.
+    pub place: ProcessContext,
     /// Every file.
     pub files: SettingsFiles,
     /// Our own home.
@@ -190,27 +187,23 @@ pub struct SettingsReading {
 }
 
 /// Reads the files and decides about trust.
-pub fn read(
-    said: SettingsFlags<'_>,
-    place: &ProcessContext,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
-) -> Result<SettingsReading, Error> {
-    let (files, home) = files(said, place)?;
-    let (trusted, state) = decide_trust(&files, &home, said, ask)?;
+pub fn read(said: SettingsFlags<'_>, place: ProcessContext) -> Result<SettingsReading, Error> {
+    let (files, home) = files(said, &place)?;
+    let (trusted, state) = decide_trust(&files, &home, said)?;
     let effective = files.effective(trusted);
-    Ok(SettingsReading { files, home, state, trusted, effective, environment: said.environment() })
+    Ok(SettingsReading { place, files, home, state, trusted, effective, environment: said.environment() })
 }
 
 impl SettingsReading {
     /// What holds, unless something is so wrong that nothing may start.
     pub fn check(self) -> Result<LoadedSettings, Error> {
-        let Self { files, home, state, trusted, effective, environment } = self;
+        let Self { place, files, home, state, trusted, effective, environment } = self;
         if let Some(problem) = effective.fatal() {
             return Err(Error::Setting(Box::new(problem.clone())));
         }
         let environment = effective.settings.environment(environment);
         let settings = effective.settings.settings(&environment)?;
-        let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
+        let problems = effective.problems.iter().cloned().chain(files.unread()).collect();
         let root = files.places.root().display().to_string();
         let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
             notice,
@@ -220,7 +213,7 @@ impl SettingsReading {
         let git = if trusted { git_program(&files) } else { None };
         let places = files.places.clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
-        Ok(LoadedSettings { settings, environment, effective, home, places, git, notices })
+        Ok(LoadedSettings { place, settings, environment, effective, home, places, git, notices })
     }
 }
 
@@ -228,7 +221,6 @@ fn decide_trust(
     files: &SettingsFiles,
     home: &Home,
     said: SettingsFlags<'_>,
-    ask: impl FnOnce(&SettingsFiles, &TrustState) -> bool,
 ) -> Result<(bool, TrustState), Error> {
     let parts = files.parts();
     if parts.list.is_empty() {
@@ -240,12 +232,12 @@ fn decide_trust(
     };
     let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
     let request =
-        TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
+        TrustRequest { headless: said.ask.is_none(), sources_name_project: named, trust_flag: said.trust };
     let agreed = match request.answer(&state) {
         TrustAnswer::Trust => true,
         TrustAnswer::Skip => false,
         TrustAnswer::Ask => {
-            let agreed = ask(files, &state);
+            let agreed = said.ask.is_some_and(|ask| ask(files, &state));
             if let (true, Some(path)) = (agreed, home.directory()) {
                 TrustStore::new(path).grant(&files.places, &parts).map_err(Error::Trust)?;
             }
@@ -267,9 +259,9 @@ fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
 
 /// The same where nobody is asked for trust: none unless it was given, or nothing of the project needs it.
 pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
-    let said = SettingsFlags::headless();
+    let said = SettingsFlags::default();
     let (files, home) = files(said, place).ok()?;
-    let (is_trusted, _) = decide_trust(&files, &home, said, nobody_agrees).ok()?;
+    let (is_trusted, _) = decide_trust(&files, &home, said).ok()?;
     if is_trusted { git_program(&files) } else { None }
 }
 
@@ -287,24 +279,4 @@ pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
         }
     };
     Some(text)
-}
-
-/// Project settings that lie above the start directory.
-pub fn unread(files: &SettingsFiles) -> Vec<SettingsProblem> {
-    if !files.sources.project {
-        return Vec::new();
-    }
-    let start = files.places.start.display();
-    let problem = |file: PathBuf| {
-        let directory = file.ancestors().nth(2).unwrap_or(&file).display();
-        SettingsProblem {
-            what: format!("not read: windlass started in {start}"),
-            advice: format!("Start it in {directory} to use these settings."),
-            line: 0,
-            column: 0,
-            severity: Severity::Notice,
-            file: Some(file),
-        }
-    };
-    files.places.unread().into_iter().map(problem).collect()
 }

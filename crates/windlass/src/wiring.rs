@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use windlass_ports::{AnyTool, BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene, ModelCard, SessionKey};
 use windlass_sandbox::{Sandbox, VariableChanges};
 use windlass_secrets::Redactor;
+use windlass_session::SessionPaths;
 use windlass_text::nearest::closest;
 use windlass_tools::{BashSettings, GlobSettings, Lookout, ReadLimits, Tasks, built_in};
 use windlass_wire::SessionSetup;
 
 use crate::error::Error;
-use crate::hook_wiring::{HookSurroundings, settings_hooks};
+use crate::hook_wiring::settings_hooks;
 use crate::model_choice::{ModelSet, assumption};
 use crate::supervision::launcher;
 use crate::{sandbox, slash_commands};
@@ -47,21 +48,10 @@ pub struct WiredEngine {
 pub struct SessionStorage {
     /// Its id and its seeds.
     pub key: SessionKey,
-    /// Where its log is.
-    pub log: Option<PathBuf>,
-    /// Where results go that are too large for the transcript; they are kept as long as the session.
-    pub results: Option<PathBuf>,
-    /// Where the output of commands goes; it is kept as long as the session.
-    pub output: Option<PathBuf>,
+    /// Where it is kept, with large results and the output of commands; nowhere if nothing of it is to be left.
+    pub paths: Option<SessionPaths>,
     /// Whether another process worked on it before.
     pub resumed: bool,
-}
-
-impl SessionStorage {
-    /// A session that leaves nothing.
-    pub fn nowhere(key: SessionKey) -> Self {
-        Self { key, log: None, results: None, output: None, resumed: false }
-    }
 }
 
 /// Who reads a run, and how.
@@ -92,22 +82,22 @@ pub fn wire_models(
     session: &SessionStorage,
     more_tools: Vec<Arc<dyn AnyTool>>,
 ) -> Result<WiredEngine, Error> {
-    let tasks = match &session.output {
-        Some(directory) if session.resumed => Tasks::resumed(directory.clone()),
-        output => Tasks::new(output.clone()),
+    let tasks = match session.paths.as_ref().map(|paths| paths.side().join("output")) {
+        Some(directory) if session.resumed => Tasks::resumed(directory),
+        output => Tasks::new(output),
     };
     let sandbox = sandbox::prepare(&mut config)?;
     let hidden = config.files.sandbox.texts("sandbox.credentials.envVars");
     let later = VariableChanges::new(hidden.into_iter().map(Into::into));
-    let around_hooks =
-        HookSurroundings { confinement: sandbox::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
-    let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later));
+    let confinement = sandbox::of_hooks(&config, sandbox.as_ref());
+    let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
     tools.extend(more_tools);
     let mut standing: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     standing.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
-    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
+    let model = (models.client.clone(), small);
+    let (hooks, problems) = settings_hooks(&config, session, model, confinement, later)?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
     let redactor = Redactor::new(config.settings.api.secrets());
@@ -121,11 +111,11 @@ pub fn wire_models(
         .tasks(tasks)
         .working_directory(config.cwd)
         .redactor(redactor.clone());
-    if let Some(path) = &session.results {
-        builder = builder.results_directory(path.clone());
+    if let Some(paths) = &session.paths {
+        builder = builder.results_directory(paths.results());
     }
     if !config.scripted_hooks.is_empty() {
-        builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
+        builder = builder.hooks(Arc::new(ScriptedHooks(Mutex::new(config.scripted_hooks))));
     } else if let Some(hooks) = &hooks {
         builder = builder.hooks(Arc::new(hooks.clone()));
     }
@@ -269,24 +259,15 @@ fn tools(
 }
 
 /// Answers that stand in for hooks, given in turn: those that are left of each event.
-struct ScriptedHooks {
-    answers: Mutex<BTreeMap<HookEvent, VecDeque<HookAnswer>>>,
-}
-
-impl ScriptedHooks {
-    fn new(answers: BTreeMap<HookEvent, Vec<HookAnswer>>) -> Self {
-        let answers = answers.into_iter().map(|(event, list)| (event, list.into())).collect();
-        Self { answers: Mutex::new(answers) }
-    }
-}
+struct ScriptedHooks(Mutex<BTreeMap<HookEvent, VecDeque<HookAnswer>>>);
 
 impl HookRunner for ScriptedHooks {
     fn events(&self) -> BTreeSet<HookEvent> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = answers.get_mut(&call.event()).and_then(VecDeque::pop_front);
         Box::pin(std::future::ready(next.unwrap_or_default()))
     }

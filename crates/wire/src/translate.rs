@@ -82,11 +82,6 @@ impl LineIds {
         Id(self.key.seed.message_uuid(message))
     }
 
-    /// The id of a message from the user's side, as its sender gave it.
-    pub(crate) fn of_said(&self, message: MessageId, prompts: &[Arc<str>]) -> Id {
-        Id(self.key.said_uuid(message, prompts))
-    }
-
     /// An id for a line that belongs to no message. Counted from the far end, where no message ever gets.
     pub(crate) fn next(&mut self) -> Id {
         let id = Id(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
@@ -111,16 +106,9 @@ pub struct Translator {
     message_id: Arc<str>,
     model: Arc<str>,
     usage: Usage,
-    /// Of the run that goes on.
     now: TimePoint,
-    began_ms: u64,
     requested_ms: u64,
-    ttft_ms: Option<u64>,
-    retracted: Vec<Id>,
-    running: Vec<RunningCall>,
-    /// Prompts that nothing has answered yet, by the ids their senders gave them.
-    unanswered: Vec<Arc<str>>,
-    pub(crate) compacting: bool,
+    pub(crate) run: CurrentRun,
     /// The last notice of the run: what it said is not said again at the end.
     pub(crate) noticed: Option<String>,
     /// The last message that was shown.
@@ -134,6 +122,18 @@ pub struct Translator {
     spent: BTreeMap<Arc<str>, ModelSpend>,
 }
 
+/// What is known of the run that goes on, and of no other.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentRun {
+    began_ms: u64,
+    ttft_ms: Option<u64>,
+    retracted: Vec<Id>,
+    calls: Vec<RunningCall>,
+    /// Prompts that nothing has answered yet, by the ids their senders gave them.
+    unanswered: Vec<Arc<str>>,
+    pub(crate) compacting: bool,
+}
+
 #[derive(Debug)]
 struct RunningCall {
     call: CallId,
@@ -142,16 +142,13 @@ struct RunningCall {
     next_beat_ms: u64,
 }
 
-/// One block of an answer, or the failure that stands in its place.
-struct AnswerBlock<'a> {
-    uuid: Id,
-    message_id: Arc<str>,
-    model: Arc<str>,
-    usage: Usage,
-    block: &'a Block,
-    aborted: bool,
-    /// The category of the failure, and the provider's id of the request.
-    failure: Option<(&'static str, Option<&'a str>)>,
+/// Who gives an answer.
+enum AnswerSource<'a> {
+    Model {
+        aborted: bool,
+    },
+    /// Nobody: a failure stands in its place, with its category and the provider's id of the request.
+    Failure(&'static str, Option<&'a str>),
 }
 
 /// A message from the user's side: the result of a call, or text.
@@ -175,13 +172,8 @@ impl Translator {
             ids: LineIds::new(session.into()),
             usage: Usage::default(),
             now: TimePoint::default(),
-            began_ms: 0,
             requested_ms: 0,
-            ttft_ms: None,
-            retracted: Vec::new(),
-            running: Vec::new(),
-            unanswered: Vec::new(),
-            compacting: false,
+            run: CurrentRun::default(),
             noticed: None,
             latest: None,
             left: Vec::new(),
@@ -203,12 +195,7 @@ impl Translator {
 
     /// Begins a run: `system/init`.
     pub fn begin(&mut self, at: TimePoint, out: &mut Vec<u8>) {
-        self.began_ms = at.monotonic_ms;
-        self.ttft_ms = None;
-        self.retracted.clear();
-        self.running.clear();
-        self.unanswered.clear();
-        self.compacting = false;
+        self.run = CurrentRun { began_ms: at.monotonic_ms, ..CurrentRun::default() };
         fit::append_plain(out, &self.init_line());
         for (prompt, state) in std::mem::take(&mut self.left) {
             self.write_lifecycle(&prompt, state, out);
@@ -257,7 +244,9 @@ impl Translator {
             }
             Update::Delta { index, delta } => self.write_stream(out, |events| events.delta(*index, delta)),
             Update::Block { id, index, block, aborted } => {
-                self.on_block(*id, block, *aborted, out);
+                self.latest = Some(*id);
+                let source = AnswerSource::Model { aborted: *aborted };
+                self.write_answer(self.ids.of(*id), block, &source, out);
                 if !aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
@@ -266,14 +255,14 @@ impl Translator {
                 self.write_stream(out, |events| events.responded(stop_reason, usage));
             }
             Update::Retracted { messages, calls } => {
-                self.running.retain(|running| !calls.contains(&running.call));
-                self.retracted.extend(messages.iter().map(|id| self.ids.of(*id)));
+                self.run.calls.retain(|running| !calls.contains(&running.call));
+                self.run.retracted.extend(messages.iter().map(|id| self.ids.of(*id)));
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
             // What is done gives no more signs of life, also while its result waits for its turn.
-            Update::ToolFinished { call, .. } => self.running.retain(|running| running.call != *call),
+            Update::ToolFinished { call, .. } => self.run.calls.retain(|running| running.call != *call),
             Update::ToolResult { id, call, result, structured, .. } => {
-                self.running.retain(|running| running.call != *call);
+                self.run.calls.retain(|running| running.call != *call);
                 let said = UserContent {
                     id: *id,
                     blocks: std::slice::from_ref(result),
@@ -317,12 +306,12 @@ impl Translator {
 
     /// When [`Translator::heartbeat`] next has something to say.
     pub fn next_heartbeat_ms(&self) -> Option<u64> {
-        self.running.iter().map(|running| running.next_beat_ms).min()
+        self.run.calls.iter().map(|running| running.next_beat_ms).min()
     }
 
     /// Appends a sign of life for each call that has run for long.
     pub fn heartbeat(&mut self, at: TimePoint, out: &mut Vec<u8>) {
-        for running in &mut self.running {
+        for running in &mut self.run.calls {
             if running.next_beat_ms > at.monotonic_ms {
                 continue;
             }
@@ -345,7 +334,7 @@ impl Translator {
     }
 
     fn on_tool_started(&mut self, call: CallId, tool_use: &ToolUse) {
-        self.running.push(RunningCall {
+        self.run.calls.push(RunningCall {
             call,
             tool_use: tool_use.clone(),
             started_ms: self.now.monotonic_ms,
@@ -378,48 +367,44 @@ impl Translator {
         self.message_id = message_id.clone();
         self.model = model.clone();
         self.usage = usage.clone();
-        self.ttft_ms.get_or_insert(now_ms.saturating_sub(self.began_ms));
+        self.run.ttft_ms.get_or_insert(now_ms.saturating_sub(self.run.began_ms));
         let ttft_ms = now_ms.saturating_sub(self.requested_ms);
         self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
     }
 
-    fn on_block(&mut self, id: MessageId, block: &Block, aborted: bool, out: &mut Vec<u8>) {
-        self.latest = Some(id);
-        let answer = AnswerBlock {
-            uuid: self.ids.of(id),
-            message_id: self.message_id.clone(),
-            model: self.model.clone(),
-            usage: self.usage.clone(),
-            block,
-            aborted,
-            failure: None,
+    /// Writes one block of an answer.
+    fn write_answer(&mut self, uuid: Id, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
+        let (failure, aborted) = match *source {
+            AnswerSource::Failure(category, request_id) => (Some((category, request_id)), false),
+            AnswerSource::Model { aborted } => (None, aborted),
         };
-        self.write_answer(&answer, out);
-    }
-
-    fn write_answer(&mut self, answer: &AnswerBlock<'_>, out: &mut Vec<u8>) {
-        let supersedes = std::mem::take(&mut self.retracted);
-        let answered = std::mem::take(&mut self.unanswered);
+        let (synthetic_id, no_usage) = (failure.map(|_| uuid.0.to_string()), Usage::default());
+        let (id, model, usage) = match &synthetic_id {
+            Some(id) => (id.as_str(), "<synthetic>", &no_usage),
+            None => (&*self.message_id, &*self.model, &self.usage),
+        };
+        let supersedes = std::mem::take(&mut self.run.retracted);
+        let answered = std::mem::take(&mut self.run.unanswered);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
             let line = AssistantLine {
                 message: AssistantMessage {
-                    id: &answer.message_id,
+                    id,
                     kind: "message",
                     role: "assistant",
-                    model: &answer.model,
-                    content: &[signed(block_at(answer.block, detail))],
-                    stop_reason: answer.failure.map(|_| "stop_sequence"),
-                    stop_sequence: answer.failure.map(|_| ""),
-                    usage: HostUsage::from(&answer.usage),
+                    model,
+                    content: &[signed(block_at(block, detail))],
+                    stop_reason: failure.map(|_| "stop_sequence"),
+                    stop_sequence: failure.map(|_| ""),
+                    usage: HostUsage::from(usage),
                 },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: answer.uuid,
+                uuid,
                 timestamp: &timestamp,
-                error: answer.failure.map(|(kind, _)| kind),
-                request_id: answer.failure.and_then(|(_, request_id)| request_id),
-                aborted: answer.aborted,
+                error: failure.map(|(category, _)| category),
+                request_id: failure.and_then(|(_, request_id)| request_id),
+                aborted,
                 supersedes: &supersedes,
                 prompts: Prompts::new(&answered),
             };
@@ -436,7 +421,7 @@ impl Translator {
                 message: UserMessage { role: "user", content: &content },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: self.ids.of_said(said.id, said.prompts),
+                uuid: Id(self.ids.key.said_uuid(said.id, said.prompts)),
                 timestamp: &timestamp,
                 tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
                 is_synthetic: said.synthetic,
@@ -447,7 +432,7 @@ impl Translator {
     }
 
     fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
-        self.running.clear();
+        self.run.calls.clear();
         self.end_compaction(out);
         let noticed = self.noticed.take();
         for warning in outcome.warnings.iter().filter(|warning| noticed.as_ref() != Some(warning)) {
@@ -455,8 +440,8 @@ impl Translator {
         }
         match outcome.terminal {
             Terminal::Refused => self.write_refusal(outcome, out),
-            _ if !self.retracted.is_empty() => {
-                self.retracted.clear();
+            _ if !self.run.retracted.is_empty() => {
+                self.run.retracted.clear();
                 self.informational("Part of the answer shown above was retracted.", "notice", out);
             }
             _ => {}
@@ -474,7 +459,7 @@ impl Translator {
         for id in ids {
             self.write_lifecycle(id, Lifecycle::Started, out);
         }
-        self.unanswered.extend(ids.iter().cloned());
+        self.run.unanswered.extend(ids.iter().cloned());
     }
 
     /// Appends what became of a prompt or command that its sender gave an id.
@@ -512,25 +497,17 @@ impl Translator {
             session_id: self.ids.session(),
             uuid: self.ids.next(),
             result_index: self.results,
-            ttft_ms: self.ttft_ms,
+            ttft_ms: self.run.ttft_ms,
             spent: &self.spent,
         }
     }
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
     fn on_failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
-        let uuid = self.ids.next();
         let request_id = failure.and_then(|failure| failure.request_id.as_deref());
-        let answer = AnswerBlock {
-            uuid,
-            message_id: uuid.0.to_string().into(),
-            model: "<synthetic>".into(),
-            usage: Usage::default(),
-            block: &Block::text(text),
-            aborted: false,
-            failure: Some((error_kind(terminal, failure), request_id)),
-        };
-        self.write_answer(&answer, out);
+        let source = AnswerSource::Failure(error_kind(terminal, failure), request_id);
+        let uuid = self.ids.next();
+        self.write_answer(uuid, &Block::text(text), &source, out);
     }
 
     fn write_refusal(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
@@ -539,8 +516,8 @@ impl Translator {
             "request_id": null,
             "content": outcome.error_text(),
         });
-        if !self.retracted.is_empty() {
-            body["retracted_message_uuids"] = json!(std::mem::take(&mut self.retracted));
+        if !self.run.retracted.is_empty() {
+            body["retracted_message_uuids"] = json!(std::mem::take(&mut self.run.retracted));
         }
         self.write_system("model_refusal_no_fallback", &body, out);
     }
@@ -557,7 +534,7 @@ impl Translator {
     /// Writes stream events, if they are wanted.
     fn write_stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
         if self.setup.partial_messages {
-            write(&mut Events { ids: &mut self.ids, prompts: &self.unanswered, out });
+            write(&mut Events { ids: &mut self.ids, prompts: &self.run.unanswered, out });
         }
     }
 }

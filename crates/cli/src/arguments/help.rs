@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::bail;
 use clap::CommandFactory as _;
-use windlass::config::{VARIABLES, VariableArea};
+use windlass::config::VARIABLES;
 
 use crate::arguments::command_tree;
 use crate::arguments::{Arguments, COMMANDS};
@@ -122,15 +122,17 @@ fn environment() -> String {
         "Windlass reads environment variables once, at the start. An empty one counts as unset; an invalid value \
          is an error.\n",
     );
-    for (area, heading) in VariableArea::HEADINGS {
-        let _ = write!(text, "\n{heading}:\n");
-        for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
-            let _ = write!(
-                text,
-                "  {}\n      {}\n      Value: {}. Default: {}.\n",
-                variable.name, variable.meaning, variable.accepts, variable.default
-            );
+    let mut area = "";
+    for variable in VARIABLES {
+        if variable.area != area {
+            area = variable.area;
+            let _ = write!(text, "\n{area}:\n");
         }
+        let _ = write!(
+            text,
+            "  {}\n      {}\n      Value: {}. Default: {}.\n",
+            variable.name, variable.meaning, variable.accepts, variable.default
+        );
     }
     text.push_str(
         "\nHTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, and SSL_CERT_FILE and SSL_CERT_DIR have their \

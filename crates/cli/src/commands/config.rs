@@ -8,11 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass::Redactor;
 use windlass::config::{
-    Flags, PermissionSettings, ProcessContext, SettingsPlaces, ShownValue, SourcedValue, setting_names,
-    settings_page, settings_schema, show,
+    Flags, PermissionSettings, SettingsPlaces, ShownValue, SourcedValue, setting_names, settings_page,
+    settings_schema, show,
 };
 use windlass::engine::{Anchors, Behaviour, RuleSource, Rules};
-use windlass::settings::{self, LoadedSettings, SettingsFlags, nobody_agrees};
+use windlass::settings::{self, LoadedSettings, SettingsFlags};
 use windlass_text::nearest::closest;
 
 use crate::arguments::{SettingsArguments, help};
@@ -76,11 +76,10 @@ type Problems = BTreeMap<String, String>;
 /// What holds, and the exit code: 1 if a run could not start with it.
 fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     let said = wanted.settings.flags();
-    let place = settings::place()?;
-    let held = settings::load(said, &place, nobody_agrees)?;
+    let held = settings::load(said, settings::place()?)?;
     complain_of_settings(&held.notices);
     let problems = problems(&held.effective.settings.permissions, &held.places);
-    tell_waiting(said, &place, &held.effective.settings.permissions)?;
+    tell_waiting(said, &held)?;
     let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));
     let values: Vec<ShownValue> = values.map(without_secrets).collect();
     let start = held.places.start.clone();
@@ -92,7 +91,7 @@ fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     } else {
         values.iter().flat_map(hooks_apart).map(|value| as_lines(&value, &problems, &start)).collect()
     };
-    Ok((text, could_start(&held, &place)))
+    Ok((text, could_start(&held)))
 }
 
 /// Secrets have shapes, whatever the name says.
@@ -107,8 +106,8 @@ fn is_wanted(value: &ShownValue, key: Option<&str>) -> bool {
 }
 
 /// What a run would say about the settings as a whole.
-fn could_start(held: &LoadedSettings, place: &ProcessContext) -> i32 {
-    match held.config(&Flags::default(), place) {
+fn could_start(held: &LoadedSettings) -> i32 {
+    match held.config(&Flags::default()) {
         Ok(config) => {
             // Rules that are not understood are marked where they stand.
             config.warnings.iter().for_each(complain);
@@ -122,13 +121,9 @@ fn could_start(held: &LoadedSettings, place: &ProcessContext) -> i32 {
 }
 
 fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Problems {
-    let lists = [
-        (Behaviour::Deny, "deny", &permissions.deny),
-        (Behaviour::Ask, "ask", &permissions.ask),
-        (Behaviour::Allow, "allow", &permissions.allow),
-    ];
     let mut problems = Problems::new();
-    for (behaviour, name, rules) in lists {
+    for (behaviour, rules) in permissions.rules() {
+        let name = behaviour.name();
         for (position, rule) in rules.iter().enumerate() {
             if let Some(problem) = problem(behaviour, rule, places.home.as_deref()) {
                 problems.insert(format!("permissions.{name}[{position}]"), problem);
@@ -152,18 +147,15 @@ fn problem(behaviour: Behaviour, rule: &SourcedValue<String>, home: Option<&Path
 }
 
 /// Rules of a project that wait for trust are looked at too: whoever agrees later wants to know now.
-fn tell_waiting(
-    said: SettingsFlags<'_>,
-    place: &ProcessContext,
-    holding: &PermissionSettings,
-) -> anyhow::Result<()> {
-    let (files, _) = settings::files(said, place)?;
+fn tell_waiting(said: SettingsFlags<'_>, held: &LoadedSettings) -> anyhow::Result<()> {
+    let (files, _) = settings::files(said, &held.place)?;
     let trusted = files.effective(true).settings.permissions;
     let place_of =
         |rule: &SourcedValue<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
+    let holding = &held.effective.settings.permissions;
     let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
     for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
-        if let Some(problem) = problem(Behaviour::Allow, rule, place.home.as_deref()) {
+        if let Some(problem) = problem(Behaviour::Allow, rule, held.place.home.as_deref()) {
             let file = rule.origin.file.as_deref().map(|file| display::short_path(file, &files.places.start));
             let file = file.unwrap_or_else(|| "--settings".to_owned());
             complain(&format!(

@@ -19,7 +19,7 @@ use crate::display;
 use crate::standard_io::Output;
 use crate::views::call_cards::CallCards;
 use crate::views::layout;
-use crate::views::{self, Clock, View};
+use crate::views::{self, Clock, RunView, View};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
 const FILES: [(&str, &str); 2] =
@@ -36,7 +36,7 @@ fn show() -> anyhow::Result<i32> {
     let folder = unpack()?;
     let mut session = session(&folder)?;
     say(&introduction(&folder))?;
-    let view = Box::new(DemoView { calls: CallCards::new(Clock::start()) });
+    let view = RunView::new(Box::new(DemoView { calls: CallCards::new(Clock::start()) }));
     let run = async move {
         let mut runner = JobRunner { view, output: Output::new(), signals: Signals::listen()? };
         let end = runner.drive(session.run(PROMPT), std::future::pending()).await;

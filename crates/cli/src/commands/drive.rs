@@ -23,7 +23,7 @@ use windlass::{Run, Session};
 use crate::arguments::help;
 use crate::display;
 use crate::standard_io::{BATCH_BYTES, Output};
-use crate::views::{View, rewind_report};
+use crate::views::{RunView, rewind_report};
 
 /// How long the politeness of SIGTERM lasts.
 const TERMINATE_TIME: Duration = Duration::from_secs(2);
@@ -67,7 +67,7 @@ pub(crate) fn block_on<T: Send + 'static>(
 
 /// Everything a job needs besides the session.
 pub(crate) struct JobRunner {
-    pub(crate) view: Box<dyn View>,
+    pub(crate) view: RunView,
     pub(crate) output: Output,
     pub(crate) signals: Signals,
 }
@@ -97,7 +97,7 @@ impl JobRunner {
         session: &mut Session,
         beside: impl Future<Output = Infallible>,
     ) -> JobEnd {
-        let (cwd, session_id) = (session.engine.working_directory().to_owned(), session.key.id);
+        let (cwd, session_id) = (session.wired.engine.working_directory().to_owned(), session.key.id);
         let text = match session.perform(command, id.clone()).await {
             Ok(CommandOutcome::Compaction(run)) => return self.drive(run, beside).await,
             Ok(CommandOutcome::Context(report)) => slash_commands::context_report(&report),
@@ -113,7 +113,7 @@ impl JobRunner {
     /// Shows the answer to a command that no model was asked for.
     async fn answer(&mut self, outcome: Outcome) -> JobEnd {
         let outcome = Box::new(outcome);
-        self.view.begin(&mut self.output.buffer);
+        self.view.form.begin(&mut self.output.buffer);
         self.output.take_aside();
         if !outcome.prompts.is_empty() {
             let started = Update::PromptsStarted(outcome.prompts.clone());
@@ -127,9 +127,9 @@ impl JobRunner {
     }
 
     async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> JobEnd {
-        self.view.begin(&mut self.output.buffer);
+        self.view.form.begin(&mut self.output.buffer);
         self.output.take_aside();
-        self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
+        self.view.form.refuse(error, id.as_ref(), &mut self.output.buffer);
         self.output.flush().await.map_or_else(|error| shown(Err(error)), |()| JobEnd::Refused)
     }
 
@@ -141,7 +141,7 @@ impl JobRunner {
     ) -> JobEnd {
         let handle = run.handle();
         let Self { view, output, signals } = self;
-        let mut showing = pin!(show(&mut run, &mut **view, output));
+        let mut showing = pin!(show(&mut run, view, output));
         let mut beside = pin!(beside);
         let mut interrupted = false;
         loop {
@@ -168,7 +168,7 @@ impl JobRunner {
 /// Shows what goes on since a run ended, for as long as nothing else is asked for. Can be dropped at any point.
 pub(crate) async fn show_background(
     session: &mut Session,
-    view: &mut dyn View,
+    view: &mut RunView,
     output: &mut Output,
 ) -> Infallible {
     let mut background = session.background();
@@ -210,8 +210,8 @@ pub(crate) fn wait_for_commands(code: i32, mut signals: Signals) -> i32 {
 }
 
 /// Shows every update. What is ready is written together; before waiting, everything is written out.
-async fn show(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Box<Outcome>> {
-    view.begin(&mut output.buffer);
+async fn show(run: &mut Run<'_>, view: &mut RunView, output: &mut Output) -> io::Result<Box<Outcome>> {
+    view.form.begin(&mut output.buffer);
     let mut in_a_row = 0;
     loop {
         let update = if let Some(update) = ready(run).await {
@@ -266,7 +266,7 @@ async fn ready(run: &mut Run<'_>) -> Option<Option<Update>> {
 }
 
 /// Waits for the next update; the view and others may have something to say meanwhile.
-async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Option<Update>> {
+async fn wait(run: &mut Run<'_>, view: &mut RunView, output: &mut Output) -> io::Result<Option<Update>> {
     let aside = output.aside.clone();
     loop {
         let pause = view.next_tick();

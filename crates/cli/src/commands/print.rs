@@ -23,7 +23,7 @@ use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
 use crate::views::progress::Progress;
 use crate::views::screen::Screen;
-use crate::views::{self, JsonView, StreamView, TalkView, TextView, View, WatchedView, WithProgress};
+use crate::views::{self, JsonView, RunView, StreamView, TalkView, TextView, View};
 use crate::{complain, display};
 
 /// How long somebody may take to read what is left when a session is over.
@@ -43,10 +43,8 @@ struct Ready {
 
 /// Where prompts come from.
 enum Input {
-    /// One: the texts of the command line and of standard input.
-    Prompt(Vec<String>),
-    /// None: the session was cut off before the model had answered, and goes on.
-    GoOn,
+    /// One: the texts of the command line and of standard input. None if the session was cut off and goes on.
+    Once(Job),
     /// A person at the terminal, after the prompt on the command line.
     Person(Option<String>),
     /// Lines on standard input.
@@ -124,8 +122,8 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
         app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
     let notices = app.notices();
-    let mut warnings = std::mem::take(&mut session.warnings);
-    let standing = std::mem::take(&mut session.standing_warnings);
+    let mut warnings = std::mem::take(&mut session.wired.warnings);
+    let standing = std::mem::take(&mut session.wired.standing);
     if arguments.output_format == Format::StreamJson {
         warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
         warnings.extend(notices.all());
@@ -162,8 +160,8 @@ fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
         return Ok(Input::Person(arguments.prompt().map(str::to_owned)));
     }
     match prompt::read(arguments.prompt())? {
-        texts if !texts.is_empty() => Ok(Input::Prompt(texts)),
-        _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::GoOn),
+        texts if !texts.is_empty() => Ok(Input::Once(Job::of_texts(&texts))),
+        _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::Once(Job::GoOn)),
         _ => Err(anyhow!(prompt::missing(arguments.swallowed_prompt()))),
     }
 }
@@ -186,13 +184,13 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     untrusted.iter().chain(told).for_each(complain);
     // Whoever goes on takes them up again.
-    let goes_on = matches!(input, Input::GoOn);
+    let goes_on = matches!(input, Input::Once(Job::GoOn));
     let left = if goes_on { Leftovers::default() } else { Leftovers::of(&mut session) };
     // What is said to people stands with the result if both are at a terminal, so that they come in one order.
     let result = Screen::of_output();
     let people = result.clone().filter(|_| std::io::stderr().is_terminal()).unwrap_or_else(Screen::of_error);
     let is_person = matches!(input, Input::Person(_));
-    let view: Box<dyn View> = match format {
+    let form: Box<dyn View> = match format {
         Format::Text if is_person || result.is_some() => Box::new(TalkView::new(result)),
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator(&session, &left))),
@@ -201,7 +199,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             Box::new(StreamView::new(translator(&session, &left), lines))
         }
     };
-    let view = with_progress(view, format, verbose, &people);
+    let view = with_progress(form, format, verbose, &people);
     let mut output = Output::new();
     output.at_once = is_person;
     if is_person {
@@ -212,9 +210,10 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     } else {
         session.on_notice(complain);
     }
-    if let Some(hooks) = session.hooks.as_ref().filter(|_| format == Format::StreamJson) {
+    if let Some(hooks) = session.wired.hooks.as_ref().filter(|_| format == Format::StreamJson) {
         let aside = output.aside.clone();
-        hook_wiring::tell_host(hooks, session.key, session.redactor.clone(), hook_events, move |line| {
+        let redactor = session.wired.redactor.clone();
+        hook_wiring::tell_host(hooks, session.key, redactor, hook_events, move |line| {
             aside.leave(|out| line(out));
         });
     }
@@ -224,17 +223,13 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let host = HostAtStdio::new(runner.output.aside.clone());
             let conversation = HostConversation::new(host, session.key, replays);
             let handed = conversation.handed.clone();
-            let watch = move |update: &_| handed.heed(update);
-            runner.view = Box::new(WatchedView { watch, inner: runner.view });
+            runner.view.watchers.push(Box::new(move |update| handed.heed(update)));
             serve(&mut runner, &mut session, conversation).await
         }
         Input::Person(first) => {
             return Box::pin(talk_to_person(runner, session, (people, left), first)).await;
         }
-        Input::Prompt(_) | Input::GoOn => {
-            let job = if let Input::Prompt(texts) = &input { Job::of_texts(texts) } else { Job::GoOn };
-            runner.perform(job, &mut session, std::future::pending()).await
-        }
+        Input::Once(job) => runner.perform(job, &mut session, std::future::pending()).await,
     };
     finish(session, EndReason::Other).await;
     if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
@@ -246,23 +241,21 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
 
 /// What puts a run into lines of the protocol.
 fn translator(session: &Session, left: &Leftovers) -> Translator {
-    let translator = Translator::new(session.key, session.setup.clone());
+    let translator = Translator::new(session.key, session.wired.setup.clone());
     translator.resumed(session.spent()).left(left.fates())
 }
 
 /// A whole interactive session.
 async fn talk_to_person(
-    runner: JobRunner,
+    mut runner: JobRunner,
     mut session: Session,
     (screen, left): (Screen, Leftovers),
     first: Option<String>,
 ) -> std::io::Result<(JobEnd, Signals)> {
-    let JobRunner { view, output, signals } = runner;
-    let place = (screen, output.aside.clone());
-    let wakeups = Wakeups(session.engine.clone());
-    let (mut person, mut relay) = Person::meet(wakeups, signals.interrupter(), place)?;
-    let view = Box::new(WatchedView { watch: move |update: &_| relay.heed(update), inner: view });
-    let mut runner = JobRunner { view, output, signals };
+    let place = (screen, runner.output.aside.clone());
+    let wakeups = Wakeups(session.wired.engine.clone());
+    let (mut person, mut relay) = Person::meet(wakeups, runner.signals.interrupter(), place)?;
+    runner.view.watchers.push(Box::new(move |update| relay.heed(update)));
     let resumed = session.resumed.as_ref().map(sessions::resumed);
     person.greet(resumed.as_deref());
     person.offer(left);
@@ -277,20 +270,18 @@ async fn talk_to_person(
     Ok((end, runner.signals))
 }
 
-/// The same view with progress beside it, or at least failures of hooks, where people read.
-fn with_progress(inner: Box<dyn View>, format: Format, verbose: bool, people: &Screen) -> Box<dyn View> {
-    let progress = match format {
+/// A form with progress beside it, or at least failures of hooks, where people read.
+fn with_progress(form: Box<dyn View>, format: Format, verbose: bool, people: &Screen) -> RunView {
+    let mut view = RunView::new(form);
+    view.progress = match format {
         Format::Text => Progress::new(verbose, people.clone()),
         Format::Json if verbose => Progress::new(true, Screen::of_error()),
         Format::Json | Format::StreamJson => None,
     };
-    match progress {
-        Some(progress) => Box::new(WithProgress { progress, inner }),
-        None if format != Format::StreamJson => {
-            Box::new(WatchedView { watch: views::hook_failures(), inner })
-        }
-        None => inner,
+    if view.progress.is_none() && format != Format::StreamJson {
+        view.watchers.push(Box::new(views::hook_failures()));
     }
+    view
 }
 
 /// The session is done, and so is its log.
@@ -319,7 +310,7 @@ async fn talk(
                 biased;
                 received = signals.next() => return JobEnd::Signal(received.exit_code()),
                 job = person.next_job() => job,
-                never = show_background(session, &mut **view, output) => match never {},
+                never = show_background(session, view, output) => match never {},
             }
         };
         let Some(job) = job else { return last };
@@ -374,7 +365,7 @@ async fn serve(
             received = signals.next() => return JobEnd::Signal(received.exit_code()),
             _ = conversation.read() => {}
             () = aside.left() => {}
-            never = show_background(session, &mut **view, output) => match never {},
+            never = show_background(session, view, output) => match never {},
         }
     }
 }

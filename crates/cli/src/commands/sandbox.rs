@@ -7,7 +7,7 @@ use clap::Subcommand;
 use windlass::config::{Flags, RunConfig};
 use windlass::sandbox::{child_environment, run_command, tried_sandbox};
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
-use windlass::settings::{self, SettingsFlags, nobody_agrees};
+use windlass::settings::{self, SettingsFlags};
 
 use crate::complain;
 use crate::show_text;
@@ -46,8 +46,7 @@ pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
 }
 
 fn config() -> anyhow::Result<RunConfig> {
-    let place = settings::place()?;
-    let held = settings::load(SettingsFlags::headless(), &place, nobody_agrees)?;
+    let held = settings::load(SettingsFlags::default(), settings::place()?)?;
     held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
-    Ok(held.config(&Flags::default(), &place)?)
+    Ok(held.config(&Flags::default())?)
 }

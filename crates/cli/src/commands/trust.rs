@@ -55,7 +55,7 @@ pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
 }
 
 fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {
-    let (files, home) = settings::files(SettingsFlags::headless(), place)?;
+    let (files, home) = settings::files(SettingsFlags::default(), place)?;
     let path =
         home.directory().context("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))
@@ -72,24 +72,21 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     }
     let state = store.state(&files.places, &parts)?;
     let acting = ActingSettings::of(files);
-    let word = match &state {
-        TrustState::Trusted => "trusted".to_owned(),
-        TrustState::NeverAsked => "not trusted; windlass ignores these settings".to_owned(),
+    let next = "To trust it, run `windlass trust add`.\n";
+    let (word, next) = match &state {
+        TrustState::Trusted => ("trusted".to_owned(), ""),
+        TrustState::NeverAsked => ("not trusted; windlass ignores these settings".to_owned(), next),
         TrustState::Changed { added, removed, files } => {
             let difference = acting.difference(added, removed, files);
-            format!("no longer trusted: it changed since you trusted it.\n{difference}Now:")
+            (format!("no longer trusted: it changed since you trusted it.\n{difference}Now:"), next)
         }
-    };
-    let next = match state {
-        TrustState::Trusted => "",
-        TrustState::NeverAsked | TrustState::Changed { .. } => "To trust it, run `windlass trust add`.\n",
     };
     let unread = unread(files);
     Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list()))
 }
 
 fn unread(files: &SettingsFiles) -> String {
-    let lines: Vec<String> = settings::unread(files).iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = files.unread().iter().map(ToString::to_string).collect();
     display::listed(&lines, "")
 }
 

@@ -112,10 +112,6 @@ impl Progress {
         self.live.then(|| Duration::from_millis(1000 - self.clock.ms() % 1000))
     }
 
-    pub(crate) fn tick(&mut self, out: &mut Vec<u8>) {
-        self.redraw(out);
-    }
-
     /// Takes the changing line away until the answer is complete, so that something can be written in its place.
     pub(crate) fn hide(&mut self, out: &mut Vec<u8>) {
         self.screen.end_status(out);
@@ -152,7 +148,8 @@ impl Progress {
         self.screen.notice(&display::line(text), out);
     }
 
-    fn redraw(&mut self, out: &mut Vec<u8>) {
+    /// Shows the last line as it is by now.
+    pub(crate) fn redraw(&mut self, out: &mut Vec<u8>) {
         if !self.live || self.asking || self.is_hidden {
             return;
         }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use serde_json::{Map, Value};
 use windlass_protocol::{PermissionChange, PermissionUpdate, SettingsDestination};
 
@@ -299,11 +299,7 @@ fn exclude(file: &Path, lines: &[String]) -> io::Result<bool> {
         return Err(io::Error::other("it is not a regular file"));
     }
     // Closing the file gives the lock back.
-    while let Err(error) = rustix::fs::flock(&file, FlockOperation::LockExclusive) {
-        if error != Errno::INTR {
-            return Err(error.into());
-        }
-    }
+    retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
     let mut bytes = Vec::new();
     (&mut file).take(EXCLUDES_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > EXCLUDES_BYTES_MAX {

@@ -10,7 +10,7 @@ use super::keys::{self, KEYS, Key, KeyScope, ValueType, may_protect, meant};
 use super::origin::{SettingOrigin, SettingsLevel};
 use super::problem::{SettingsProblem, Severity, short};
 use super::tree::{Leaf, SettingsList, SettingsTree};
-use crate::variables::{VARIABLES, VariableArea};
+use crate::variables::{PROVIDER, SESSIONS, VARIABLES};
 
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
@@ -393,9 +393,7 @@ fn is_ours(name: &str) -> bool {
 /// Choices of models and limits.
 fn is_harmless(name: &str) -> bool {
     let known = VARIABLES.iter().find(|variable| variable.name == name);
-    known.is_some_and(|variable| {
-        !matches!(variable.area, VariableArea::Provider | VariableArea::Sessions) && name != "CLAUDE_ENV_FILE"
-    })
+    known.is_some_and(|variable| ![PROVIDER, SESSIONS].contains(&variable.area) && name != "CLAUDE_ENV_FILE")
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::SettingsFiles;
 use super::file_settings::{self, FileSettings};
 use super::keys::{KEYS, ValueType};
 use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
 use super::parts::ProjectParts;
 use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
+use super::{SettingsFile, SettingsFiles};
 
 /// What holds, and what was left out.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl SettingsFiles {
         let locks = closed_locks(&self.files);
         let mut problems = self.problems.clone();
         let (mut tree, mut idle) = (SettingsTree::default(), Vec::new());
-        for (source, file) in &self.files {
+        for SettingsFile { source, tree: file, .. } in &self.files {
             let mut file = file.clone();
             if source.foreign {
                 idle.extend(hold_back(&mut file, trusted));
@@ -61,7 +61,7 @@ impl SettingsFiles {
             }
             tree.put(file, "");
         }
-        problems.extend(self.lost_hooks(trusted, &locks, &tree));
+        problems.extend(self.files.iter().flat_map(|file| file.lost_hooks(trusted, &locks, &tree)));
         turn_hooks_off(&mut tree);
         let mut unsupported = unsupported(&tree);
         for key in idle {
@@ -87,33 +87,32 @@ impl SettingsFiles {
         }
     }
 
-    /// Hooks that nothing may start without, and that cannot be found. Where they would not count anyway, they are only told.
-    fn lost_hooks<'a>(
-        &'a self,
-        trusted: bool,
-        locks: &'a [Lock],
-        tree: &'a SettingsTree,
-    ) -> impl Iterator<Item = SettingsProblem> + 'a {
-        let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
-        let are_locked = locks.iter().any(|(_, path)| *path == "hooks");
-        self.lost_hooks.iter().map(move |(file, problem)| {
-            let source = self.files.get(*file).map(|(source, _)| source);
-            let is_idle = source.is_some_and(|source| {
-                let is_managed = source.level == SettingsLevel::Managed;
-                let is_off = off.is_some_and(|by| by == SettingsLevel::Managed || !is_managed);
-                is_off || (source.foreign && !trusted) || (!is_managed && are_locked)
-            });
-            let severity = if is_idle { Severity::Warning } else { problem.severity };
-            SettingsProblem { severity, ..problem.clone() }
-        })
-    }
-
     /// What is said about the servers of the project: nothing starts them.
     fn servers(&self) -> Option<SettingsProblem> {
         let file = self.places.start.join(".mcp.json");
         let what = "MCP servers: Not supported yet; ignored";
         (self.sources.project && file.symlink_metadata().is_ok())
             .then(|| SettingsProblem::with_file(&file, Severity::Ignored, what.into(), ""))
+    }
+}
+
+impl SettingsFile {
+    /// Hooks that nothing may start without, and that cannot be found. Where they would not count anyway, they are only told.
+    fn lost_hooks(
+        &self,
+        trusted: bool,
+        locks: &[Lock],
+        tree: &SettingsTree,
+    ) -> impl Iterator<Item = SettingsProblem> {
+        let is_managed = self.source.level == SettingsLevel::Managed;
+        let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
+        let is_off = off.is_some_and(|by| by == SettingsLevel::Managed || !is_managed);
+        let is_locked = !is_managed && locks.iter().any(|(_, path)| *path == "hooks");
+        let is_idle = is_off || is_locked || (self.source.foreign && !trusted);
+        self.lost_hooks.iter().map(move |problem| {
+            let severity = if is_idle { Severity::Warning } else { problem.severity };
+            SettingsProblem { severity, ..problem.clone() }
+        })
     }
 }
 
@@ -137,10 +136,10 @@ const LOCKS: [Lock; 4] = [
     ("sandbox.network.allowManagedDomainsOnly", "sandbox.network.allowedDomains"),
 ];
 
-fn closed_locks(files: &[(SettingOrigin, SettingsTree)]) -> Vec<Lock> {
+fn closed_locks(files: &[SettingsFile]) -> Vec<Lock> {
     let mut managed = SettingsTree::default();
-    for (_, file) in files.iter().filter(|(source, _)| source.level == SettingsLevel::Managed) {
-        managed.put(file.clone(), "");
+    for file in files.iter().filter(|file| file.source.level == SettingsLevel::Managed) {
+        managed.put(file.tree.clone(), "");
     }
     let is_closed = |(lock, _): &Lock| managed.leaf(lock).is_some_and(|leaf| leaf.value == true);
     LOCKS.into_iter().filter(is_closed).collect()

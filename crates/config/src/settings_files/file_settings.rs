@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use windlass_permission::Classifier;
-use windlass_protocol::Secret;
+use windlass_protocol::{Behaviour, Secret};
 
 use super::SettingSources;
 use super::keys;
@@ -63,6 +63,13 @@ pub struct PermissionSettings {
     pub auto_disabled: Option<SettingOrigin>,
     /// Who lets only managed rules allow something. Rules of flags do not count then either.
     pub managed_only: Option<SettingOrigin>,
+}
+
+impl PermissionSettings {
+    /// The rules in the order in which they decide.
+    pub fn rules(&self) -> [(Behaviour, &[SourcedValue<String>]); 3] {
+        [(Behaviour::Deny, &self.deny), (Behaviour::Ask, &self.ask), (Behaviour::Allow, &self.allow)]
+    }
 }
 
 /// A group of hooks of one event, as it was written.

@@ -70,7 +70,7 @@ impl SettingsPlaces {
     }
 
     /// Project settings above the start directory, up to the top, the nearest first: they are not read.
-    pub fn unread(&self) -> Vec<PathBuf> {
+    pub(crate) fn unread(&self) -> Vec<PathBuf> {
         let top = self.root();
         let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
         let folders = above.flat_map(|directory| FOLDERS.map(|name| directory.join(name)));

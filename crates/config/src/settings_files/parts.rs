@@ -7,13 +7,13 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::SettingsFiles;
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
 use super::named_files::named;
 use super::problem::visible;
 use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
+use super::{SettingsFile, SettingsFiles};
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,14 +35,6 @@ pub struct ProjectPart {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum PartContent {
-    /// A rule under which calls run unasked.
-    AllowRule(String),
-    /// A rule under which calls are asked about.
-    AskRule(String),
-    /// A rule under which calls never run.
-    DenyRule(String),
-    /// A working directory beside the project's.
-    WorkingDirectory(String),
     /// The mode at the start, by its name.
     PermissionMode(String),
     /// A variable, by its name.
@@ -54,46 +46,42 @@ pub enum PartContent {
         /// What the group runs, and for which calls.
         handlers: String,
     },
-    /// Another setting.
-    Setting {
-        /// Its name, with the groups it lies in.
-        key: String,
-        /// Its value.
-        value: String,
-    },
+    /// A rule, a working directory or another setting, in words.
+    Other(String),
 }
 
 impl PartContent {
     fn new(path: &str, value: &Value) -> Self {
         let text = || visible(&value.as_str().map_or_else(|| canonical(value), str::to_owned));
-        match path {
-            "permissions.allow" => Self::AllowRule(text()),
-            "permissions.ask" => Self::AskRule(text()),
-            "permissions.deny" => Self::DenyRule(text()),
-            "permissions.additionalDirectories" => Self::WorkingDirectory(text()),
-            "permissions.defaultMode" => Self::PermissionMode(text()),
+        let name = match path {
+            "permissions.defaultMode" => return Self::PermissionMode(text()),
+            "permissions.allow" => "allow rule",
+            "permissions.ask" => "ask rule",
+            "permissions.deny" => "deny rule",
+            "permissions.additionalDirectories" => "working directory",
             _ => match path.split_once('.') {
-                Some(("env", name)) => Self::Variable(visible(name)),
+                Some(("env", name)) => return Self::Variable(visible(name)),
                 Some(("hooks", event)) => {
-                    Self::Hook { event: visible(event), handlers: visible(&handlers(value)) }
+                    return Self::Hook { event: visible(event), handlers: visible(&handlers(value)) };
                 }
-                _ => Self::Setting { key: path.to_owned(), value: text() },
+                _ => path,
             },
-        }
+        };
+        Self::Other(format!("{name} {}", text()))
     }
 }
+
+const MODE: &str = "permission mode ";
+const VARIABLE: &str = "variable ";
+const HOOK: &str = "hook on ";
 
 impl fmt::Display for PartContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::AllowRule(rule) => write!(f, "allow rule {rule}"),
-            Self::AskRule(rule) => write!(f, "ask rule {rule}"),
-            Self::DenyRule(rule) => write!(f, "deny rule {rule}"),
-            Self::WorkingDirectory(path) => write!(f, "working directory {path}"),
-            Self::PermissionMode(mode) => write!(f, "permission mode {mode}"),
-            Self::Variable(name) => write!(f, "variable {name}"),
-            Self::Hook { event, handlers } => write!(f, "hook on {event}: {handlers}"),
-            Self::Setting { key, value } => write!(f, "{key} {value}"),
+            Self::PermissionMode(mode) => write!(f, "{MODE}{mode}"),
+            Self::Variable(name) => write!(f, "{VARIABLE}{name}"),
+            Self::Hook { event, handlers } => write!(f, "{HOOK}{event}: {handlers}"),
+            Self::Other(words) => f.write_str(words),
         }
     }
 }
@@ -106,27 +94,16 @@ impl From<PartContent> for String {
 
 impl From<String> for PartContent {
     fn from(sentence: String) -> Self {
-        type ContentOf = fn(String) -> PartContent;
-        const WORDS: [(&str, ContentOf); 6] = [
-            ("allow rule ", PartContent::AllowRule),
-            ("ask rule ", PartContent::AskRule),
-            ("deny rule ", PartContent::DenyRule),
-            ("working directory ", PartContent::WorkingDirectory),
-            ("permission mode ", PartContent::PermissionMode),
-            ("variable ", PartContent::Variable),
-        ];
-        for (words, content) in WORDS {
-            if let Some(rest) = sentence.strip_prefix(words) {
-                return content(rest.to_owned());
-            }
+        let hook = || sentence.strip_prefix(HOOK)?.split_once(": ");
+        if let Some(mode) = sentence.strip_prefix(MODE) {
+            Self::PermissionMode(mode.to_owned())
+        } else if let Some(name) = sentence.strip_prefix(VARIABLE) {
+            Self::Variable(name.to_owned())
+        } else if let Some((event, handlers)) = hook() {
+            Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() }
+        } else {
+            Self::Other(sentence)
         }
-        if let Some((event, handlers)) =
-            sentence.strip_prefix("hook on ").and_then(|rest| rest.split_once(": "))
-        {
-            return Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() };
-        }
-        let (key, value) = sentence.split_once(' ').unwrap_or((&sentence, ""));
-        Self::Setting { key: key.to_owned(), value: value.to_owned() }
     }
 }
 
@@ -170,7 +147,7 @@ impl SettingsFiles {
     /// What the project's files say under some keys.
     fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
         let mut parts = Vec::new();
-        for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
+        for SettingsFile { tree, .. } in self.files.iter().filter(|file| file.source.foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
                 let Some(found) = tree.get(key.path) else { continue };
                 collect(found, key.path, matches!(key.kind, ValueType::Map(_)), &self.places, &mut parts);

@@ -67,10 +67,8 @@ impl SettingsFiles {
     /// What a file says and what is wrong with it, as one hash.
     fn state(&self, file: Option<&Path>, problems: &[&SettingsProblem]) -> String {
         let mut all = String::new();
-        for ((source, _), text) in self.files.iter().zip(&self.texts) {
-            if source.file.as_deref() == file {
-                all.push_str(text);
-            }
+        for read in self.files.iter().filter(|read| read.source.file.as_deref() == file) {
+            all.push_str(&read.text);
         }
         for problem in problems {
             // Writing to a string cannot fail.

@@ -5,15 +5,15 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_config::{ProcessContext, PromptText, RunConfig};
+use windlass_config::{Flags, ProcessContext, RunConfig};
 use windlass_engine::{Answerer, Engine, RunSource, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
 use crate::model_choice::silent_models;
 use crate::options::Options;
-use crate::sessions::{RecordedConfig, SUMS, SavedFlags};
-use crate::settings::{self, MANAGED, nobody_agrees};
+use crate::sessions::{RecordedConfig, SUMS, fill_flags, read_flags};
+use crate::settings;
 use crate::wiring::{Audience, SessionStorage, wire_models};
 
 /// Reads a command line of the command: earlier versions kept that in their logs, and not what it means.
@@ -26,49 +26,46 @@ pub(super) fn engine(
     arguments: ArgumentsReader<'_>,
 ) -> Result<Engine, Box<dyn StdError + Send + Sync>> {
     let recorded = RecordedConfig::read(header);
-    let given = match recorded.as_ref().and_then(RecordedConfig::given) {
+    let saved = read_flags(&header.settings);
+    let given = match recorded.as_ref().and_then(|recorded| recorded.given(&saved)) {
         Some(given) => given,
-        None => asking(arguments(&header.arguments)?, recorded.as_ref().and_then(|said| said.asks_person)),
+        None => earlier(arguments(&header.arguments)?, saved, recorded.as_ref()),
     };
-    let mut flags = given.flags.clone();
-    let saved = SavedFlags::read(&header.settings);
-    flags.model = saved.model.clone().or(flags.model);
-    if let Some(text) = &saved.system_prompt {
-        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.clone())), None);
-    }
-    (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
-    saved.fill(&mut flags);
     // Nothing is done, so nothing has to be refused to anybody.
-    let place = ProcessContext {
-        cwd: header.cwd.clone(),
-        is_root: false,
-        home: std::env::home_dir(),
-        managed: MANAGED.into(),
-    };
+    let place = ProcessContext { is_root: false, ..settings::place_at(header.cwd.clone()) };
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
-        None => settings::load(given.settings_flags(), &place, nobody_agrees)?.effective.settings,
+        None => settings::load(given.settings_flags(), place.clone())?.effective.settings,
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
-    let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
+    let mut config = RunConfig::with_files(settings, &given.flags, &place, files)?;
     config.permissions.asking = given.asking;
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);
     }
     let models = silent_models(&config)?;
-    let storage = SessionStorage::nowhere(SessionKey { id, ..SessionSeed(0).into() });
+    let key = SessionKey { id, ..SessionSeed(0).into() };
+    let storage = SessionStorage { key, paths: None, resumed: false };
     Ok(wire_models(config, models, &given.audience, &storage, Vec::new())?.engine)
 }
 
-/// What a command line asks for. Whether a person answered does not follow from it alone.
-fn asking(given: Options, asks_person: Option<bool>) -> Options {
+/// What a command line asked for, with what had come back. Whether a person answered does not follow from it alone.
+fn earlier(given: Options, saved: Flags, recorded: Option<&RecordedConfig>) -> Options {
+    let mut flags = given.flags.clone();
+    flags.model = saved.model.clone().or(flags.model);
+    if saved.system_prompt.is_some() {
+        (flags.system_prompt, flags.append_system_prompt) = (saved.system_prompt.clone(), None);
+    }
+    (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
+    fill_flags(&mut flags, saved);
+    let asks_person = recorded.and_then(|recorded| recorded.asks_person);
     let is_person = asks_person.unwrap_or(given.asking == Answerer::Person);
     let (asking, reader) =
         if is_person { (Answerer::Person, RunSource::Repl) } else { (Answerer::Nobody, RunSource::Print) };
     let source = if given.audience.source == RunSource::Sdk { RunSource::Sdk } else { reader };
-    Options { asking, audience: Audience { source, ..given.audience }, ..given }
+    Options { flags, asking, audience: Audience { source, ..given.audience }, ..given }
 }
 
 /// What is not as it was when the log was written, in words; empty if nothing is known to differ.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::to_raw_value;
@@ -12,13 +12,14 @@ use windlass_engine::{Answerer, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
-    Checkpoints, GitProgram, Header, Lease, LogOptions, LogTime, LogWriter, Marker, PreImageTaker,
-    Repository, SessionMark, SessionPaths, SyncPolicy,
+    Checkpoints, GitProgram, Header, LogTime, LogWriter, Marker, Repository, SessionMark, SessionPaths,
+    SyncPolicy,
 };
 use windlass_text::time::now_ms;
 
+use super::RecordedConfig;
 use super::recorded_config::insert;
-use super::{RecordedConfig, SavedFlags};
+use super::saved_flags::{saved_flags, write_flags};
 use crate::wiring::Audience;
 
 /// So long a run that is over waits for git.
@@ -31,7 +32,7 @@ pub(crate) struct ProcessOrigin {
     recorded: RecordedConfig,
     variables: BTreeMap<String, String>,
     entrypoint: String,
-    sync: SyncPolicy,
+    pub(super) sync: SyncPolicy,
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
@@ -50,7 +51,7 @@ impl ProcessOrigin {
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
-            recorded: RecordedConfig::of(config, flags, audience),
+            recorded: RecordedConfig::of(config, audience),
             variables: config.files.plain_variables(&config.environment),
             entrypoint: home.entrypoint.clone().unwrap_or_else(|| started_by.into()),
             sync: home.sync,
@@ -61,8 +62,8 @@ impl ProcessOrigin {
     }
 
     pub(crate) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
-        let mut settings =
-            SavedFlags::new(&self.flags, &engine.config().model.id, engine.system_prompt()).write();
+        let saved = saved_flags(&self.flags, &engine.config().model.id, engine.system_prompt());
+        let mut settings = write_flags(&saved);
         self.recorded.clone().with_engine(engine).write(&mut settings);
         let sums = engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}")));
         insert(&mut settings, SUMS, &sums.collect::<BTreeMap<_, _>>());
@@ -81,21 +82,12 @@ impl ProcessOrigin {
         self.checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
     }
 
-    pub(crate) fn options(
-        &self,
-        checkpoints: Option<&Arc<Checkpoints>>,
-        lease: Option<&Lease>,
-    ) -> LogOptions {
-        let pre_images = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn PreImageTaker>);
-        LogOptions { sync: self.sync, pre_images, lease: lease.cloned() }
-    }
-
     /// Notes the repository of the session, to find it when the project moves. Git is asked beside the run.
     pub(crate) fn mark_repository(&self, log: &LogWriter) -> Option<RepositoryMark> {
         let repository = self.repository.clone()?;
         let (marker, (tell, found)) = (log.marker(), sync_channel(1));
         mark(&marker, &repository.identity());
-        let identified = RepositoryMark { marker: marker.clone(), found };
+        let identified = RepositoryMark { marker: marker.clone(), found: Mutex::new(found) };
         let Some(git) = self.git.clone() else {
             let _ = tell.send(());
             return Some(identified);
@@ -112,13 +104,15 @@ impl ProcessOrigin {
 /// The repository of a session that is being found out.
 pub(crate) struct RepositoryMark {
     marker: Marker,
-    found: Receiver<()>,
+    /// Behind a lock only because the session that holds it is looked at by several threads.
+    found: Mutex<Receiver<()>>,
 }
 
 impl RepositoryMark {
     /// A run that is over before git has answered waits for it a little, and writes down what it says.
     pub(crate) fn finish(self) -> Result<(), LogError> {
-        match self.found.recv_timeout(GIT_WAIT) {
+        let found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found.recv_timeout(GIT_WAIT) {
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => self.marker.flush(),
         }

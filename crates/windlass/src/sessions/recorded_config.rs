@@ -1,6 +1,6 @@
 //! What held when a session was opened and a log has to say, so that the session can be played again when other settings hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,8 @@ pub(crate) struct RecordedConfig {
     pub(crate) asks_person: Option<bool>,
     /// Whether the mode `bypassPermissions` was refused, so that no denial advised it.
     bypass_refused: bool,
-    /// What the caller asked for; an older log has the command line instead.
-    flags: Option<Flags>,
-    audience: RecordedAudience,
+    /// Who read the runs; an older log has the command line instead.
+    audience: Option<RecordedAudience>,
 }
 
 /// Who read the runs.
@@ -61,16 +60,15 @@ struct RecordedSandbox {
 
 impl RecordedConfig {
     /// What a configuration says, and what it was made from, without hooks and sandbox.
-    pub(crate) fn of(config: &RunConfig, flags: &Flags, audience: &Audience) -> Self {
+    pub(crate) fn of(config: &RunConfig, audience: &Audience) -> Self {
         let source = SOURCES.iter().find(|(_, source)| *source == audience.source);
         Self {
-            flags: Some(flags.clone()),
-            audience: RecordedAudience {
+            audience: Some(RecordedAudience {
                 source: source.map_or_else(String::new, |(name, _)| (*name).to_owned()),
                 partial_messages: audience.partial_messages,
                 reads_lines: audience.reads_lines,
                 prompt_suggestions: audience.prompt_suggestions,
-            },
+            }),
             settings: RecordedSettings::of(&config.files),
             asks_person: Some(config.permissions.asking == Answerer::Person),
             bypass_refused: config.permissions.is_bypass_refused,
@@ -99,9 +97,9 @@ impl RecordedConfig {
         serde_json::from_str(header.settings.get(RECORDED)?.0.get()).ok()
     }
 
-    /// What the caller had asked for; none if the log does not say it.
-    pub(crate) fn given(&self) -> Option<Options> {
-        let said = &self.audience;
+    /// What the caller had asked for with these flags; none if the log does not say who read the runs.
+    pub(crate) fn given(&self, flags: &Flags) -> Option<Options> {
+        let said = self.audience.as_ref()?;
         let (_, source) = SOURCES.into_iter().find(|(name, _)| *name == said.source)?;
         let audience = Audience {
             source,
@@ -110,7 +108,7 @@ impl RecordedConfig {
             prompt_suggestions: said.prompt_suggestions,
         };
         let asking = if self.asks_person == Some(true) { Answerer::Person } else { Answerer::Nobody };
-        Some(Options { flags: self.flags.clone()?, audience, asking, ..Options::new() })
+        Some(Options { flags: flags.clone(), audience, asking, ..Options::new() })
     }
 
     /// The settings that files held.
@@ -122,7 +120,7 @@ impl RecordedConfig {
     pub(crate) fn apply(self, config: &mut RunConfig) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
-        config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
+        config.scripted_hooks = events.map(|event| (event, VecDeque::new())).collect();
         config.permissions.is_bypass_refused = self.bypass_refused;
         config.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
             auto_allow: sandbox.auto_allow,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windlass::config::Flags;
 use windlass::explain::{Explainer, Explanation};
 use windlass::protocol::{KNOWN_TOOLS, RawValue, ToolProfile};
-use windlass::settings::{self, nobody_agrees};
+use windlass::settings;
 use windlass_text::nearest::closest;
 
 use super::ExplainArguments;
@@ -17,8 +17,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let tool = wanted.tool.as_deref().unwrap_or_default();
     let note = note(tool)?;
     let input = input(tool, &wanted.input)?;
-    let place = settings::place()?;
-    let held = settings::load(wanted.settings.flags(), &place, nobody_agrees)?;
+    let held = settings::load(wanted.settings.flags(), settings::place()?)?;
     let flags = Flags {
         permission_mode: wanted.permission_mode.clone(),
         allowed_tools: wanted.allowed_tools.clone(),
@@ -27,7 +26,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
         ..Flags::default()
     };
     crate::complain_of_settings(&held.notices);
-    let config = held.config(&flags, &place)?;
+    let config = held.config(&flags)?;
     config.notices().for_each(|notice| complain(&notice));
     let explanation = Explainer::with_config(config).explain(tool, &input)?;
     Ok(if wanted.json { as_json(&explanation, note) } else { as_text(&explanation, note) })
