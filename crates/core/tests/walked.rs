@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, RunSource, State, step};
 use windlass_protocol::{
-    Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId,
-    LookId, Message, MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price,
-    RawValue, RequestId, StopReason, Terminal, ThinkingSupport, TimerId, ToolOutput, ToolSpec, Transcript,
-    Update, Usage,
+    Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId, LookId, Message,
+    MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price, RawValue, RequestId,
+    StopReason, Terminal, ThinkingSupport, TimerId, ToolOutput, ToolSpec, Transcript, Update, Usage,
 };
 
 struct Run {
