@@ -19,5 +19,5 @@ pub use surroundings::{EndedTask, LookAround, MemoryPrefetch, TaskWatch};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, ExamineContext, HiddenPaths, ProgressReceiver, ProgressSender, Tool, ToolContext,
-    generated_spec, progress_channel,
+    progress_channel,
 };

@@ -56,7 +56,7 @@ pub trait Tool: Send + Sync + 'static {
     const PROFILE: ToolProfile = ToolProfile::DEFAULT;
     /// In characters: a longer result goes to a file and is previewed; `None` if the tool limits its results itself.
     const RESULT_CHARS_MAX: Option<usize> = Some(50_000);
-    /// What [`generated_spec`] makes of the input, as JSON. It can be left out; then that is done at each start.
+    /// What [`AnyTool::generated_spec`] makes of the input, as JSON. It can be left out; then that is done at each start.
     const SPEC: Option<&'static str> = None;
 
     /// Checks the input beyond its schema and says what the call would do. Called when the call's turn to be
@@ -217,6 +217,8 @@ impl ProgressReceiver {
 pub trait AnyTool: Send + Sync + 'static {
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
+    /// What the type of its input says about it, as JSON: the value of [`Tool::SPEC`]. With it, that value.
+    fn generated_spec(&self) -> (String, Option<&'static str>);
     /// Parses the input and says what the call would do; an error is for the model and names the field.
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String>;
     /// Runs the call.
@@ -234,6 +236,10 @@ impl<T: Tool> AnyTool for T {
             result_chars_max: T::RESULT_CHARS_MAX,
             profile: T::PROFILE,
         })
+    }
+
+    fn generated_spec(&self) -> (String, Option<&'static str>) {
+        (serde_json::to_string(&generate::<T>()).unwrap_or_default(), T::SPEC)
     }
 
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {
@@ -261,11 +267,6 @@ fn take(schema: &mut Value, key: &str) -> Option<Value> {
 struct Spec {
     description: String,
     input_schema: Box<RawValue>,
-}
-
-/// What the type of a tool's input says about it, as JSON: the value of [`Tool::SPEC`].
-pub fn generated_spec<T: Tool>() -> String {
-    serde_json::to_string(&generate::<T>()).unwrap_or_default()
 }
 
 fn generate<T: Tool>() -> Spec {
