@@ -158,10 +158,10 @@ pub(crate) fn word(call: &HookCall) -> Option<&str> {
     match call {
         HookCall::SessionStart { source, .. } => Some(source.name()),
         HookCall::InstructionsLoaded { reason, .. } => Some(reason.name()),
-        HookCall::PreToolUse { tool, .. }
-        | HookCall::PermissionRequest { tool, .. }
-        | HookCall::PermissionDenied { tool, .. }
-        | HookCall::PostToolUse { tool, .. } => Some(tool),
+        HookCall::PreToolUse(call)
+        | HookCall::PermissionRequest { call, .. }
+        | HookCall::PermissionDenied { call, .. }
+        | HookCall::PostToolUse { call, .. } => Some(&call.tool),
         HookCall::StopFailure { .. } => Some(error_name(call)),
         HookCall::PreCompact { trigger, .. } | HookCall::PostCompact { trigger, .. } => {
             Some(trigger_name(*trigger))

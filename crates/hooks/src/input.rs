@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_protocol::{
-    BatchCall, Block, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey, ToolOutput,
+    BatchCall, Block, ExaminedCall, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey,
+    ToolOutput,
 };
 use windlass_text::paths::clean;
 
@@ -67,15 +68,15 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
             fields.put("model", model);
         }
         HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
-        HookCall::PreToolUse { .. }
-        | HookCall::PermissionRequest { .. }
-        | HookCall::PermissionDenied { .. } => before_call(fields, call, scene),
-        HookCall::PostToolUse { outcome, duration_ms, .. } => {
+        HookCall::PreToolUse(_) | HookCall::PermissionRequest { .. } | HookCall::PermissionDenied { .. } => {
+            before_call(fields, call, scene)
+        }
+        HookCall::PostToolUse { output, duration_ms, .. } => {
             before_call(fields, call, scene);
-            if outcome.is_error {
-                fields.put("error", &middle_cut(&Block::texts(&outcome.content)));
+            if output.is_error {
+                fields.put("error", &middle_cut(&Block::texts(&output.content)));
             } else {
-                fields.put_json("tool_response", &response(outcome));
+                fields.put_json("tool_response", &response(output));
             }
             fields.put_json("duration_ms", &duration_ms.to_string());
         }
@@ -125,7 +126,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
 }
 
 fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
-    let Some((tool, tool_use)) = crate::matcher::tool_use(call) else { return };
+    let Some(ExaminedCall { tool, tool_use, .. }) = call.tool_call() else { return };
     fields.put("tool_name", tool);
     fields.put_json("tool_input", &absolute(&tool_use.input.json(), &scene.cwd));
     match call {
@@ -155,11 +156,11 @@ fn batch(call: &BatchCall, scene: &HookScene) -> String {
     fields.close()
 }
 
-/// The structured form of an outcome; its text where there is none.
-fn response(outcome: &ToolOutput) -> String {
-    match &outcome.structured {
+/// The structured form of an output; its text where there is none.
+fn response(output: &ToolOutput) -> String {
+    match &output.structured {
         Some(structured) => structured.0.get().to_owned(),
-        None => quoted(&Block::texts(&outcome.content)),
+        None => quoted(&Block::texts(&output.content)),
     }
 }
 

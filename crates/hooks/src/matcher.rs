@@ -1,12 +1,9 @@
 //! Which calls a handler is for, by its group's matcher and its own permission rule, which is read elsewhere.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use regex::Regex;
-use windlass_protocol::{
-    HookAnswer, HookCall, HookEvent, HookPermission, HookScene, KNOWN_TOOLS, RawValue, ToolProfile, ToolUse,
-};
+use windlass_protocol::{ExaminedCall, HookAnswer, HookCall, HookEvent, HookPermission, KNOWN_TOOLS};
 use windlass_text::nearest::nearest;
 
 use crate::events::MatcherSubject;
@@ -42,28 +39,28 @@ impl Matcher {
     }
 
     /// The names it lists that no tool has, each with the nearest that one has. Tools of servers are not known before they run.
-    pub(crate) fn unknown_tools(&self) -> Vec<(&str, Option<&'static str>)> {
+    pub(crate) fn unknown_tools(&self, own: &[String]) -> Vec<(&str, Option<&'static str>)> {
         let Self::Names(names) = self else { return Vec::new() };
-        let is_known = |name: &str| name.starts_with("mcp__") || KNOWN_TOOLS.contains(&name);
+        let is_known = |name: &str| {
+            name.starts_with("mcp__") || KNOWN_TOOLS.contains(&name) || own.iter().any(|own| own == name)
+        };
         let unknown = names.iter().map(String::as_str).filter(|name| !is_known(name));
         unknown.map(|name| (name, nearest(name, KNOWN_TOOLS))).collect()
     }
 
-    /// Whether it is for this word. An event without one is for everybody.
-    pub(crate) fn matches(&self, word: Option<&str>) -> bool {
+    /// Whether it is for this word, or one of these other names of it. An event without one is for everybody.
+    pub(crate) fn matches(&self, word: Option<&str>, aliases: &[&str]) -> bool {
         let Some(word) = word else { return true };
         match self {
             Self::All => true,
-            Self::Names(names) => {
-                names.iter().any(|name| name == word || ToolProfile::named(word).aliases.contains(&&**name))
-            }
+            Self::Names(names) => names.iter().any(|name| name == word || aliases.contains(&&**name)),
             Self::Pattern(pattern) => pattern.is_match(word),
         }
     }
 }
 
-/// Whether a permission rule matches a call: rule, tool, input and directory. `None` where that is unknown.
-pub type RuleMatch = Arc<dyn Fn(&str, &str, &RawValue, &Path) -> Option<bool> + Send + Sync>;
+/// Whether a permission rule matches a call. `None` where that is unknown.
+pub type RuleMatch = Arc<dyn Fn(&str, &ExaminedCall) -> Option<bool> + Send + Sync>;
 
 /// Which of the calls that its matcher means a handler is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,15 +73,10 @@ pub(crate) enum Condition {
 }
 
 /// Whether the handler's condition lets it run. Where nobody can tell it runs: a guard that is not asked guards nothing.
-pub(crate) fn holds(
-    handler: &Handler,
-    call: &HookCall,
-    scene: &HookScene,
-    rules: Option<&RuleMatch>,
-) -> bool {
+pub(crate) fn holds(handler: &Handler, call: &HookCall, rules: Option<&RuleMatch>) -> bool {
     let Condition::Rule(rule) = &handler.condition else { return true };
-    let (Some((tool, tool_use)), Some(rules)) = (tool_use(call), rules) else { return true };
-    rules(rule, tool, &tool_use.input.json(), &scene.cwd).unwrap_or(true)
+    let (Some(call), Some(rules)) = (call.tool_call(), rules) else { return true };
+    rules(rule, call).unwrap_or(true)
 }
 
 /// What counts of an answer: a handler that is asked about too many calls may object to each, but allow none.
@@ -101,25 +93,20 @@ pub(crate) fn counted(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
     answer
 }
 
-/// The call that an event is about.
-pub(crate) fn tool_use(call: &HookCall) -> Option<(&Arc<str>, &ToolUse)> {
-    match call {
-        HookCall::PreToolUse { tool, tool_use }
-        | HookCall::PermissionRequest { tool, tool_use, .. }
-        | HookCall::PermissionDenied { tool, tool_use, .. }
-        | HookCall::PostToolUse { tool, tool_use, .. } => Some((tool, tool_use)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use windlass_protocol::ToolProfile;
+
     use super::*;
 
     #[track_caller]
     fn check(matcher: &str, word: &str, expected: bool) {
         let parsed = Matcher::parse(matcher, MatcherSubject::Tool).unwrap();
-        assert_eq!(parsed.matches(Some(word)), expected, "{matcher} on {word}");
+        assert_eq!(
+            parsed.matches(Some(word), ToolProfile::named(word).aliases),
+            expected,
+            "{matcher} on {word}"
+        );
     }
 
     #[test]
@@ -148,7 +135,7 @@ mod tests {
     #[test]
     fn an_event_without_a_word_is_for_every_matcher() {
         let parsed = Matcher::parse("Bash", MatcherSubject::Tool).unwrap();
-        assert!(parsed.matches(None));
+        assert!(parsed.matches(None, &[]));
         assert!(matches!(Matcher::parse("[", MatcherSubject::Nothing), Ok(Matcher::All)));
     }
 

@@ -32,6 +32,7 @@ pub(crate) fn read(
     hooks: &Value,
     source: &HookSource,
     rules: &RuleCheck<'_>,
+    own_tools: &[String],
     problems: &mut Vec<HookProblem>,
 ) -> Vec<Handler> {
     let Some(events) = hooks.as_object() else {
@@ -46,7 +47,7 @@ pub(crate) fn read(
             continue;
         };
         let place = format!("{} {name}", source.origin);
-        let found = Reader { row, source, rules, problems }.groups(groups, &place);
+        let found = Reader { row, source, rules, own_tools, problems }.groups(groups, &place);
         problems.extend(not_reached(row, &source.origin, !found.is_empty()));
         handlers.extend(found);
     }
@@ -73,6 +74,7 @@ struct Reader<'a> {
     row: &'static EventRow,
     source: &'a HookSource,
     rules: &'a RuleCheck<'a>,
+    own_tools: &'a [String],
     problems: &'a mut Vec<HookProblem>,
 }
 
@@ -130,7 +132,7 @@ impl Reader<'_> {
 
     /// A matcher that misspells a tool is for no call. Nothing may start if that leaves a hook without any that nothing passes without.
     fn unknown_tools(&mut self, matcher: &Matcher, group: &Value, place: &str) {
-        let unknown = matcher.unknown_tools();
+        let unknown = matcher.unknown_tools(self.own_tools);
         let is_for_none = matches!(matcher, Matcher::Names(names) if names.len() == unknown.len());
         for (name, near) in unknown {
             let advice = match near {

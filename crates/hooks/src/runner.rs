@@ -181,7 +181,7 @@ impl Inner {
         let handlers = self.set.matching(call);
         let rules = self.host.rules.as_ref();
         let handlers: Vec<_> =
-            handlers.into_iter().filter(|handler| matcher::holds(handler, call, scene, rules)).collect();
+            handlers.into_iter().filter(|handler| matcher::holds(handler, call, rules)).collect();
         let mut answer = HookAnswer::default();
         if !handlers.is_empty() {
             let env_files = self.env_files.as_ref().filter(|_| env_files::is_writer(event));
@@ -192,7 +192,7 @@ impl Inner {
             let questions = input::questions(call, scene, &identity).into_iter().map(|input| HandlerCall {
                 event,
                 name: report::host_name(call),
-                tool_use_id: matcher::tool_use(call).map(|(_, tool_use)| tool_use.id.clone()),
+                tool_use_id: call.tool_call().map(|call| call.tool_use.id.clone()),
                 input: input.into(),
                 scene,
                 cancel,

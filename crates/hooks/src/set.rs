@@ -14,6 +14,8 @@ use crate::read;
 /// The handlers of a session.
 #[derive(Clone, Debug, Default)]
 pub struct HookSet {
+    /// Names and aliases of tools beside the known ones: matchers may list them.
+    pub own_tools: Vec<String>,
     pub(crate) handlers: Vec<Arc<Handler>>,
 }
 
@@ -61,7 +63,7 @@ impl HookSet {
         rules: &RuleCheck<'_>,
     ) -> Vec<HookProblem> {
         let mut problems = Vec::new();
-        let handlers = read::read(hooks, source, rules, &mut problems);
+        let handlers = read::read(hooks, source, rules, &self.own_tools, &mut problems);
         self.handlers.extend(handlers.into_iter().map(Arc::new));
         problems
     }
@@ -93,10 +95,11 @@ impl HookSet {
     /// The handlers that a call is for, each once, as far as their matchers tell.
     pub(crate) fn matching(&self, call: &HookCall) -> Vec<Arc<Handler>> {
         let word = events::word(call);
+        let aliases = call.tool_call().map_or(&[][..], |call| call.profile.aliases);
         let mut matching: Vec<Arc<Handler>> = Vec::new();
         for handler in self.of(call.event()) {
             let is_known = || matching.iter().any(|known| known.is_copy_of(handler));
-            if !handler.is_spent() && handler.matcher.matches(word) && !is_known() {
+            if !handler.is_spent() && handler.matcher.matches(word, aliases) && !is_known() {
                 matching.push(handler.clone());
             }
         }

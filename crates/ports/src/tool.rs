@@ -217,8 +217,10 @@ impl ProgressReceiver {
 pub trait AnyTool: Send + Sync + 'static {
     /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
-    /// What the type of its input says about it, as JSON: the value of [`Tool::SPEC`]. With it, that value.
-    fn generated_spec(&self) -> (String, Option<&'static str>);
+    /// What the type of its input says about it, as JSON, if there is one; with it, what is kept of that ([`Tool::SPEC`]).
+    fn generated_spec(&self) -> (String, Option<&'static str>) {
+        (String::new(), None)
+    }
     /// Parses the input and says what the call would do; an error is for the model and names the field.
     fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String>;
     /// Runs the call.

@@ -8,7 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::names::named_enum;
-use crate::{Block, CompactTrigger, Effort, Failure, MessageId, Terminal, ToolOutput, ToolUse};
+use crate::{
+    Block, CallFacts, CompactTrigger, Effort, Failure, MessageId, Terminal, ToolOutput, ToolProfile, ToolUse,
+};
 
 named_enum! {
     /// The points at which hooks run.
@@ -90,38 +92,27 @@ pub enum HookCall {
         prompt: Arc<str>,
     },
     /// A call is about to be decided on.
-    PreToolUse {
-        /// The tool's own name.
-        tool: Arc<str>,
-        /// What the model asked for.
-        tool_use: ToolUse,
-    },
+    PreToolUse(ExaminedCall),
     /// A call is about to be asked about, or denied because nobody can be asked.
     PermissionRequest {
-        /// The tool's own name.
-        tool: Arc<str>,
         /// What would run.
-        tool_use: ToolUse,
+        call: ExaminedCall,
         /// What would spare the question next time, as permission updates.
         suggestions: Vec<Arc<RawValue>>,
     },
     /// A model denied a call in the user's place.
     PermissionDenied {
-        /// The tool's own name.
-        tool: Arc<str>,
         /// What was denied.
-        tool_use: ToolUse,
+        call: ExaminedCall,
         /// Why.
         reason: String,
     },
     /// A call finished; [`ToolOutput::is_error`] tells which of the two events it is.
     PostToolUse {
-        /// The tool's own name.
-        tool: Arc<str>,
         /// What ran.
-        tool_use: ToolUse,
-        /// What came of it.
-        outcome: ToolOutput,
+        call: ExaminedCall,
+        /// What it returned.
+        output: ToolOutput,
         /// How long it ran.
         duration_ms: u64,
     },
@@ -201,6 +192,19 @@ pub enum HookCall {
     },
 }
 
+/// A call with what its tool says of it: hooks are told of it, and choose by the facts that permission is decided on.
+#[derive(Clone, Debug)]
+pub struct ExaminedCall {
+    /// The tool's own name.
+    pub tool: Arc<str>,
+    /// What the tool declares about itself.
+    pub profile: ToolProfile,
+    /// What the model asked for.
+    pub tool_use: ToolUse,
+    /// What it would do.
+    pub facts: Arc<CallFacts>,
+}
+
 /// A call of a response, as hooks hear of it when all are answered.
 #[derive(Clone, Debug)]
 pub struct BatchCall {
@@ -213,6 +217,17 @@ pub struct BatchCall {
 }
 
 impl HookCall {
+    /// The call of a tool that it is about.
+    pub fn tool_call(&self) -> Option<&ExaminedCall> {
+        match self {
+            Self::PreToolUse(call)
+            | Self::PermissionRequest { call, .. }
+            | Self::PermissionDenied { call, .. }
+            | Self::PostToolUse { call, .. } => Some(call),
+            _ => None,
+        }
+    }
+
     /// The point at which it is asked.
     pub fn event(&self) -> HookEvent {
         match self {
@@ -222,7 +237,7 @@ impl HookCall {
             Self::PreToolUse { .. } => HookEvent::PreToolUse,
             Self::PermissionRequest { .. } => HookEvent::PermissionRequest,
             Self::PermissionDenied { .. } => HookEvent::PermissionDenied,
-            Self::PostToolUse { outcome, .. } if outcome.is_error => HookEvent::PostToolUseFailure,
+            Self::PostToolUse { output, .. } if output.is_error => HookEvent::PostToolUseFailure,
             Self::PostToolUse { .. } => HookEvent::PostToolUse,
             Self::CwdChanged { .. } => HookEvent::CwdChanged,
             Self::PostToolBatch { .. } => HookEvent::PostToolBatch,

@@ -34,9 +34,9 @@ pub use command::{
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{AmbientChanges, Event, FileChange, Input, Interrupt, MemoryNote, Priority, Prompt, Speaker};
 pub use hook::{
-    BatchCall, EndReason, HookAnswer, HookCall, HookEnding, HookEvent, HookFailure, HookFailureKind,
-    HookMoment, HookNews, HookPermission, HookPrinted, HookRun, HookScene, LoadReason, PromptId, StartSource,
-    StopHookSummary, StopHookVerdict, blocks_on_failure, is_failure_policy,
+    BatchCall, EndReason, ExaminedCall, HookAnswer, HookCall, HookEnding, HookEvent, HookFailure,
+    HookFailureKind, HookMoment, HookNews, HookPermission, HookPrinted, HookRun, HookScene, LoadReason,
+    PromptId, StartSource, StopHookSummary, StopHookVerdict, blocks_on_failure, is_failure_policy,
 };
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,

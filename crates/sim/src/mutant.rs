@@ -167,7 +167,7 @@ impl Mutant {
             (Self::LosesResults, Effect::Emit(Update::ToolResult { .. }))
             | (Self::KeepsForks, Effect::CancelFork(_))
             | (Self::KeepsHooks, Effect::CancelHooks(_))
-            | (Self::SkipsHooks, Effect::RunHooks(_, HookCall::PreToolUse { .. }, _)) => Vec::new(),
+            | (Self::SkipsHooks, Effect::RunHooks(_, HookCall::PreToolUse(_), _)) => Vec::new(),
             (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
                 let decision = Decision::ThinkingStripped(Vec::new());
                 let (record, durability) = (Record::Decided(decision.clone()), Durability::Written);

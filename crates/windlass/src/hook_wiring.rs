@@ -1,14 +1,13 @@
 //! The hooks of settings files, with everything they need of this program.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use serde_json::{Value, json};
+use serde_json::json;
 use windlass_config::{RunConfig, SourcedValue};
-use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
-use windlass_engine::protocol::{ModelCard, RawValue};
+use windlass_engine::ports::{BoxFuture, ModelClient};
+use windlass_engine::protocol::{ExaminedCall, ModelCard};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{
     AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
@@ -17,7 +16,6 @@ use windlass_protocol::{HookEvent, HookMoment, HookNews, SessionKey};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
 use windlass_session::SessionPaths;
-use windlass_tools::describe;
 use windlass_wire::HookLines;
 
 use crate::error::Error;
@@ -26,8 +24,12 @@ use crate::supervision::launcher;
 use crate::wiring::SessionStorage;
 
 /// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
-pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
+pub(crate) fn read_hooks(
+    config: &RunConfig,
+    own_tools: Vec<String>,
+) -> Result<(HookSet, Vec<String>), Error> {
     let mut set = HookSet::default();
+    set.own_tools = own_tools;
     let mut problems = Vec::new();
     let anchors = &config.permissions.anchors;
     let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
@@ -46,14 +48,14 @@ pub fn read_hooks(config: &RunConfig) -> Result<(HookSet, Vec<String>), Error> {
 }
 
 /// The hooks, if there are any, ready to run, and what is wrong with those that are none. What they set for commands is `later`.
-pub fn settings_hooks(
+pub(crate) fn settings_hooks(
     config: &RunConfig,
+    own_tools: Vec<String>,
     session: &SessionStorage,
     (client, card): (Arc<dyn ModelClient>, ModelCard),
-    confinement: Confinement,
-    later: VariableChanges,
+    (confinement, later): (Confinement, VariableChanges),
 ) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
-    let (set, problems) = read_hooks(config)?;
+    let (set, problems) = read_hooks(config, own_tools)?;
     if set.is_empty() {
         return Ok((None, problems));
     }
@@ -119,12 +121,7 @@ fn condition(rule: &str, anchors: &Anchors) -> Result<Rule, RuleError> {
 
 /// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.
 fn rule_match(anchors: Anchors) -> RuleMatch {
-    Arc::new(move |rule: &str, tool: &str, input: &RawValue, cwd: &Path| {
-        let rule = condition(rule, &anchors).ok()?;
-        let value: Value = serde_json::from_str(input.get()).ok()?;
-        let cx = ExamineContext::new(cwd.to_owned(), anchors.roots.clone().into());
-        rule.is_about(tool, input, &describe(tool, &value, &cx).ok()?)
-    })
+    Arc::new(move |rule: &str, call: &ExaminedCall| condition(rule, &anchors).ok()?.is_about(call))
 }
 
 /// Asks a model one question in a session of its own that nobody keeps.

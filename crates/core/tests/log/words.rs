@@ -50,9 +50,9 @@ fn source_words(source: &RunSource) -> String {
 
 pub(super) fn hook_words(call: &HookCall) -> String {
     let about = match call {
-        HookCall::PreToolUse { tool_use, .. }
-        | HookCall::PostToolUse { tool_use, .. }
-        | HookCall::PermissionRequest { tool_use, .. } => phrase(tool_use),
+        HookCall::PreToolUse(call)
+        | HookCall::PostToolUse { call, .. }
+        | HookCall::PermissionRequest { call, .. } => phrase(&call.tool_use),
         HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
         HookCall::StopFailure { terminal, failure } => {
             failure.as_ref().map_or_else(|| terminal.name().to_owned(), |failure| failure.message.clone())

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use windlass_protocol::{
-    CompactTrigger, Effort, EndReason, Failure, FailureClass, LoadReason, MessageId, PromptId, SessionSeed,
-    StartSource, Terminal, ToolUse,
+    CallFacts, CallKind, CompactTrigger, Effort, EndReason, Failure, FailureClass, LoadReason, MessageId,
+    PromptId, SessionSeed, StartSource, Terminal, ToolProfile, ToolUse,
 };
 
 fn scene() -> HookScene {
@@ -29,6 +29,11 @@ fn used(name: &str, json: &str) -> (Arc<str>, ToolUse) {
     (name.into(), ToolUse { id: "t1".into(), name: name.into(), input })
 }
 
+fn examined(name: &str, json: &str) -> ExaminedCall {
+    let ((tool, tool_use), facts) = (used(name, json), Arc::new(CallFacts::new(CallKind::Execute)));
+    ExaminedCall { tool, profile: ToolProfile::named(name), tool_use, facts }
+}
+
 /// What is said besides what every hook reads.
 fn own_fields(call: &HookCall) -> Vec<String> {
     let common = ["session_id", "transcript_path", "cwd", "hook_event_name", "permission_mode", "effort"];
@@ -50,8 +55,8 @@ fn check(call: &HookCall, expected: &str) {
 fn every_hook_knows_where_it_is_asked() {
     let prompt = Some(PromptId { message: MessageId(3), prompts: Vec::new() });
     let scene = HookScene { prompt, agent: Some("reviewer".into()), ..scene() };
-    let (tool, tool_use) = used("Bash", r#"{"command":"ls"}"#);
-    let told = questions(&HookCall::PreToolUse { tool, tool_use }, &scene, &identity());
+    let call = HookCall::PreToolUse(examined("Bash", r#"{"command":"ls"}"#));
+    let told = questions(&call, &scene, &identity());
     let fields: Value = serde_json::from_str(&told[0]).unwrap();
     let key = SessionKey::from(SessionSeed(7));
     assert_eq!(fields["session_id"], key.id.to_string());
@@ -72,10 +77,7 @@ fn every_hook_knows_where_it_is_asked() {
 
 #[test]
 fn a_call_is_told_as_it_was_made_with_its_file_in_full() {
-    let before = |name: &str, json: &str| {
-        let (tool, tool_use) = used(name, json);
-        HookCall::PreToolUse { tool, tool_use }
-    };
+    let before = |name: &str, json: &str| HookCall::PreToolUse(examined(name, json));
     check(
         &before("Bash", r#"{"command":"ls","timeout":1.0}"#),
         r#"{"tool_name":"Bash","tool_input":{"command":"ls","timeout":1.0},"tool_use_id":"t1"}"#,
@@ -88,20 +90,17 @@ fn a_call_is_told_as_it_was_made_with_its_file_in_full() {
             ),
         );
     }
-    let (tool, tool_use) = used("Bash", "{}");
     let suggestions = vec![Arc::from(RawValue::from_string(r#"{"type":"setMode"}"#.into()).unwrap())];
     check(
-        &HookCall::PermissionRequest { tool, tool_use, suggestions },
+        &HookCall::PermissionRequest { call: examined("Bash", "{}"), suggestions },
         r#"{"tool_name":"Bash","tool_input":{},"permission_suggestions":[{"type":"setMode"}]}"#,
     );
 }
 
 #[test]
 fn what_came_of_a_call_is_told_in_its_structured_form() {
-    let after = |outcome: ToolOutput| {
-        let (tool, tool_use) = used("Bash", "{}");
-        HookCall::PostToolUse { tool, tool_use, outcome, duration_ms: 12 }
-    };
+    let after =
+        |output: ToolOutput| HookCall::PostToolUse { call: examined("Bash", "{}"), output, duration_ms: 12 };
     let structured = ToolOutput::text("out").with_structured(&serde_json::json!({"stdout": "out"}));
     check(
         &after(structured),
@@ -184,7 +183,7 @@ fn each_memory_file_is_told_by_itself() {
 
 #[test]
 fn an_input_of_several_lines_is_told_in_one() {
-    let (tool, tool_use) = used("Bash", "{\n  \"command\": \"ls\"\n}");
-    let told = questions(&HookCall::PreToolUse { tool, tool_use }, &scene(), &identity());
+    let call = HookCall::PreToolUse(examined("Bash", "{\n  \"command\": \"ls\"\n}"));
+    let told = questions(&call, &scene(), &identity());
     assert!(!told[0].contains('\n'), "{}", told[0]);
 }

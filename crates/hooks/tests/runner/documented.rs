@@ -7,7 +7,7 @@ use windlass_hooks::{AskModel, AskModelError, HookHost, HookSet, HookSource};
 use windlass_ports::BoxFuture;
 use windlass_protocol::{HookCall, HookEvent, ToolOutput};
 
-use crate::stage::{Stage, after, before, prompt, tool_use, words};
+use crate::stage::{Stage, after, before, examined, prompt, words};
 use crate::web::{response, server};
 
 const PAGE: &str = include_str!("../../../../docs/HOOKS.md");
@@ -71,8 +71,7 @@ fn question(text: &str) -> HookCall {
         }
         "PermissionRequest" => {
             let (tool, input) = call();
-            let tool_use = tool_use(tool, &input);
-            HookCall::PermissionRequest { tool: tool.into(), tool_use, suggestions: Vec::new() }
+            HookCall::PermissionRequest { call: examined(tool, &input), suggestions: Vec::new() }
         }
         "UserPromptSubmit" => prompt(about),
         "Stop" => HookCall::Stop { active: false, text: about.into() },

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use windlass_hooks::{HookHost, HookSet, HookSource, SettingsHooks};
 use windlass_ports::{CancellationToken, HookRunner};
 use windlass_protocol::{
-    HookAnswer, HookCall, HookPermission, HookScene, RawValue, SessionKey, SessionSeed, ToolOutput, ToolUse,
+    CallFacts, CallKind, ExaminedCall, HookAnswer, HookCall, HookPermission, HookScene, RawValue, SessionKey,
+    SessionSeed, ToolOutput, ToolProfile, ToolUse,
 };
 
 pub(crate) struct Stage {
@@ -91,16 +92,23 @@ pub(crate) fn tool_use(tool: &str, input: &Value) -> ToolUse {
     ToolUse { id: "toolu_1".into(), name: tool.into(), input }
 }
 
+/// A call of which no tool says anything.
+pub(crate) fn examined(tool: &str, input: &Value) -> ExaminedCall {
+    let facts = Arc::new(CallFacts::new(CallKind::Execute));
+    let (profile, tool_use) = (ToolProfile::named(tool), tool_use(tool, input));
+    ExaminedCall { tool: tool.into(), profile, tool_use, facts }
+}
+
 pub(crate) fn before(tool: &str, input: &Value) -> HookCall {
-    HookCall::PreToolUse { tool: tool.into(), tool_use: tool_use(tool, input) }
+    HookCall::PreToolUse(examined(tool, input))
 }
 
 pub(crate) fn bash(command: &str) -> HookCall {
     before("Bash", &json!({"command": command}))
 }
 
-pub(crate) fn after(tool: &str, input: &Value, outcome: ToolOutput) -> HookCall {
-    HookCall::PostToolUse { tool: tool.into(), tool_use: tool_use(tool, input), outcome, duration_ms: 5 }
+pub(crate) fn after(tool: &str, input: &Value, output: ToolOutput) -> HookCall {
+    HookCall::PostToolUse { call: examined(tool, input), output, duration_ms: 5 }
 }
 
 pub(crate) fn stop() -> HookCall {

@@ -109,8 +109,9 @@ async fn a_rule_decides_and_where_nobody_can_tell_the_handler_runs() {
         handler("Bash(git *)", "git"), handler("Bash(rm *)", "rm"), handler("Bash(?)", "unclear")
     ]}]});
     let stage = Stage::with(&hooks);
-    let rules: RuleMatch = Arc::new(|rule, tool, input, cwd| {
-        assert!(tool == "Bash" && cwd.is_absolute());
+    let rules: RuleMatch = Arc::new(|rule, call| {
+        assert!(&*call.tool == "Bash");
+        let input = call.tool_use.input.json();
         match rule {
             "Bash(git *)" => Some(input.get().contains("git ")),
             "Bash(rm *)" => Some(input.get().contains("rm ")),
@@ -139,7 +140,7 @@ async fn a_handler_whose_rule_cannot_be_read_may_object_to_everything_and_allow_
         let source = HookSource::settings("s:1");
         let problems = stage.set.read_checked(&hooks, &source, &|_| Err("it is not closed".into()));
         assert_eq!(problems.len(), 1);
-        let host = HookHost { rules: Some(Arc::new(|_, _, _, _| Some(false))), ..stage.host() };
+        let host = HookHost { rules: Some(Arc::new(|_, _| Some(false))), ..stage.host() };
         stage.ask_with(&stage.runner_with(host), bash("ls")).await
     };
     let answer = answered(decides("allow")).await;

@@ -9,7 +9,9 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use windlass_hooks::{HookHost, HookSet, HookSource, SettingsHooks};
 use windlass_ports::{CancellationToken, HookRunner as _};
-use windlass_protocol::{HookCall, HookScene, RawValue, ToolUse};
+use windlass_protocol::{
+    CallFacts, CallKind, ExaminedCall, HookCall, HookScene, RawValue, ToolProfile, ToolUse,
+};
 
 use crate::bench::table::median;
 use crate::bench::{Contest, Row};
@@ -48,7 +50,9 @@ fn runner(hooks: &Value, place: &Path) -> Result<SettingsHooks> {
 fn question() -> Result<HookCall> {
     let input = RawValue::from_string(json!({"command": "cargo test -p x 2>&1 | tail -20"}).to_string())?;
     let tool_use = ToolUse { id: "toolu_1".into(), name: "Bash".into(), input: input.into() };
-    Ok(HookCall::PreToolUse { tool: "Bash".into(), tool_use })
+    let facts = Arc::new(CallFacts::new(CallKind::Execute));
+    let call = ExaminedCall { tool: "Bash".into(), profile: ToolProfile::named("Bash"), tool_use, facts };
+    Ok(HookCall::PreToolUse(call))
 }
 
 /// The median time of one question and its answer, in microseconds.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub(crate) use windlass_protocol::Behaviour;
 use windlass_protocol::{
-    CallFacts, CallKind, KNOWN_TOOLS, PathFact, PathNaming, PlainCommand, RawValue, ToolProfile, ToolSubject,
+    CallKind, ExaminedCall, KNOWN_TOOLS, PathFact, PathNaming, PlainCommand, ToolProfile, ToolSubject,
 };
 
 mod command;
@@ -183,8 +183,9 @@ impl Rule {
     }
 
     /// Whether the rule is about a call, read generously; `None` if that cannot be told.
-    pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
-        match self.restricts(&RuleSubject::new(tool, ToolProfile::named(tool), input, facts)) {
+    pub fn is_about(&self, call: &ExaminedCall) -> Option<bool> {
+        let (facts, input) = (&call.facts, call.tool_use.input.json());
+        match self.restricts(&RuleSubject::new(&call.tool, call.profile, &input, facts)) {
             Match::Yes => Some(true),
             Match::May => None,
             Match::No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,

@@ -1,4 +1,4 @@
-use windlass_protocol::{CommandFacts, FoundCommand, HostFact, NamedPath, UrlFact};
+use windlass_protocol::{CallFacts, CommandFacts, FoundCommand, HostFact, NamedPath, RawValue, UrlFact};
 
 use super::*;
 

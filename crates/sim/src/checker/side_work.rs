@@ -155,11 +155,11 @@ impl SideWork {
             return Err(format!("there are no hooks for {}", event.name()));
         }
         let tool_use = match call {
-            HookCall::PreToolUse { tool_use, .. } => Some(tool_use.id.clone()),
+            HookCall::PreToolUse(call) => Some(call.tool_use.id.clone()),
             _ => None,
         };
         let in_place_of = match call {
-            HookCall::PermissionRequest { tool_use, .. } => Some(tool_use.id.clone()),
+            HookCall::PermissionRequest { call, .. } => Some(call.tool_use.id.clone()),
             _ => None,
         };
         let is_first = tool_use.as_ref().is_none_or(|id| !self.passed.contains(id));

@@ -75,21 +75,21 @@ pub(super) enum CallStage {
     /// The driver is looking at its input.
     Examining,
     /// Hooks are asked before it.
-    Hooking { hook: HookId, facts: CallFacts },
+    Hooking { hook: HookId, facts: Arc<CallFacts> },
     /// Hooks are asked in place of a person.
-    Requesting { hook: HookId, facts: CallFacts },
+    Requesting { hook: HookId, facts: Arc<CallFacts> },
     /// Somebody must decide; `repeated` says that it came to the same too often.
-    Asking { facts: CallFacts, repeated: bool },
+    Asking { facts: Arc<CallFacts>, repeated: bool },
     /// Hooks hear that a model denied it.
     Denying { hook: HookId, reason: String },
     /// A model judges it in the user's place.
-    Classifying { fork: ForkId, facts: CallFacts, reason: String },
+    Classifying { fork: ForkId, facts: Arc<CallFacts>, reason: String },
     /// It may run as soon as the others let it.
-    Ready(CallFacts),
-    /// It runs; shared or not.
-    Running { shared: bool, kind: CallKind },
+    Ready(Arc<CallFacts>),
+    /// It runs.
+    Running { facts: Arc<CallFacts> },
     /// It has run, and hooks are asked after it.
-    Reviewing { hook: HookId, shared: bool, outcome: ToolOutput, review: Review },
+    Reviewing { hook: HookId, facts: Arc<CallFacts>, output: ToolOutput, review: Review },
     /// It is answered.
     Finished(ToolOutput),
 }
@@ -101,8 +101,9 @@ impl CallStage {
             Self::Hooking { facts, .. }
             | Self::Requesting { facts, .. }
             | Self::Asking { facts, .. }
-            | Self::Classifying { facts, .. } => !facts.shared,
-            Self::Running { shared, .. } | Self::Reviewing { shared, .. } => !shared,
+            | Self::Classifying { facts, .. }
+            | Self::Running { facts }
+            | Self::Reviewing { facts, .. } => !facts.shared,
             Self::Queued | Self::Examining | Self::Denying { .. } | Self::Ready(_) | Self::Finished(_) => {
                 false
             }
@@ -167,7 +168,7 @@ impl Call {
             _ if !matches!(self.stage, CallStage::Examining) => (),
             Admission::Ready { tool, facts } => {
                 self.tool = tool;
-                self.ask_hooks_before(facts, cx);
+                self.ask_hooks_before(Arc::new(facts), cx);
             }
             Admission::Unknown => self.refuse(&unknown(&self.tool_use.name, &cx.config.tools), cx),
             Admission::Invalid(text) => self.refuse(&text, cx),
@@ -176,7 +177,7 @@ impl Call {
 
     /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds. A call
     /// that came to the same too often is asked about whatever allows it.
-    pub(super) fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+    pub(super) fn judge(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let ruling = permission::judge(&self.case(&facts, cx));
         let permissions = cx.state.carry.grants.permissions(&cx.config.permissions);
         let can_ask = permission::can_ask(permissions);
@@ -232,7 +233,7 @@ impl Call {
         }));
     }
 
-    pub(super) fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
+    pub(super) fn ask(&mut self, facts: Arc<CallFacts>, reason: String, repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
         let case = self.case(&facts, cx);
         let offers = permission::offers(&case);
@@ -240,7 +241,7 @@ impl Call {
         cx.emit(Update::Question(Question {
             call: self.id,
             tool_use,
-            facts: facts.clone(),
+            facts: (*facts).clone(),
             reason,
             repeated,
             offers,
@@ -275,7 +276,7 @@ impl Call {
         self.stage = CallStage::Queued;
     }
 
-    pub(super) fn start(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+    pub(super) fn start(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let tools = &cx.state.carry.tools;
         let resolved = facts.paths.iter().filter_map(|path| path.resolved.as_ref());
         let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
@@ -285,9 +286,9 @@ impl Call {
         self.waits = facts.commands.as_deref().map(repeats::waits).unwrap_or_default();
         self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
-        self.stage = CallStage::Running { shared: facts.shared, kind: facts.kind };
-        cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts: facts.clone() });
-        let (facts, permissions) = (Arc::new(facts), cx.state.carry.grants.changed());
+        self.stage = CallStage::Running { facts: facts.clone() };
+        cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts: (*facts).clone() });
+        let permissions = cx.state.carry.grants.changed();
         cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, facts, seen, permissions, confined });
     }
 
@@ -304,15 +305,16 @@ impl Call {
         cx.persist_for(self.acted, record);
     }
 
-    pub(crate) fn on_finished(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
-        let CallStage::Running { shared, .. } = self.stage else { return };
-        let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
+    pub(crate) fn on_finished(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
+        let CallStage::Running { facts } = &self.stage else { return };
+        let facts = facts.clone();
+        let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), output.is_error);
         let record = Record::Finished(FinishedCall { call, tool_use_id, is_error });
         cx.persist_for(self.acted, record);
         self.stop_clock(cx);
         let from = cx.state.carry.tools.cwd.clone();
-        apply(&outcome, &mut cx.state.carry);
-        self.tell_hooks_moved(&from, outcome, shared, cx);
+        apply(&output, &mut cx.state.carry);
+        self.tell_hooks_moved(&from, output, facts, cx);
     }
 
     /// The tool is done with the call, or is not waited for any longer.
@@ -339,15 +341,15 @@ impl Call {
     pub(super) fn cancel(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         match &self.stage {
             CallStage::Finished(_) => (),
-            CallStage::Running { kind, .. } => {
+            CallStage::Running { facts } => {
                 self.stopping = true;
-                if !may_finish(*kind, interrupt) && !std::mem::replace(&mut self.cancelled, true) {
+                if !may_finish(facts.kind, interrupt) && !std::mem::replace(&mut self.cancelled, true) {
                     cx.effects.push(Effect::CancelTool(self.id));
                 }
             }
-            CallStage::Reviewing { hook, outcome, .. } => {
+            CallStage::Reviewing { hook, output, .. } => {
                 cx.effects.push(Effect::CancelHooks(*hook));
-                self.finish(outcome.clone());
+                self.finish(output.clone());
             }
             _ => self.leave_unrun(NOT_STARTED, cx),
         }
@@ -371,7 +373,7 @@ impl Call {
     pub(super) fn close(&mut self) {
         match &self.stage {
             CallStage::Finished(_) => (),
-            CallStage::Reviewing { outcome, .. } => self.finish(outcome.clone()),
+            CallStage::Reviewing { output, .. } => self.finish(output.clone()),
             CallStage::Running { .. } => self.finish(ToolOutput::error(ABANDONED)),
             _ => self.finish(ToolOutput::error(NOT_STARTED)),
         }

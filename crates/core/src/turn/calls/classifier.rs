@@ -3,6 +3,8 @@
 //! It reads what the user said, what was done before and the call itself, but never what tools returned: that is where
 //! somebody else could speak to it. Where it cannot say that a call is harmless, the user is asked.
 
+use std::sync::Arc;
+
 use std::fmt::Write as _;
 
 use windlass_permission::{self as permission, Classifier};
@@ -68,7 +70,7 @@ impl CallQueue {
 }
 
 impl Call {
-    pub(super) fn classify(&mut self, facts: CallFacts, reason: String, cx: &mut Cx<'_>) {
+    pub(super) fn classify(&mut self, facts: Arc<CallFacts>, reason: String, cx: &mut Cx<'_>) {
         let enough = cx.state.carry.blocked.is_enough();
         let plan = ForkPlan {
             source: RunSource::Classifier,
@@ -106,12 +108,12 @@ impl Call {
         self.record(&Ruling { verdict, rule: None, reason: reason.clone(), undecided: false }, cx);
         match verdict {
             Verdict::Allow => self.stage = CallStage::Ready(facts),
-            _ => self.tell_hooks_denied(reason, cx),
+            _ => self.tell_hooks_denied(&facts, reason, cx),
         }
     }
 
     /// Asks the user. Meanwhile other calls may have come to what makes the question needless.
-    fn ask_instead(&mut self, facts: CallFacts, reason: String, cx: &mut Cx<'_>) {
+    fn ask_instead(&mut self, facts: Arc<CallFacts>, reason: String, cx: &mut Cx<'_>) {
         let case = self.case(&facts, cx);
         let ruling = match permission::judge(&case) {
             now if now.verdict == Verdict::Allow => now,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_permission as permission;
 use windlass_protocol::{
-    Block, CallFacts, HookAnswer, HookCall, HookEvent, HookId, HookPermission, Offers, RawValue, RawValueEq,
-    ToolOutput,
+    Block, CallFacts, ExaminedCall, HookAnswer, HookCall, HookEvent, HookId, HookPermission, Offers,
+    RawValue, RawValueEq, ToolOutput,
 };
 
 use super::CallQueue;
@@ -33,8 +33,8 @@ pub(super) struct OpenDecision {
 pub(super) enum Review {
     /// It changed the working directory.
     Moved,
-    /// What came of it.
-    Outcome,
+    /// What it returned.
+    Output,
 }
 
 impl CallQueue {
@@ -54,29 +54,34 @@ impl CallQueue {
             CallStage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
             CallStage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
             CallStage::Denying { reason, .. } => call.on_told_denied(&answer, reason, cx),
-            CallStage::Reviewing { outcome, shared, review: Review::Moved, .. } => {
-                call.ask_hooks_after(outcome, shared, cx);
+            CallStage::Reviewing { output, facts, review: Review::Moved, .. } => {
+                call.ask_hooks_after(output, facts, cx);
             }
-            CallStage::Reviewing { outcome, .. } => call.on_hooked_after(&answer, outcome, cx),
+            CallStage::Reviewing { output, .. } => call.on_hooked_after(&answer, output, cx),
             _ => (),
         }
     }
 }
 
 impl Call {
+    /// The call as hooks hear of it.
+    fn examined(&self, facts: &Arc<CallFacts>, cx: &Cx<'_>) -> ExaminedCall {
+        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
+        ExaminedCall { profile: cx.config.profile(&tool), tool, tool_use, facts: facts.clone() }
+    }
+
     /// Nothing has begun before hooks have answered. They are asked once, about the input as the model wrote it.
-    pub(super) fn ask_hooks_before(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+    pub(super) fn ask_hooks_before(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let asked = std::mem::replace(&mut self.hooked, true);
         if asked || !cx.config.hooks.contains(&HookEvent::PreToolUse) {
             return self.judge(facts, cx);
         }
-        let call = HookCall::PreToolUse { tool: self.tool.clone(), tool_use: self.tool_use.clone() };
-        let hook = cx.ask_hooks(call);
+        let hook = cx.ask_hooks(HookCall::PreToolUse(self.examined(&facts, cx)));
         self.stage = CallStage::Hooking { hook, facts };
     }
 
     /// Stop, then deny, then put off; only then does a changed input matter.
-    fn on_hooked_before(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
+    fn on_hooked_before(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         if self.stop.is_some() {
             return self.finish(ToolOutput::error(STOPPED));
@@ -99,15 +104,15 @@ impl Call {
     /// Hooks may answer in place of a person, also where nobody can be asked. They are asked once for each call.
     pub(super) fn ask_permission_hooks(
         &mut self,
-        facts: CallFacts,
+        facts: Arc<CallFacts>,
         undecided: OpenDecision,
         cx: &mut Cx<'_>,
     ) {
         let asked = std::mem::replace(&mut self.requested, true);
         if !asked && cx.config.hooks.contains(&HookEvent::PermissionRequest) {
-            let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
             let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
-            let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions });
+            let call = self.examined(&facts, cx);
+            let hook = cx.ask_hooks(HookCall::PermissionRequest { call, suggestions });
             self.stage = CallStage::Requesting { hook, facts };
         } else if undecided.can_ask {
             self.ask(facts, undecided.reason, undecided.repeated, cx);
@@ -118,7 +123,7 @@ impl Call {
 
     /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
     /// spares the question where nothing else insists on it.
-    fn on_requested(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
+    fn on_requested(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         if self.stop.is_some() {
             return self.finish(ToolOutput::error(STOPPED));
@@ -140,12 +145,12 @@ impl Call {
     }
 
     /// Hooks hear that a model denied the call in the user's place.
-    pub(super) fn tell_hooks_denied(&mut self, reason: String, cx: &mut Cx<'_>) {
+    pub(super) fn tell_hooks_denied(&mut self, facts: &Arc<CallFacts>, reason: String, cx: &mut Cx<'_>) {
         if !cx.config.hooks.contains(&HookEvent::PermissionDenied) {
             return self.deny(reason, /* by a person */ false, cx);
         }
-        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let hook = cx.ask_hooks(HookCall::PermissionDenied { tool, tool_use, reason: reason.clone() });
+        let call = self.examined(facts, cx);
+        let hook = cx.ask_hooks(HookCall::PermissionDenied { call, reason: reason.clone() });
         self.stage = CallStage::Denying { hook, reason };
     }
 
@@ -165,43 +170,42 @@ impl Call {
     pub(super) fn tell_hooks_moved(
         &mut self,
         from: &Path,
-        outcome: ToolOutput,
-        shared: bool,
+        output: ToolOutput,
+        facts: Arc<CallFacts>,
         cx: &mut Cx<'_>,
     ) {
-        let moved = outcome.cwd.clone().filter(|to| to != from);
+        let moved = output.cwd.clone().filter(|to| to != from);
         match moved {
             Some(to) if !self.stopping && cx.config.hooks.contains(&HookEvent::CwdChanged) => {
                 let hook = cx.ask_hooks(HookCall::CwdChanged { from: from.to_owned(), to });
-                self.stage = CallStage::Reviewing { hook, shared, outcome, review: Review::Moved };
+                self.stage = CallStage::Reviewing { hook, facts, output, review: Review::Moved };
             }
-            _ => self.ask_hooks_after(outcome, shared, cx),
+            _ => self.ask_hooks_after(output, facts, cx),
         }
     }
 
     /// An interrupted call is answered without asking anybody else.
-    fn ask_hooks_after(&mut self, outcome: ToolOutput, shared: bool, cx: &mut Cx<'_>) {
-        let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let duration_ms = self.duration_ms();
-        let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone(), duration_ms };
-        if self.stopping || !cx.config.hooks.contains(&call.event()) {
-            return self.conclude(outcome, cx);
+    fn ask_hooks_after(&mut self, output: ToolOutput, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
+        let event = if output.is_error { HookEvent::PostToolUseFailure } else { HookEvent::PostToolUse };
+        if self.stopping || !cx.config.hooks.contains(&event) {
+            return self.conclude(output, cx);
         }
-        let hook = cx.ask_hooks(call);
-        self.stage = CallStage::Reviewing { hook, shared, outcome, review: Review::Outcome };
+        let (call, duration_ms) = (self.examined(&facts, cx), self.duration_ms());
+        let hook = cx.ask_hooks(HookCall::PostToolUse { call, output: output.clone(), duration_ms });
+        self.stage = CallStage::Reviewing { hook, facts, output, review: Review::Output };
     }
 
     /// An objection reaches the model with the result. What a hook puts in the place of an output is all that is seen of it.
-    fn on_hooked_after(&mut self, answer: &HookAnswer, outcome: ToolOutput, cx: &mut Cx<'_>) {
-        let outcome = match &answer.output {
-            Some(output) if !outcome.is_error => replaced(outcome, output),
-            _ => outcome,
+    fn on_hooked_after(&mut self, answer: &HookAnswer, output: ToolOutput, cx: &mut Cx<'_>) {
+        let output = match &answer.output {
+            Some(instead) if !output.is_error => replaced(output, instead),
+            _ => output,
         };
         let objections =
             answer.blocks.iter().map(|text| reminder(&format!("A hook objects to this call: {text}")));
         self.remarks.extend(objections);
         self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
-        self.conclude(outcome, cx);
+        self.conclude(output, cx);
     }
 
     /// A wish from before the call stands whatever is wished for later.
@@ -213,11 +217,11 @@ impl Call {
     }
 }
 
-/// An outcome that says something else. The model reads its text where the value has one, and the value itself otherwise.
-fn replaced(outcome: ToolOutput, output: &Arc<RawValue>) -> ToolOutput {
-    let text = text_of(output.get());
-    let structured = Some(Arc::new(RawValueEq((**output).to_owned())));
-    ToolOutput { content: vec![Block::text(&text)], structured, ..outcome }
+/// An output that says something else. The model reads its text where the value has one, and the value itself otherwise.
+fn replaced(output: ToolOutput, instead: &Arc<RawValue>) -> ToolOutput {
+    let text = text_of(instead.get());
+    let structured = Some(Arc::new(RawValueEq((**instead).to_owned())));
+    ToolOutput { content: vec![Block::text(&text)], structured, ..output }
 }
 
 fn text_of(json: &str) -> String {
