@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{Block, CompactTrigger, Decision, MessageId, Origin, Record};
-use windlass_session::{LoadedLog, Upto, copy_log, load};
+use windlass_session::{LoadedLog, Upto, copy_log, load, prompts};
 
 use crate::golden::session;
 use crate::support::{SessionFile, encode, load_bytes};
@@ -335,4 +335,18 @@ fn another_program_may_go_on_with_our_file() {
     assert_eq!(loaded.tail.parent(), Some(Uuid::from_u128(51)));
     assert_eq!(loaded.records.len(), ours.records.len() + 2);
     assert!(matches!(&loaded.records[1], Record::Said(said) if said.message.id == MessageId(1)));
+}
+
+#[test]
+fn prompts_say_what_their_messages_do() {
+    let blocks = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]);
+    let messages =
+        [json!({"content": "one"}), json!({"content": blocks}), json!("no object"), json!([1]), Value::Null];
+    let mut log = String::new();
+    for (uuid, message) in (1..).zip(&messages) {
+        let _ = writeln!(log, "{}", entry("user", uuid, uuid - 1, &json!({"message": message})));
+    }
+    let file = SessionFile::new(log.as_bytes());
+    let texts: Vec<String> = prompts(&file.path).unwrap().into_iter().map(|prompt| prompt.text).collect();
+    assert_eq!(texts, ["one", "a\nb", "", "", ""]);
 }
