@@ -87,11 +87,11 @@ fn budget_in_word(word: &str) -> Option<u64> {
 
 /// Where and when the session takes place.
 pub(crate) fn environment_note(cwd: &Path) -> Block {
-    let (year, month, day) = time::date(time::now_ms() / 1000 / time::DAY_S);
+    let now = time::iso(time::now_ms());
+    let (date, _) = now.split_once('T').unwrap_or((&now, ""));
+    let (cwd, system) = (cwd.display(), std::env::consts::OS);
     Block::text(&format!(
-        "<environment>\nWorking directory: {}\nPlatform: {}\nDate: {year}-{month:02}-{day:02}\n</environment>",
-        cwd.display(),
-        std::env::consts::OS,
+        "<environment>\nWorking directory: {cwd}\nPlatform: {system}\nDate: {date}\n</environment>"
     ))
 }
 

@@ -1,6 +1,6 @@
 //! The events that hooks can be configured for: what they match on, which handlers they take, and what an objection does.
 
-use windlass_protocol::{CompactTrigger, FailureClass, HookCall, HookEvent, Terminal};
+use windlass_protocol::{CompactTrigger, HookCall, HookEvent};
 
 use crate::handler::HandlerAction;
 
@@ -188,18 +188,7 @@ pub(crate) fn trigger_name(trigger: CompactTrigger) -> &'static str {
 /// The name that hosts know a failure by.
 pub(crate) fn error_name(call: &HookCall) -> &'static str {
     let HookCall::StopFailure { terminal, failure } = call else { return "unknown" };
-    match failure.as_ref().map(|failure| failure.class) {
-        _ if *terminal == Terminal::MaxOutputTokens => "max_output_tokens",
-        None => "unknown",
-        Some(FailureClass::RateLimited | FailureClass::Quota) => "rate_limit",
-        Some(FailureClass::Overloaded) => "overloaded",
-        Some(FailureClass::Auth | FailureClass::Forbidden) => "authentication_failed",
-        Some(FailureClass::NotFound) => "model_not_found",
-        Some(
-            FailureClass::BadRequest | FailureClass::Overflow | FailureClass::Media | FailureClass::Binding,
-        ) => "invalid_request",
-        Some(_) => "server_error",
-    }
+    terminal.failure_category(failure.as_deref())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod block;
 mod command;
 mod decision;
 mod event;
+mod failure_category;
 mod hook;
 mod ids;
 mod json;

@@ -308,7 +308,6 @@ impl CheckpointState {
     }
 }
 
-/// Whether a call may change files.
 pub(crate) fn may_change_files(call: &CallIntent) -> bool {
     matches!(call.kind, CallKind::Edit | CallKind::Execute)
 }

@@ -164,7 +164,6 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a log that is there.
 pub(crate) fn open_log(path: &Path) -> io::Result<File> {
     let directory = open_directory(path.parent().unwrap_or(Path::new(".")))?;
     open_private(&directory, path.file_name().unwrap_or_default(), OFlags::empty())

@@ -43,7 +43,6 @@ pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
 #[derive(Default)]
 struct TurnReader {
     prompts: Vec<PromptLine>,
-    /// The entries of the conversation.
     entries: Vec<ConversationEntry>,
     /// Where the next prompt begins. What was heard, and what the engine put in front, belong to the prompt behind them.
     start: Option<u64>,

@@ -83,7 +83,6 @@ pub(crate) struct Walk {
 /// What commands do with what comes in.
 #[derive(Clone, Copy, Default)]
 struct Input {
-    /// It is run.
     is_run: bool,
     /// It is code of this language.
     code: Option<&'static unwrap::Language>,

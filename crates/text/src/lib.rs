@@ -1,5 +1,6 @@
 //! Small things that many crates need, each written once.
 
+pub mod escapes;
 pub mod folders;
 pub mod invisible;
 pub mod nearest;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use ignore::WalkBuilder;
+use windlass_git::dot_git_above;
 use windlass_ports::{CancellationToken, HiddenPaths, ToolContext};
 use windlass_protocol::PathFact;
 
@@ -49,7 +50,7 @@ pub(crate) fn threads_for(pieces: usize) -> usize {
 
 /// Ignore files count without a repository; those above `root` only in one: a home may ignore everything.
 pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
-    let in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
+    let in_repository = dot_git_above(root).is_some();
     walker.require_git(false).parents(in_repository);
 }
 

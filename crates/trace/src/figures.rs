@@ -63,9 +63,11 @@ pub(crate) fn money(usd: f64) -> String {
 
 /// A moment in UTC: `2026-03-14 09:26:53`.
 pub(crate) fn date(wall_ms: u64) -> String {
-    let (days, seconds) = (wall_ms / 86_400_000, wall_ms / 1000 % 86_400);
-    let (year, month, day) = windlass_text::time::date(days);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    windlass_text::time::iso(wall_ms)
+        .chars()
+        .take("2026-03-14T09:26:53".len())
+        .collect::<String>()
+        .replace('T', " ")
 }
 
 /// The smallest of 1, 2, 5, 10, 20, … that is at least `least`.

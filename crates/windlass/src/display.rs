@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use windlass_text::escapes::{SequenceFilter, without_sequences};
 use windlass_text::invisible::{Invisible, hides};
 pub use windlass_text::numbers::{counted, number};
-
-use crate::escape::{SequenceFilter, without_sequences};
 
 /// One line without control characters; runs of blanks become one.
 pub fn line(text: &str) -> String {
@@ -124,12 +123,19 @@ pub fn listed(items: &[String], mark: &str) -> String {
 
 /// A path as it is found from a directory: relative below it, and with `~` for the home.
 pub fn short_path(path: &Path, start: &Path) -> String {
+    match path.strip_prefix(start) {
+        Ok(rest) if !rest.as_os_str().is_empty() => line(&rest.to_string_lossy()),
+        _ => home_as_tilde(path),
+    }
+}
+
+/// A path with `~` for the home.
+pub fn home_as_tilde(path: &Path) -> String {
     let home = std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some());
-    let in_home = home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest)));
-    let short = match (path.strip_prefix(start), &in_home) {
-        (Ok(rest), _) if !rest.as_os_str().is_empty() => rest,
-        (_, Some(in_home)) => in_home,
-        _ => path,
+    let short = match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
+        Some(rest) => Path::new("~").join(rest),
+        None => path.to_owned(),
     };
     line(&short.to_string_lossy())
 }

@@ -120,7 +120,6 @@ pub(crate) struct FoundSession {
     is_copy: bool,
     /// Nobody else writes into it while this is held.
     lease: Option<Lease>,
-    /// The name it is to have.
     name: Option<String>,
     /// Which session goes on.
     resumed: Option<SessionInfo>,
@@ -307,7 +306,6 @@ pub(crate) struct KeptSession {
     key: SessionKey,
     lease: Option<Lease>,
     checkpoints: Option<Arc<Checkpoints>>,
-    /// The name it is to have.
     name: Option<String>,
     identified: Option<RepositoryMark>,
 }

@@ -4,7 +4,6 @@
 //! `result`; every line is one JSON object of less than a mebibyte, with every key that readers insist on.
 
 mod context;
-mod failure;
 mod fit;
 mod hooks;
 mod input;

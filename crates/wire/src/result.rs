@@ -79,7 +79,6 @@ pub(crate) struct ResultContext<'a> {
     pub(crate) spent: &'a BTreeMap<Arc<str>, ModelSpend>,
 }
 
-/// The subtype of a terminal.
 fn subtype(terminal: Terminal) -> &'static str {
     match terminal {
         Terminal::Completed

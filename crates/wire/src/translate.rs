@@ -11,7 +11,6 @@ use windlass_protocol::{
     ShownParts, Terminal, ToolUse, Update, Usage,
 };
 
-use crate::failure::{error_category, error_kind};
 use crate::fit::{self, block_at};
 use crate::lines::{
     AssistantLine, AssistantMessage, Id, Lifecycle, LineEnvelope, Prompts, SystemBody, UserLine, UserMessage,
@@ -285,7 +284,7 @@ impl Translator {
                     "max_retries": retries_max,
                     "retry_delay_ms": delay_ms,
                     "error_status": failure.status,
-                    "error": error_category(failure),
+                    "error": failure.category(),
                 });
                 self.write_system("api_retry", &body, out);
             }
@@ -505,7 +504,7 @@ impl Translator {
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
     fn on_failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
         let request_id = failure.and_then(|failure| failure.request_id.as_deref());
-        let source = AnswerSource::Failure(error_kind(terminal, failure), request_id);
+        let source = AnswerSource::Failure(terminal.failure_category(failure), request_id);
         let uuid = self.ids.next();
         self.write_answer(uuid, &Block::text(text), &source, out);
     }

@@ -292,7 +292,6 @@ async fn tick(pause: Option<Duration>) {
 /// The number that Linux gives to the signal about the size of files.
 const SIGXFSZ: i32 = 25;
 
-/// A signal.
 pub(crate) enum ProcessSignal {
     Interrupt,
     /// With the exit code that tells of it.

@@ -20,7 +20,6 @@ mod search;
 mod show;
 
 pub(crate) use export::to_file;
-use list::home_as_tilde;
 pub(crate) use list::summary;
 
 /// List, show, search, export and remove sessions
@@ -206,7 +205,7 @@ fn restore(store: &SessionStore, queries: &[String]) -> anyhow::Result<()> {
     for query in queries {
         match store.restore(query) {
             Ok(path) => {
-                let _ = writeln!(text, "Restored {}", home_as_tilde(&path));
+                let _ = writeln!(text, "Restored {}", display::home_as_tilde(&path));
             }
             Err(error) => failures.push(error.to_string()),
         }

@@ -21,7 +21,6 @@ pub(crate) struct TrustArguments {
     command: Option<TrustCommand>,
 }
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 enum TrustCommand {
     /// Show what this project would do, and whether it is trusted

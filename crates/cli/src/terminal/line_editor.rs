@@ -1,6 +1,6 @@
 //! The line a person types, from the bytes of a terminal; a pasted text is part of it (bracketed paste).
 
-use windlass::escape::SequenceFilter;
+use windlass_text::escapes::SequenceFilter;
 
 pub(crate) const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;

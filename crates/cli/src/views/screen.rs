@@ -246,7 +246,6 @@ impl Screen {
         bottom.put_lines(question, out);
     }
 
-    /// Asks for a prompt.
     pub(crate) fn ask_for_prompt(&self, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
         bottom.asked = AskedFor::Prompt;

@@ -14,7 +14,6 @@ pub(crate) struct Unit {
     pub(crate) end: usize,
     /// About how many tokens.
     pub(crate) tokens: u64,
-    /// Whether it is a round.
     pub(crate) is_round: bool,
 }
 

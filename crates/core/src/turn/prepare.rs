@@ -48,7 +48,6 @@ pub(crate) enum LayerStep {
     End(Terminal),
 }
 
-/// A question of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LayerQuestion {
     Fork(ForkId),

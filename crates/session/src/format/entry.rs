@@ -123,7 +123,6 @@ pub(crate) struct EntryPosition<'a> {
     pub(crate) common: &'a Common,
 }
 
-/// The line of an entry.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryLine<'a> {
@@ -217,7 +216,6 @@ pub(crate) fn put_front(said: &UserEntry, place: EntryPosition<'_>, out: &mut Ve
     put_line(&EntryLine { is_meta: true, message: Some(message), ..entry }, out);
 }
 
-/// The entry of what was said.
 pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let message = &said.message;
     let front = apart(said);
@@ -238,7 +236,6 @@ pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec
     put_line(&EntryLine { is_meta: is_note, attachment, message: Some(shown), ..entry }, out);
 }
 
-/// The entry of a block of an answer.
 pub(crate) fn put_answered(answered: &AnswerBlock, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let (content, exact) = shown_blocks(std::slice::from_ref(&answered.block));
     let (shown_usage, usage) = usage::show(answered.usage.as_deref());

@@ -35,7 +35,6 @@ pub(super) struct HereDocument {
 const REDIRECTIONS: [&str; 11] = ["<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", "&>>", "&>"];
 const OPERATORS: [&str; 9] = [";;", ";", "&&", "&", "||", "|&", "|", "(", ")"];
 
-/// Where a word ends.
 fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>')
 }

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn what_was_said_once_comes_back_unless_something_else_is_said_now() {
         let saved = saved_flags(&flags(), "m1", "be short");
-        assert_eq!(read_flags(&write_flags(&saved)), Flags { budget_usd: None, ..saved.clone() });
+        assert_eq!(read_flags(&write_flags(&saved)), saved);
         let mut resumed = Flags::default();
         fill_flags(&mut resumed, saved.clone());
         assert_eq!((resumed.model.as_deref(), resumed.effort.as_deref()), (Some("m1"), Some("high")));
@@ -114,14 +114,10 @@ mod tests {
     #[test]
     fn rights_that_ask_nobody_do_not_come_back() {
         for mode in NOT_KEPT {
-            let mut saved = saved_flags(&flags(), "m1", "");
-            // A log may have been edited.
-            saved.permission_mode = Some(mode.into());
+            let given = Flags { permission_mode: Some(mode.into()), skip_permissions: true, ..flags() };
             let mut resumed = Flags::default();
-            fill_flags(&mut resumed, saved);
-            assert_eq!(resumed.permission_mode, None);
-            let flags = Flags { permission_mode: Some(mode.into()), ..flags() };
-            assert_eq!(saved_flags(&flags, "m1", "").permission_mode, None);
+            fill_flags(&mut resumed, read_flags(&write_flags(&saved_flags(&given, "m1", ""))));
+            assert_eq!((resumed.permission_mode, resumed.skip_permissions), (None, false));
         }
     }
 

@@ -21,7 +21,6 @@ const FIELDS: [&str; 8] = ["additional_dirs", "cwd", "id", "input", "mode", "red
 /// What somebody calls rules who puts them in the wrong place.
 const LISTS: [&str; 4] = ["allow", "ask", "deny", "permissions"];
 
-/// One case.
 #[derive(Deserialize)]
 struct BatchCase {
     #[serde(default)]

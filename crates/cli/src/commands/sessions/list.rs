@@ -59,7 +59,7 @@ type Column = (&'static str, usize, Vec<String>);
 fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
     let branch = |session: &SessionInfo| display::line(session.glance.branch.as_deref().unwrap_or_default());
     let place = |session: &SessionInfo| match &session.glance.cwd {
-        Some(place) if place != cwd => display::line(&home_as_tilde(place)),
+        Some(place) if place != cwd => display::home_as_tilde(place),
         _ => String::new(),
     };
     let change = |session: &SessionInfo| display::ago(session.modified_ms, now_ms);
@@ -100,16 +100,6 @@ fn row<'a>(cells: impl Iterator<Item = (&'a str, usize)>, last: &str) -> String 
     }
     line.push_str(last);
     format!("{}\n", line.trim_end())
-}
-
-/// A path as people write it.
-pub(super) fn home_as_tilde(path: &Path) -> String {
-    let home = std::env::home_dir();
-    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".into(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
-    }
 }
 
 #[cfg(test)]

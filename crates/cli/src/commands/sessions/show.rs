@@ -6,7 +6,7 @@ use windlass::SessionStore;
 use windlass::session_store::{SessionInfo, SessionOutline};
 use windlass_text::time::now_ms;
 
-use super::list::{home_as_tilde, summary};
+use super::list::summary;
 use super::print;
 use crate::arguments::help;
 use crate::display;
@@ -54,9 +54,9 @@ fn as_text(session: &SessionInfo, outline: &SessionOutline) -> String {
         }
     }
     if let Some(cwd) = &session.glance.cwd {
-        line("Directory", &home_as_tilde(cwd));
+        line("Directory", &display::home_as_tilde(cwd));
     }
-    line("Log", &format!("{} ({})", home_as_tilde(&session.path), display::bytes(session.size)));
+    line("Log", &format!("{} ({})", display::home_as_tilde(&session.path), display::bytes(session.size)));
     let mut counts =
         vec![display::counted(outline.prompts, "prompt"), display::counted(outline.calls, "call")];
     if outline.compactions > 0 {

@@ -9,6 +9,7 @@ use image::ImageFormat;
 use struson::reader::{JsonReader, ValueType};
 use windlass_ports::CancellationToken;
 use windlass_protocol::Block;
+use windlass_text::escapes::without_sequences;
 
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::read::picture::{Picture, PictureOptions};
@@ -71,8 +72,8 @@ impl ClippedText {
         (short, cut.then_some(notice))
     }
 
-    fn without_escapes(self) -> Self {
-        let text = without_escapes(&self.text);
+    fn without_sequences(self) -> Self {
+        let text = without_sequences(&self.text);
         let total = self.total - self.text.len() as u64 + text.len() as u64;
         Self { text, total, ..self }
     }
@@ -271,7 +272,7 @@ fn output(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookR
 }
 
 fn plain(clip: ClippedText) -> CellPart {
-    CellPart::Text(clip.without_escapes())
+    CellPart::Text(clip.without_sequences())
 }
 
 /// Reads the forms in which one thing is stored and picks the best.
@@ -306,20 +307,6 @@ fn data(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookRes
         parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
     }
     Ok(parts)
-}
-
-/// Notebooks store output as terminals colour it.
-fn without_escapes(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("\x1b[") {
-        plain.push_str(&rest[..at]);
-        let after = &rest[at + 2..];
-        let end = after.find(|character: char| ('@'..='~').contains(&character));
-        rest = end.map_or("", |end| &after[end + 1..]);
-    }
-    plain.push_str(rest);
-    plain
 }
 
 fn shortened(text: &str, bytes_max: usize) -> &str {
