@@ -95,12 +95,12 @@ pub(crate) struct HostAtStdio {
     /// So much of the buffer is known to hold no end of a line.
     searched: usize,
     ended: bool,
-    aside: Aside,
+    aside: SideOutput,
 }
 
 impl HostAtStdio {
     /// Must be called inside a tokio runtime with I/O.
-    pub(crate) fn new(aside: Aside) -> Self {
+    pub(crate) fn new(aside: SideOutput) -> Self {
         Self { source: StandardInput::new(), buffer: Vec::new(), searched: 0, ended: false, aside }
     }
 }
@@ -168,16 +168,16 @@ pub(crate) struct Output {
     /// Whether everything is written at once: on a terminal, other things are written beside it and keep their order.
     pub(crate) at_once: bool,
     /// Where others leave lines.
-    pub(crate) aside: Aside,
+    pub(crate) aside: SideOutput,
     written: usize,
     target: StandardStream<Stdout>,
 }
 
 /// Lines for standard output from somebody who does not hold it. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Aside(Arc<(Mutex<Vec<u8>>, Notify)>);
+pub(crate) struct SideOutput(Arc<(Mutex<Vec<u8>>, Notify)>);
 
-impl Aside {
+impl SideOutput {
     /// Leaves whole lines to be written.
     pub(crate) fn leave(&self, write: impl FnOnce(&mut Vec<u8>)) {
         let (lines, notify) = &*self.0;
@@ -195,7 +195,7 @@ impl Output {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new() -> Self {
         let target = StandardStream::new(io::stdout, Interest::WRITABLE);
-        Self { buffer: Vec::new(), at_once: false, aside: Aside::default(), written: 0, target }
+        Self { buffer: Vec::new(), at_once: false, aside: SideOutput::default(), written: 0, target }
     }
 
     /// Writes what others have left since, as far as somebody still reads.

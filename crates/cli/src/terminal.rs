@@ -20,14 +20,14 @@ use windlass::engine::{CallId, Handle, Priority, Prompt, Question, Session, Spea
 use crate::arguments::help;
 use crate::commands::drive::Interrupter;
 use crate::display;
-use crate::standard_io::Aside;
+use crate::standard_io::SideOutput;
 use crate::terminal::keys::{KeyboardEvent, Keys};
 use crate::terminal::line_editor::EditorEvent;
 use crate::terminal::questions::QuestionReply;
 use crate::terminal::wakeups::{Wakeup, Wakeups};
 use crate::views::screen::Screen;
 use crate::views::{layout, trust_question};
-use windlass::jobs::{HandedPrompts, Job, Leftovers, PendingWork};
+use windlass::jobs::{Job, PendingWork, QueuedPrompts, UnfinishedWork};
 use windlass::slash_commands::{HELP, PromptEntry};
 
 /// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.
@@ -43,9 +43,9 @@ pub(crate) struct Person {
     is_gone: bool,
     screen: Screen,
     /// Where what is shown during a run is left, so that it comes in order.
-    aside: Aside,
+    aside: SideOutput,
     is_running: bool,
-    news: mpsc::Receiver<News>,
+    news: mpsc::Receiver<RunNews>,
     interrupter: Interrupter,
     /// Questions that were not shown yet.
     questions: VecDeque<Question>,
@@ -57,7 +57,7 @@ pub(crate) struct Person {
     has_run: bool,
     /// Prompts that were typed during runs, with their ids.
     queued: Vec<(Arc<str>, String)>,
-    handed: HandedPrompts,
+    handed: QueuedPrompts,
     /// Something was left undone, and Enter on an empty line goes on with it.
     may_go_on: bool,
 }
@@ -72,7 +72,7 @@ struct OpenQuestion {
 }
 
 /// What a run has to say to the person.
-enum News {
+enum RunNews {
     Question(Box<Question>),
     /// Whatever was asked about this call, there is nothing to answer any more.
     Settled(CallId),
@@ -82,10 +82,10 @@ enum News {
 
 /// Hands questions to the person, and notes which prompts a run has taken.
 pub(crate) struct QuestionRelay {
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<RunNews>,
     /// The calls that were asked about and are not answered.
     asked: Vec<CallId>,
-    handed: HandedPrompts,
+    handed: QueuedPrompts,
 }
 
 impl Person {
@@ -93,10 +93,10 @@ impl Person {
     pub(crate) fn meet(
         bells: Wakeups,
         interrupter: Interrupter,
-        (screen, aside): (Screen, Aside),
+        (screen, aside): (Screen, SideOutput),
     ) -> io::Result<(Self, QuestionRelay)> {
         let (sender, news) = mpsc::channel(NEWS_MAX);
-        let handed = HandedPrompts::default();
+        let handed = QueuedPrompts::default();
         let person = Self {
             keys: Keys::new()?,
             is_gone: false,
@@ -126,7 +126,7 @@ impl Person {
     }
 
     /// Says what was left undone when the session was left, or by a run that failed; Enter goes on with it.
-    pub(crate) fn offer(&mut self, left: Leftovers) {
+    pub(crate) fn offer(&mut self, left: UnfinishedWork) {
         self.may_go_on = !left.unfinished.is_empty() || !left.waiting.is_empty();
         for (_, command) in &left.undone {
             self.say(&format!("Not done: {}", display::line(command)));
@@ -264,16 +264,16 @@ impl Person {
         self.is_running = false;
     }
 
-    fn hear(&mut self, news: News) {
+    fn hear(&mut self, news: RunNews) {
         match news {
-            News::Question(question) => self.questions.push_back(*question),
-            News::Settled(call) => {
+            RunNews::Question(question) => self.questions.push_back(*question),
+            RunNews::Settled(call) => {
                 self.questions.retain(|question| question.call != call);
                 if self.open.as_ref().is_some_and(|open| open.question.call == call) {
                     self.close();
                 }
             }
-            News::Sent(ids) => {
+            RunNews::Sent(ids) => {
                 let queued = std::mem::take(&mut self.queued).into_iter();
                 let (sent, queued): (Vec<_>, Vec<_>) = queued.partition(|(id, _)| ids.contains(id));
                 self.queued = queued;
@@ -450,11 +450,11 @@ impl QuestionRelay {
         match update {
             Update::Question(question) => {
                 self.asked.push(question.call);
-                self.tell(News::Question(Box::new(question.clone())));
+                self.tell(RunNews::Question(Box::new(question.clone())));
             }
             Update::ToolResult { call, .. } => self.settle(*call),
             Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
-            Update::PromptsStarted(ids) => self.tell(News::Sent(ids.clone())),
+            Update::PromptsStarted(ids) => self.tell(RunNews::Sent(ids.clone())),
             _ => {}
         }
         self.handed.heed(update);
@@ -463,11 +463,11 @@ impl QuestionRelay {
     fn settle(&mut self, call: CallId) {
         if let Some(position) = self.asked.iter().position(|asked| *asked == call) {
             self.asked.swap_remove(position);
-            self.tell(News::Settled(call));
+            self.tell(RunNews::Settled(call));
         }
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, news: RunNews) {
         // Nobody reads it once the session is left.
         let _ = self.news.try_send(news);
     }

@@ -28,7 +28,7 @@ pub use settings_files::{
     ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent, PermissionSettings,
     ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxSettings, SavedChange, SettingOrigin,
     SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity, ShownValue,
-    SourcedValue, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore, TrustedProject,
+    SourcedValue, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject,
     setting_names, settings_list, settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};

@@ -173,7 +173,7 @@ impl Phase {
 pub(crate) struct Settlement {
     pub(crate) calls: CallQueue,
     pub(crate) then: AfterCalls,
-    pub(crate) left: LeftEarly,
+    pub(crate) left: EarlyExit,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
     /// What hooks are asked once every call is answered.
@@ -184,7 +184,7 @@ pub(crate) struct Settlement {
 
 /// How the response was left, if it did not end by itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LeftEarly {
+pub(crate) struct EarlyExit {
     /// How the run was interrupted, if it was.
     pub(crate) interrupt: Option<Interrupt>,
     /// The request whose answer is not read any more.

@@ -37,7 +37,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Progress(call, progress) => {
             cx.with_calls(phase, |calls, cx| calls.on_progress(call, progress, cx))
         }
-        Event::Finished(call, outcome) => cx.with_call(phase, call, |call, cx| call.on_finished(outcome, cx)),
+        Event::Finished(call, output) => cx.with_call(phase, call, |call, cx| call.on_finished(output, cx)),
         Event::Answered(call, answer) => cx.with_call(phase, call, |call, cx| call.on_answered(answer, cx)),
         Event::Permissions(updates) => {
             cx.change_permissions(updates);

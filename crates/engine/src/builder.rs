@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use windlass_core::{Config, RecalledSession, State};
 use windlass_permission::UnknownTool;
-use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
+use windlass_ports::{
+    AnyTool, ChangeWatcher, HookRunner, MemoryPrefetch, ModelClient, SessionLog, TaskWatch,
+};
 use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
 use windlass_secrets::Redactor;
 
@@ -35,7 +37,7 @@ pub(crate) struct EngineParts {
 #[derive(Default)]
 pub(crate) struct EnginePorts {
     pub(crate) hooks: Option<Arc<dyn HookRunner>>,
-    pub(crate) lookout: Option<Arc<dyn LookAround>>,
+    pub(crate) change_watcher: Option<Arc<dyn ChangeWatcher>>,
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
     pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
     pub(crate) results_directory: Option<PathBuf>,
@@ -192,8 +194,8 @@ impl EngineBuilder {
     }
 
     /// Who finds out what changed around a run while it went on.
-    pub fn lookout(mut self, lookout: Arc<dyn LookAround>) -> Self {
-        self.ports.lookout = Some(lookout);
+    pub fn change_watcher(mut self, change_watcher: Arc<dyn ChangeWatcher>) -> Self {
+        self.ports.change_watcher = Some(change_watcher);
         self
     }
 

@@ -170,9 +170,9 @@ impl Inflight {
             Effect::Store(store, results) => {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
-            Effect::LookAround { look, known, show } => {
-                let EnginePorts { lookout, redactor, .. } = &self.world.shared.ports;
-                self.start_simple(jobs::look(lookout.clone(), look, known, show, redactor.clone()));
+            Effect::ChangeWatcher { look, known, show } => {
+                let EnginePorts { change_watcher, redactor, .. } = &self.world.shared.ports;
+                self.start_simple(jobs::look(change_watcher.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {
                 self.start_simple(jobs::prefetch(self.world.shared.ports.prefetch.clone(), text));

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
-use windlass_ports::{AnyTool, LookAround, MemoryPrefetch, ToolContext};
+use windlass_ports::{AnyTool, ChangeWatcher, MemoryPrefetch, ToolContext};
 use windlass_protocol::{
     AmbientChanges, Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId, HookScene, LookId,
     StoreId, ToolOutput, ToolUse,
@@ -45,8 +45,8 @@ pub(crate) fn tool(
             }
         };
         let failed = || ToolOutput::error("The tool panicked. This is a bug in the tool.");
-        let outcome = redaction::outcome(&redactor, shielded(work, failed).await);
-        Some(Event::Finished(call, outcome))
+        let output = redaction::output(&redactor, shielded(work, failed).await);
+        Some(Event::Finished(call, output))
     }
     .boxed()
 }
@@ -114,7 +114,7 @@ pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<s
 }
 
 pub(crate) fn look(
-    lookout: Option<Arc<dyn LookAround>>,
+    change_watcher: Option<Arc<dyn ChangeWatcher>>,
     look: LookId,
     known: Vec<FileSeen>,
     show: Vec<(PathBuf, usize)>,
@@ -122,8 +122,8 @@ pub(crate) fn look(
 ) -> Job {
     async move {
         let work = async {
-            match lookout {
-                Some(lookout) => lookout.look(known, show).await,
+            match change_watcher {
+                Some(change_watcher) => change_watcher.look(known, show).await,
                 None => AmbientChanges::default(),
             }
         };

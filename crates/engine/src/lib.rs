@@ -108,7 +108,7 @@
 //! use futures_util::StreamExt;
 //! use windlass_engine::{Engine, Recall, Update};
 //! use windlass_models::{Script, ScriptModel, model_card};
-//! use windlass_session::{Header, LogOptions, LogWriter, SessionLayout, Upto, load};
+//! use windlass_session::{Header, LogOptions, LogWriter, SessionLayout, LogEnd, load};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -125,7 +125,7 @@
 //! session.run("Say hello.").next().await;
 //! drop(session);
 //!
-//! let loaded = load(paths.file(), Upto::End)?;
+//! let loaded = load(paths.file(), LogEnd::End)?;
 //! let log = LogWriter::resume(&paths, header, &loaded, LogOptions::default())?;
 //! let mut recall = Recall::new(engine.working_directory().to_owned());
 //! loaded.records.into_iter().for_each(|record| recall.take(record));

@@ -27,7 +27,7 @@ use windlass_protocol::{
     Block, CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, HookScene,
     Outcome, ToolOutput,
 };
-use windlass_tools::{Lookout, Read, ReadLimits};
+use windlass_tools::{FileChangeWatcher, Read, ReadLimits};
 
 /// Says a lot, and writes a file if it is told so.
 #[derive(serde::Deserialize, JsonSchema)]
@@ -200,7 +200,10 @@ async fn a_file_that_changed_after_it_was_read_is_told_once() {
         {"blocks": [{"tool": "Say", "input": {"chars": 2}}], "expect": {"contains": "Changed line 2 (was line 2)"}},
         {"blocks": [{"text": "ok"}]}
     ]}"#;
-    let engine = builder(folder.path(), script).lookout(Arc::new(Lookout::default())).build().unwrap();
+    let engine = builder(folder.path(), script)
+        .change_watcher(Arc::new(FileChangeWatcher::default()))
+        .build()
+        .unwrap();
     let mut session = engine.session();
     assert_eq!(outcome(&run(&mut session, "go").await).terminal, Terminal::Completed);
     assert_eq!(session.messages().to_json().matches("Changed line 2").count(), 1);

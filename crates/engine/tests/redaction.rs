@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use windlass_engine::ports::{AnyTool, BoxFuture, ExamineContext, JsonSchema, LookAround, Tool, ToolContext};
+use windlass_engine::ports::{
+    AnyTool, BoxFuture, ChangeWatcher, ExamineContext, JsonSchema, Tool, ToolContext,
+};
 use windlass_engine::protocol::{
     AmbientChanges, BlockKind, CallFacts, CallKind, FileChange, FileSeen, ToolOutput, ToolProgress,
 };
@@ -60,7 +62,7 @@ fn read() -> FileSeen {
 /// Finds files with secrets in them.
 struct Around;
 
-impl LookAround for Around {
+impl ChangeWatcher for Around {
     fn look(
         &self,
         _: Vec<FileSeen>,
@@ -78,7 +80,7 @@ fn builder() -> EngineBuilder {
     let model = ScriptModel::new(Script::parse(script).unwrap());
     Engine::builder(Arc::new(model), model_card("scripted"))
         .tools(vec![Arc::new(Leak) as Arc<dyn AnyTool>])
-        .lookout(Arc::new(Around))
+        .change_watcher(Arc::new(Around))
 }
 
 /// Everything that a caller sees, and the transcript.

@@ -69,7 +69,7 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
         }
         HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
         HookCall::PreToolUse(_) | HookCall::PermissionRequest { .. } | HookCall::PermissionDenied { .. } => {
-            before_call(fields, call, scene)
+            before_call(fields, call, scene);
         }
         HookCall::PostToolUse { output, duration_ms, .. } => {
             before_call(fields, call, scene);

@@ -15,7 +15,7 @@ pub use hooks::HookRunner;
 pub use log::{AppendProgress, LogError, SessionLog};
 pub use model::ModelClient;
 pub use schemars::{self, JsonSchema};
-pub use surroundings::{EndedTask, LookAround, MemoryPrefetch, TaskWatch};
+pub use surroundings::{ChangeWatcher, EndedTask, MemoryPrefetch, TaskWatch};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, ExamineContext, HiddenPaths, ProgressReceiver, ProgressSender, Tool, ToolContext,

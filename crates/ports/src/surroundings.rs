@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use windlass_protocol::{AmbientChanges, FileSeen, MemoryNote};
 
 /// Finds out what changed around a run while it went on.
-pub trait LookAround: Send + Sync + 'static {
+pub trait ChangeWatcher: Send + Sync + 'static {
     /// Says which of the `known` files are different now, and shows the present text of the files in `show`, each cut to
     /// so many characters. The next request waits for it, so it must be quick and must not keep the thread.
     fn look(&self, known: Vec<FileSeen>, show: Vec<(PathBuf, usize)>) -> BoxFuture<'static, AmbientChanges>;

@@ -62,7 +62,7 @@ pub use secret::Secret;
 pub use shown_parts::ShownParts;
 pub use tokens::{estimate_text_tokens, estimate_tokens};
 pub use tool::{
-    Admission, CallFacts, CallKind, FileSeen, FileStamp, LineRun, PathFact, RawValueEq, ShownPart,
+    Admission, CallFacts, CallKind, CommandRunFacts, FileSeen, FileStamp, PathFact, RawValueEq, ShownPart,
     ToolOutput, ToolProgress, WrittenPath,
 };
 pub use tool_profile::{KNOWN_TOOLS, ToolProfile, ToolSubject};

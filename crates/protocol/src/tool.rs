@@ -28,7 +28,7 @@ pub struct CallFacts {
     /// The address it fetches.
     pub url: Option<UrlFact>,
     /// What the run of the command line goes by. It is not recorded.
-    pub run: Option<Arc<LineRun>>,
+    pub run: Option<Arc<CommandRunFacts>>,
 }
 
 impl CallFacts {
@@ -40,7 +40,7 @@ impl CallFacts {
 
 /// What the run of a command line goes by: what was found out about it when permission was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineRun {
+pub struct CommandRunFacts {
     /// The directory it starts in.
     pub starts_in: PathBuf,
     /// What it opens by name, if all it does is look.

@@ -168,7 +168,7 @@ mod tests {
                     hidden: Vec::new(),
                     temp: "/tmp".into(),
                 };
-                let backend = Backend::Landlock(Landlock { version: 3, exceptions: true });
+                let backend = Backend::Landlock(Landlock { version: 3 });
                 let plan = ConfinementPlan {
                     backend,
                     files,

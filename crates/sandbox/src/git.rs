@@ -20,7 +20,7 @@ const REPOSITORIES_MAX: usize = 64;
 
 /// What of the repositories in a directory must stay, and what must be writable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GitGuard {
+pub struct GitProtection {
     /// Where git keeps the data of repositories whose work tree is elsewhere: for [`SandboxPolicy::writable`](crate::SandboxPolicy).
     pub writable: Vec<PathBuf>,
     /// What git would run, or would find what to run in: for [`SandboxPolicy::protected`](crate::SandboxPolicy).
@@ -30,7 +30,7 @@ pub struct GitGuard {
 }
 
 /// Finds the repositories of a directory: its own, the one it is linked to or a submodule of, those inside.
-pub fn guard_repositories(root: &Path) -> GitGuard {
+pub fn protect_repositories(root: &Path) -> GitProtection {
     let mut search = Search { entries_left: ENTRIES_MAX, ..Search::default() };
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     if fs::symlink_metadata(root.join(".git")).is_err() && !is_repository(&root) {
@@ -55,7 +55,7 @@ pub fn guard_repositories(root: &Path) -> GitGuard {
         }
         waiting.extend(inside.into_iter().map(|directory| (directory, depth + 1)));
     }
-    GitGuard {
+    GitProtection {
         writable: search.writable.into_iter().collect(),
         protected: search.protected.into_iter().collect(),
         is_complete: !search.is_cut,
@@ -188,7 +188,7 @@ mod tests {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn is_protected(guard: &GitGuard, path: &Path) -> bool {
+    fn is_protected(guard: &GitProtection, path: &Path) -> bool {
         guard.protected.iter().any(|protected| protected.path == path)
     }
 
@@ -202,13 +202,13 @@ mod tests {
         git(&main, &["worktree", "add", "-q", "../linked"]);
         git(&root, &["init", "-q", "main/group/nested"]);
         git(&root, &["init", "-q", "--bare", "main/group/bare"]);
-        let guard = guard_repositories(&main);
+        let guard = protect_repositories(&main);
         assert!(guard.is_complete && guard.writable.is_empty(), "{guard:?}");
         for name in [".git/hooks", ".git/config", "group/nested/.git/hooks", "group/bare/config"] {
             assert!(is_protected(&guard, &main.join(name)), "{name}");
         }
         assert!(is_protected(&guard, &main.join(".git/worktrees/linked/commondir")));
-        let guard = guard_repositories(&root.join("linked"));
+        let guard = protect_repositories(&root.join("linked"));
         assert_eq!(guard.writable, [main.join(".git")]);
         assert!(
             is_protected(&guard, &main.join(".git/hooks")) && is_protected(&guard, &root.join("linked/.git"))
@@ -225,9 +225,9 @@ mod tests {
         }
         git(&root.join("main"), &["submodule", "--quiet", "add", "../other", "deep/sub"]);
         let modules = root.join("main/.git/modules/deep/sub");
-        let guard = guard_repositories(&root.join("main/deep/sub"));
+        let guard = protect_repositories(&root.join("main/deep/sub"));
         assert_eq!(guard.writable, std::slice::from_ref(&modules));
-        let guard = guard_repositories(&root.join("main"));
+        let guard = protect_repositories(&root.join("main"));
         assert!(is_protected(&guard, &modules.join("config")));
     }
 
@@ -240,7 +240,7 @@ mod tests {
             let liar = root.join("liar");
             fs::create_dir_all(&liar).unwrap();
             fs::write(liar.join(".git"), text).unwrap();
-            let guard = guard_repositories(&liar);
+            let guard = protect_repositories(&liar);
             assert!(guard.writable.is_empty(), "{text}");
             assert!(is_protected(&guard, &liar.join(".git")));
         };
@@ -263,7 +263,7 @@ mod tests {
         let deep = "a/b/c/d/e/f";
         fs::create_dir_all(root.join(deep)).unwrap();
         git(&root, &["init", "-q", "--separate-git-dir", &format!("{deep}/real"), "."]);
-        let guard = guard_repositories(&root);
+        let guard = protect_repositories(&root);
         for name in ["real/config", "real/hooks", "real/commondir"] {
             assert!(is_protected(&guard, &root.join(deep).join(name)), "{name}");
         }
@@ -272,7 +272,7 @@ mod tests {
         fs::write(linked.join("HEAD"), "ref: refs/heads/x\n").unwrap();
         fs::write(linked.join("commondir"), "../real\n").unwrap();
         fs::write(root.join(".git"), format!("gitdir: {deep}/linked\n")).unwrap();
-        let guard = guard_repositories(&root);
+        let guard = protect_repositories(&root);
         let expected = [linked.join("commondir"), linked.join("config.worktree"), common.join("hooks")];
         for path in expected {
             assert!(is_protected(&guard, &path), "{}", path.display());
@@ -284,7 +284,7 @@ mod tests {
     fn a_plain_directory_cannot_become_a_repository() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
-        let guard = guard_repositories(&root);
+        let guard = protect_repositories(&root);
         assert!(is_protected(&guard, &root.join(".git")) && is_protected(&guard, &root.join("HEAD")));
     }
 }

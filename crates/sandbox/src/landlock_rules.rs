@@ -78,7 +78,7 @@ fn file_rules(files: &FileAccess, landlock: Landlock) -> Result<Vec<FileRule>, S
     for device in DEVICES {
         rules.push((Path::new("/dev").join(device), file));
     }
-    let fixed = fixed(files, landlock);
+    let fixed = fixed(files);
     for (_, root) in mounts::writable_places(files)? {
         for place in around(&root, &fixed) {
             rules.push((place, write));
@@ -93,20 +93,17 @@ fn hidden(files: &FileAccess) -> BTreeSet<PathBuf> {
 }
 
 /// What stays as it is inside of writable places.
-fn fixed(files: &FileAccess, landlock: Landlock) -> BTreeSet<PathBuf> {
-    let mut fixed = hidden(files);
-    if landlock.exceptions {
-        let paths = files.protected.iter().map(|protected| &protected.path).chain(&files.readable);
-        fixed.extend(paths.flat_map(|path| spellings(path)));
-    }
-    fixed
+fn fixed(files: &FileAccess) -> BTreeSet<PathBuf> {
+    let protected = files.protected.iter().map(|protected| &protected.path);
+    let paths = protected.chain(&files.readable).chain(&files.hidden);
+    paths.flat_map(|path| spellings(path)).collect()
 }
 
 /// Writable directories opened only by their content: nothing can be made, removed or renamed in them.
-pub(crate) fn opened_in_part(files: &FileAccess, landlock: Landlock) -> BTreeSet<PathBuf> {
+pub(crate) fn opened_in_part(files: &FileAccess) -> BTreeSet<PathBuf> {
     let places = mounts::writable_places(files).unwrap_or_default();
     let mut found = BTreeSet::new();
-    for path in fixed(files, landlock) {
+    for path in fixed(files) {
         for (_, root) in &places {
             let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
             found.extend(above.filter(|above| above.is_dir()).map(Path::to_owned));

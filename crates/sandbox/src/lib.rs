@@ -40,13 +40,11 @@ mod tree;
 
 pub use children::wait_for_trees;
 pub use environment::{VariableChanges, child_environment, distrust};
-pub use git::{GitGuard, guard_repositories};
+pub use git::{GitProtection, protect_repositories};
 pub use job::{ProgramInput, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
 pub use network::{Arbiter, Host, Network, NetworkDestination, NetworkVerdict, RefusedConnection};
-pub use policy::{
-    BackendChoice, Exceptions, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores,
-};
+pub use policy::{BackendChoice, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores};
 pub use process::{CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess};
 pub use run::{CapturedOutput, ProgramBounds, ProgramOutcome};
 pub use sandbox::{ActiveBarrier, Barrier, Sandbox, SandboxUnavailable};

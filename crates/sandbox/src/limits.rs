@@ -101,12 +101,11 @@ fn writable(files: &FileAccess) -> String {
 
 fn protected(plan: &ConfinementPlan) -> Option<String> {
     let files = &plan.files;
-    let may_change = matches!(&plan.backend, Backend::Landlock(landlock) if !landlock.exceptions);
     let stay = "Protected files in there cannot be changed: git hooks and configuration, settings of editors and agents, \
                 shell start-up files.";
-    let stay = (!may_change && !files.protected.is_empty()).then(|| stay.to_owned());
-    let Backend::Landlock(landlock) = &plan.backend else { return stay };
-    let in_part = landlock_rules::opened_in_part(files, *landlock);
+    let stay = (!files.protected.is_empty()).then(|| stay.to_owned());
+    let Backend::Landlock(_) = &plan.backend else { return stay };
+    let in_part = landlock_rules::opened_in_part(files);
     if in_part.is_empty() {
         return stay;
     }

@@ -59,8 +59,6 @@ pub(crate) struct Bubblewrap {
 pub(crate) struct Landlock {
     /// The version of the kernel's interface.
     pub(crate) version: u32,
-    /// Whether protected paths hold inside writable directories.
-    pub(crate) exceptions: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

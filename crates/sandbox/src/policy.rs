@@ -31,8 +31,6 @@ pub struct SandboxPolicy {
     pub backend: BackendChoice,
     /// Where `bwrap` is, if not in one of the usual places.
     pub bwrap: Option<PathBuf>,
-    /// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
-    pub exceptions: Exceptions,
 }
 
 impl SandboxPolicy {
@@ -49,7 +47,6 @@ impl SandboxPolicy {
             limits: ResourceLimits::default(),
             backend: BackendChoice::Best,
             bwrap: None,
-            exceptions: Exceptions::Enforced,
         }
     }
 }
@@ -111,15 +108,6 @@ pub enum BackendChoice {
     Bubblewrap,
     /// Landlock, or none at all.
     Landlock,
-}
-
-/// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exceptions {
-    /// They hold: nothing can be made, removed or renamed directly in a directory with something protected.
-    Enforced,
-    /// They do not hold, and the report says so.
-    Reported,
 }
 
 /// Where programs keep what lets others in: below the home directory.

@@ -50,8 +50,17 @@ pub struct CapturedOutput {
 impl Launcher {
     /// Runs a program to its end, with `input` if the job has a pipe. Nothing it started outlives this future. Must be
     /// called inside a tokio runtime with I/O and time enabled.
-    /// `see` is shown what the program has printed on both streams so far: about once a second, while there is news.
     pub async fn run(
+        &self,
+        job: &ProgramJob,
+        input: &[u8],
+        bounds: ProgramBounds,
+    ) -> Result<ProgramOutcome, LaunchError> {
+        self.run_seen(job, input, bounds, |_, _| ()).await
+    }
+
+    /// The same, and shows what the program has printed on both streams so far: about once a second, while there is news.
+    pub async fn run_seen(
         &self,
         job: &ProgramJob,
         input: &[u8],

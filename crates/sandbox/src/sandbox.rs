@@ -14,7 +14,7 @@ use windlass_text::folders::create_temporary;
 use crate::confine::PROXY_PORT;
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
-use crate::policy::{BackendChoice, Exceptions, SandboxPolicy};
+use crate::policy::{BackendChoice, SandboxPolicy};
 use crate::{landlock_rules, limits, mounts, sockets};
 
 /// The only places where `bwrap` is looked for. A work tree must not provide it.
@@ -279,7 +279,7 @@ fn landlock(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
         let advice = "Install bubblewrap, or do not allow Unix sockets.";
         return Err(SandboxUnavailable::new("a way to hide sockets", why, advice));
     }
-    Ok(Backend::Landlock(Landlock { version, exceptions: policy.exceptions == Exceptions::Enforced }))
+    Ok(Backend::Landlock(Landlock { version }))
 }
 
 fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
@@ -391,7 +391,7 @@ fn barriers(policy: &SandboxPolicy, plan: &ConfinementPlan) -> Vec<ActiveBarrier
         Backend::Landlock(landlock) => {
             let meta = "permissions, times and attributes of your files can be changed everywhere";
             add(Barrier::Writing, &format!("Landlock version {}", landlock.version), Some(meta));
-            add(Barrier::Protected, "Landlock", Some(protected_gap(*landlock)));
+            add(Barrier::Protected, "Landlock", Some(PROTECTED_GAP));
             add(Barrier::Hidden, "Landlock", Some("the names of hidden files can be listed"));
             let asked = matches!(policy.network, Network::Proxied(_));
             let gap = "hosts cannot be allowed by name, so the network is off";
@@ -413,10 +413,6 @@ fn barriers(policy: &SandboxPolicy, plan: &ConfinementPlan) -> Vec<ActiveBarrier
     barriers
 }
 
-fn protected_gap(landlock: Landlock) -> &'static str {
-    if landlock.exceptions {
-        "nothing can be created, deleted or renamed directly in a directory that contains a protected path"
-    } else {
-        "protected paths inside writable directories can be changed"
-    }
-}
+/// Landlock knows no exceptions inside writable directories.
+const PROTECTED_GAP: &str =
+    "nothing can be created, deleted or renamed directly in a directory that contains a protected path";

@@ -50,8 +50,7 @@ fn sh(script: &str) -> ProgramJob {
 
 /// The outcome is the same with and without a supervisor.
 fn run(job: &ProgramJob, input: &[u8], bounds: ProgramBounds) -> ProgramOutcome {
-    let run =
-        |launcher: Launcher| block_on(async { launcher.run(job, input, bounds, |_, _| ()).await.unwrap() });
+    let run = |launcher: Launcher| block_on(async { launcher.run(job, input, bounds).await.unwrap() });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised);
     supervised

@@ -8,9 +8,9 @@ use std::time::UNIX_EPOCH;
 
 use uuid::Uuid;
 
-use crate::glance::{Glance, glance};
 use crate::index::GlanceCache;
 use crate::layout::{SessionLayout, SessionPaths};
+use crate::preview::{SessionPreview, preview};
 use crate::repository::{GitProgram, Identity, Repository};
 
 /// The beginning of an id needs at least as many characters: fewer are words.
@@ -31,7 +31,7 @@ pub struct SessionInfo {
     /// When the log was last written to, in milliseconds since 1970.
     pub modified_ms: u64,
     /// What both ends of the log say.
-    pub glance: Glance,
+    pub preview: SessionPreview,
 }
 
 impl SessionInfo {
@@ -44,23 +44,23 @@ impl SessionInfo {
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "sessionId": self.id.to_string(),
-            "summary": self.glance.summary,
-            "title": self.glance.title,
-            "firstPrompt": self.glance.first_prompt,
-            "createdAt": self.glance.created_ms,
+            "summary": self.preview.summary,
+            "title": self.preview.title,
+            "firstPrompt": self.preview.first_prompt,
+            "createdAt": self.preview.created_ms,
             "lastModified": self.modified_ms,
             "fileSize": self.size,
-            "cwd": self.glance.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
-            "gitBranch": self.glance.branch,
-            "tag": self.glance.tag,
-            "entrypoint": self.glance.entrypoint,
+            "cwd": self.preview.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
+            "gitBranch": self.preview.branch,
+            "tag": self.preview.tag,
+            "entrypoint": self.preview.entrypoint,
             "path": self.path.to_string_lossy(),
         })
     }
 
     /// Whether lists leave it out.
     pub fn is_hidden(&self) -> bool {
-        self.glance.sidechain || (self.glance.summary.is_none() && !self.glance.said)
+        self.preview.sidechain || (self.preview.summary.is_none() && !self.preview.said)
     }
 }
 
@@ -105,17 +105,17 @@ impl SessionFile {
 
     /// What its ends say; nothing if it cannot be read.
     fn look(&self) -> Option<SessionInfo> {
-        Some(self.info(glance(self.paths.file()).ok()?))
+        Some(self.info(preview(self.paths.file()).ok()?))
     }
 
-    fn info(&self, glance: Glance) -> SessionInfo {
+    fn info(&self, preview: SessionPreview) -> SessionInfo {
         let since = self.found.modified().ok().and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
         SessionInfo {
             id: self.paths.id(),
             path: self.paths.file().to_owned(),
             size: self.found.len(),
             modified_ms: since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or_default()),
-            glance,
+            preview,
         }
     }
 }
@@ -149,7 +149,7 @@ impl Catalogue {
     pub fn newest(&self, cwd: &Path, wanted: SessionFilter) -> Option<SessionInfo> {
         let fits = |session: &SessionInfo| {
             // A program, or somebody who wanted one answer printed, came through an SDK.
-            let entrypoint = session.glance.entrypoint.as_deref().unwrap_or_default();
+            let entrypoint = session.preview.entrypoint.as_deref().unwrap_or_default();
             !session.is_hidden() && (wanted == SessionFilter::Any || !entrypoint.starts_with("sdk-"))
         };
         let here = self.layout.folders(cwd);
@@ -197,7 +197,7 @@ impl Catalogue {
         };
         let identities: Vec<Option<Identity>> = sessions
             .iter()
-            .map(|session| session.glance.identity.clone().or_else(|| look(session.glance.cwd.as_ref()?)))
+            .map(|session| session.preview.identity.clone().or_else(|| look(session.preview.cwd.as_ref()?)))
             .collect();
         let mut ours = repository.identity();
         let undecided = |theirs: &Identity| {
@@ -218,8 +218,8 @@ impl Catalogue {
             let mut index = GlanceCache::open(self.layout.index(folder));
             for file in session_files(folder) {
                 // A file that went away meanwhile, or that may not be read, is none of ours.
-                if let Ok(glance) = index.glance(file.paths.file(), &file.found) {
-                    sessions.push(file.info(glance));
+                if let Ok(preview) = index.preview(file.paths.file(), &file.found) {
+                    sessions.push(file.info(preview));
                 }
             }
             index.save();
@@ -246,7 +246,7 @@ pub enum FindError {
 
 fn named(candidates: &[SessionInfo]) -> String {
     let name = |session: &SessionInfo| {
-        let summary = session.glance.summary.as_deref().unwrap_or("no prompt");
+        let summary = session.preview.summary.as_deref().unwrap_or("no prompt");
         let summary: String = summary.chars().take(40).collect();
         format!("{} ({summary})", session.id)
     };
@@ -268,10 +268,10 @@ impl Catalogue {
         }
         let lowered = query.to_lowercase();
         let title = |session: &SessionInfo| {
-            session.glance.title.as_deref().is_some_and(|title| title.to_lowercase() == lowered)
+            session.preview.title.as_deref().is_some_and(|title| title.to_lowercase() == lowered)
         };
         let words = |session: &SessionInfo| {
-            let texts = [&session.glance.title, &session.glance.summary, &session.glance.first_prompt];
+            let texts = [&session.preview.title, &session.preview.summary, &session.preview.first_prompt];
             !lowered.is_empty()
                 && texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&lowered))
         };

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::catalogue::SessionInfo;
-use crate::history::{CompactionNote, ContentPiece, HistoryItem, SessionHistory, Utterance, Who};
+use crate::history::{CompactionNote, ContentPiece, HistoryItem, SearchSpeaker, SessionHistory, Utterance};
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ fn begin(
     redact: Redact<'_>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let glance = &session.glance;
-    let heading = redact(glance.title.as_deref().or(glance.first_prompt.as_deref()).unwrap_or("Session"));
+    let preview = &session.preview;
+    let heading = redact(preview.title.as_deref().or(preview.first_prompt.as_deref()).unwrap_or("Session"));
     match format {
         ExportFormat::Json => {
             let about = session.to_json().to_string();
@@ -85,12 +85,12 @@ fn time(at_ms: u64) -> String {
 /// Whom the heading of a message names.
 fn speaker(said: &Utterance) -> String {
     match &said.who {
-        Who::User => "You".into(),
-        Who::Assistant => "Assistant".into(),
-        Who::Tool(name) => format!("Result of {name}"),
-        Who::Engine => "Note to the model".into(),
-        Who::Summary => "Summary of the compacted conversation".into(),
-        Who::Title => "Title".into(),
+        SearchSpeaker::User => "You".into(),
+        SearchSpeaker::Assistant => "Assistant".into(),
+        SearchSpeaker::Tool(name) => format!("Result of {name}"),
+        SearchSpeaker::Engine => "Note to the model".into(),
+        SearchSpeaker::Summary => "Summary of the compacted conversation".into(),
+        SearchSpeaker::Title => "Title".into(),
     }
 }
 
@@ -115,11 +115,11 @@ fn write_note(format: ExportFormat, note: &str, to: &mut dyn Write) -> io::Resul
 /// What is known about a session, line by line.
 fn about(session: &SessionInfo) -> Vec<(&'static str, String)> {
     let mut about = vec![("Session", session.id.to_string())];
-    about.extend(session.glance.created_ms.map(|at_ms| ("Started", time(at_ms))));
+    about.extend(session.preview.created_ms.map(|at_ms| ("Started", time(at_ms))));
     about.push(("Last change", time(session.modified_ms)));
-    about.extend(session.glance.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
-    about.extend(session.glance.branch.clone().map(|branch| ("Branch", branch)));
-    about.extend(session.glance.tag.clone().map(|tag| ("Tag", tag)));
+    about.extend(session.preview.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
+    about.extend(session.preview.branch.clone().map(|branch| ("Branch", branch)));
+    about.extend(session.preview.tag.clone().map(|tag| ("Tag", tag)));
     about
 }
 
@@ -146,7 +146,9 @@ fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> i
         let text = redact(piece.text());
         match piece {
             // What the model writes is Markdown already; what others write is shown as it is.
-            ContentPiece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
+            ContentPiece::Text(_)
+                if said.who == SearchSpeaker::Assistant || said.who == SearchSpeaker::Summary =>
+            {
                 writeln!(to, "{text}\n")?;
             }
             ContentPiece::Text(_) => writeln!(to, "{}", quoted(&text))?,
@@ -190,12 +192,12 @@ fn to_json(item: &HistoryItem, retracted: bool, redact: Redact<'_>) -> Value {
         HistoryItem::Rewound => return json!({"type": "rewound"}),
     };
     let (who, tool) = match &said.who {
-        Who::User => ("user", None),
-        Who::Assistant => ("assistant", None),
-        Who::Tool(name) => ("tool", Some(name)),
-        Who::Engine => ("engine", None),
-        Who::Summary => ("summary", None),
-        Who::Title => ("title", None),
+        SearchSpeaker::User => ("user", None),
+        SearchSpeaker::Assistant => ("assistant", None),
+        SearchSpeaker::Tool(name) => ("tool", Some(name)),
+        SearchSpeaker::Engine => ("engine", None),
+        SearchSpeaker::Summary => ("summary", None),
+        SearchSpeaker::Title => ("title", None),
     };
     let message = redact(&said.message);
     let message: Value =

@@ -8,12 +8,12 @@ use serde_json::Value;
 use windlass_protocol::RawObject;
 
 use crate::catalogue::SessionInfo;
-use crate::glance::{OWN, flag, members, own_members, text};
+use crate::preview::{OWN, flag, members, own_members, text};
 use crate::read::LineReader;
 
 /// Who said something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum SearchSpeaker {
     /// A person, or the program that speaks for one.
     User,
     /// The model.
@@ -43,7 +43,7 @@ pub(crate) enum HistoryItem {
 pub(crate) struct Utterance {
     pub(crate) uuid: String,
     pub(crate) at_ms: Option<u64>,
-    pub(crate) who: Who,
+    pub(crate) who: SearchSpeaker,
     /// The message as it was written.
     pub(crate) message: String,
     pub(crate) pieces: Vec<ContentPiece>,
@@ -163,10 +163,10 @@ fn item(
     let value: Value = serde_json::from_str(&message).ok()?;
     let own: Value = members.read("windlass").unwrap_or_default();
     let who = match kind.as_str() {
-        "assistant" => Who::Assistant,
-        "user" if flag(&members, "isCompactSummary") => Who::Summary,
+        "assistant" => SearchSpeaker::Assistant,
+        "user" if flag(&members, "isCompactSummary") => SearchSpeaker::Summary,
         "user" if !flag(&members, "isMeta") => speaker(&value, &own, tools),
-        "user" | "attachment" => Who::Engine,
+        "user" | "attachment" => SearchSpeaker::Engine,
         _ => return None,
     };
     let pieces = pieces(&value["content"], tools);
@@ -183,13 +183,13 @@ fn compacted(members: &RawObject<'_>, at_ms: Option<u64>) -> CompactionNote {
 }
 
 /// Who speaks in a message of the user's side: results come from tools.
-fn speaker(message: &Value, own: &Value, tools: &BTreeMap<String, String>) -> Who {
+fn speaker(message: &Value, own: &Value, tools: &BTreeMap<String, String>) -> SearchSpeaker {
     let results = message["content"].as_array().into_iter().flatten();
     let result = results.into_iter().find(|block| block["type"] == "tool_result");
-    let Some(result) = result else { return Who::User };
+    let Some(result) = result else { return SearchSpeaker::User };
     let called = result["tool_use_id"].as_str().and_then(|id| tools.get(id));
     let name = own["name"].as_str().or(called.map(String::as_str));
-    Who::Tool(name.unwrap_or("a tool").to_owned())
+    SearchSpeaker::Tool(name.unwrap_or("a tool").to_owned())
 }
 
 fn pieces(content: &Value, tools: &mut BTreeMap<String, String>) -> Vec<ContentPiece> {
@@ -269,12 +269,12 @@ impl SessionOutline {
         });
         let text = texts.collect::<Vec<_>>().join("\n");
         match said.who {
-            Who::User => {
+            SearchSpeaker::User => {
                 self.prompts += 1;
                 self.last_prompt = Some(text);
                 self.last_answer = None;
             }
-            Who::Assistant if !text.is_empty() => self.last_answer = Some(text),
+            SearchSpeaker::Assistant if !text.is_empty() => self.last_answer = Some(text),
             _ => {}
         }
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::glance::{Glance, glance};
 use crate::layout::create_private;
+use crate::preview::{SessionPreview, preview};
 
 /// Changes whenever rows mean something else; files of other versions are made anew.
 const VERSION: u32 = 1;
@@ -31,7 +31,7 @@ struct CachedGlance {
     size: u64,
     modified: (i64, i64),
     inode: u64,
-    glance: Glance,
+    preview: SessionPreview,
 }
 
 /// The cache of one folder while a list is made.
@@ -50,7 +50,7 @@ impl GlanceCache {
     }
 
     /// What the ends of a file say; it is looked at only if it has changed.
-    pub(crate) fn glance(&mut self, file: &Path, found: &Metadata) -> io::Result<Glance> {
+    pub(crate) fn preview(&mut self, file: &Path, found: &Metadata) -> io::Result<SessionPreview> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let modified = (found.mtime(), found.mtime_nsec());
         let known = self
@@ -61,11 +61,11 @@ impl GlanceCache {
             row
         } else {
             self.changed = true;
-            CachedGlance { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
+            CachedGlance { size: found.len(), modified, inode: found.ino(), preview: preview(file)? }
         };
-        let glance = row.glance.clone();
+        let preview = row.preview.clone();
         self.current.insert(name.into_owned(), row);
-        Ok(glance)
+        Ok(preview)
     }
 
     /// Keeps what was learnt. A list is as good without it, so a failure is of no interest.

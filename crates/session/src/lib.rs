@@ -8,11 +8,11 @@ mod checkpoints;
 mod disk;
 mod export;
 mod format;
-mod glance;
 mod history;
 mod index;
 mod layout;
 mod lease;
+mod preview;
 mod read;
 mod repository;
 mod search;
@@ -31,12 +31,12 @@ pub use checkpoints::{
 };
 pub use export::{ExportFormat, Redact, export};
 pub use format::{Encoder, Header, LogTime, LoggedRecord, SessionMark, Tail};
-pub use glance::Glance;
-pub use history::{SessionOutline, Who, outline};
+pub use history::{SearchSpeaker, SessionOutline, outline};
 pub use layout::{SessionLayout, SessionPaths, create_private};
 pub use lease::{Lease, LeaseError, SessionBusy};
+pub use preview::SessionPreview;
 pub use read::{
-    Damage, LoadError, LoadedLog, LogStory, Scene, TornEnd, Upto, copy_log, load, load_back, story,
+    Damage, LoadError, LoadedLog, LogEnd, LogItem, LogItems, TornEnd, copy_log, load, load_back, log_items,
 };
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};

@@ -5,7 +5,7 @@ mod find;
 mod foreign;
 mod lines;
 mod load;
-mod story;
+mod log_items;
 mod walk;
 
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ pub(crate) use find::read as read_range;
 pub use copy::copy_log;
 pub(crate) use lines::{LineReader, lines};
 pub use load::{load, load_back};
-pub use story::{LogStory, Scene, story};
+pub use log_items::{LogItem, LogItems, log_items};
 
 /// Up to where a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Upto {
+pub enum LogEnd {
     /// All of it.
     End,
     /// Up to this entry of the conversation and with it.
@@ -33,7 +33,7 @@ pub enum Upto {
     Offset(u64),
 }
 
-impl Upto {
+impl LogEnd {
     fn entry(self) -> Option<Uuid> {
         match self {
             Self::Entry(entry) => Some(entry),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use memchr::memmem;
 
 use crate::catalogue::SessionInfo;
-use crate::glance::OWN;
-use crate::history::{HistoryItem, SessionHistory, Who};
+use crate::history::{HistoryItem, SearchSpeaker, SessionHistory};
+use crate::preview::OWN;
 
 /// As many characters are shown in front of what was found, and behind it.
 const CHARS_BEFORE: usize = 40;
@@ -23,7 +23,7 @@ pub struct SearchHit<'a> {
     /// When it was said, in milliseconds since 1970.
     pub at_ms: Option<u64>,
     /// Who said it.
-    pub who: Who,
+    pub who: SearchSpeaker,
     /// What stands in front of the words.
     pub before: String,
     /// The words as they were said.
@@ -70,8 +70,8 @@ fn search_one<'a>(
         words,
         behind,
     };
-    if let Some(place) = session.glance.title.as_deref().and_then(|title| wanted.within(title))
-        && found(hit(place, String::new(), session.glance.created_ms, Who::Title)).is_break()
+    if let Some(place) = session.preview.title.as_deref().and_then(|title| wanted.within(title))
+        && found(hit(place, String::new(), session.preview.created_ms, SearchSpeaker::Title)).is_break()
     {
         return Ok(ControlFlow::Break(()));
     }
@@ -80,7 +80,7 @@ fn search_one<'a>(
     while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
         let HistoryItem::Said(said) = item else { continue };
         let place = said.pieces.iter().find_map(|piece| wanted.within(piece.text()));
-        let Some(place) = place.filter(|_| said.who != Who::Engine) else { continue };
+        let Some(place) = place.filter(|_| said.who != SearchSpeaker::Engine) else { continue };
         if !history.has_retracted(&said)? && found(hit(place, said.uuid, said.at_ms, said.who)).is_break() {
             return Ok(ControlFlow::Break(()));
         }

@@ -22,13 +22,13 @@ const NAME_WAIT: Duration = Duration::from_millis(5);
 
 /// What an append has to do about the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum SyncUrgency {
     Now,
     Soon,
     Never,
 }
 
-impl Due {
+impl SyncUrgency {
     pub(crate) fn of(policy: SyncPolicy, durability: Durability) -> Self {
         match (policy, durability) {
             (SyncPolicy::Always, _) | (SyncPolicy::Turn, Durability::Synced) => Self::Now,
@@ -268,7 +268,7 @@ enum Job {
     /// Sync for those who wait.
     Asked(Vec<(Ticket, oneshot::Sender<SyncResult>)>),
     /// Sync what nobody waits for.
-    Due(Ticket),
+    SyncUrgency(Ticket),
 }
 
 fn run(commits: &Commits) {
@@ -283,7 +283,7 @@ fn run(commits: &Commits) {
                 }
             }
             // A failure is kept for the next append.
-            Job::Due(ticket) => drop(commits.sync_for(ticket, Asker::Nobody)),
+            Job::SyncUrgency(ticket) => drop(commits.sync_for(ticket, Asker::Nobody)),
         }
     }
 }
@@ -302,7 +302,7 @@ fn next(commits: &Commits) -> Option<Job> {
         match left {
             Some(left) if state.closing || left.is_zero() => {
                 state.due = None;
-                return Some(Job::Due(Ticket(state.written)));
+                return Some(Job::SyncUrgency(Ticket(state.written)));
             }
             None if state.closing => return None,
             Some(left) => {

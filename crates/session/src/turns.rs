@@ -8,7 +8,7 @@ use windlass_protocol::{Origin, Record};
 
 use crate::checkpoints::may_change_files;
 use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, OwnLineBody, SessionMark};
-use crate::glance::message_texts;
+use crate::preview::message_texts;
 use crate::read::lines;
 
 /// A prompt in a log.

@@ -11,14 +11,14 @@ use windlass_ports::{AppendProgress, LogError, SessionLog};
 use windlass_protocol::{Decision, Durability, Record, SyncPolicy};
 
 use crate::disk::{Disk, OpenMode, RealDisk};
-use crate::sync::{Commits, Due, GroupCommit, Ticket};
+use crate::sync::{Commits, GroupCommit, SyncUrgency, Ticket};
 use crate::{Encoder, Header, Lease, LoadedLog, LogTime, SessionMark, SessionPaths, Tail};
 
 mod labels;
-mod pen;
+mod log_appender;
 pub(crate) mod trouble;
 
-use pen::{Pen, Tape};
+use log_appender::{LogAppender, LogTail};
 
 /// A snapshot is written after so much was written.
 const SNAPSHOT_EVERY_BYTES: u64 = 16 << 20;
@@ -54,7 +54,7 @@ struct SharedLog {
     path: PathBuf,
     options: LogOptions,
     commits: Arc<Commits>,
-    pen: Mutex<Pen>,
+    pen: Mutex<LogAppender>,
     /// What a snapshot is wanted for, besides lost writes.
     wants_snapshot: AtomicBool,
 }
@@ -71,7 +71,7 @@ impl LogWriter {
         header: Arc<Header>,
         options: LogOptions,
     ) -> Self {
-        let tape = Tape::new(disk, paths.file(), OpenMode::New);
+        let tape = LogTail::new(disk, paths.file(), OpenMode::New);
         Self::new(paths, header, Tail::default(), tape, options)
     }
 
@@ -84,7 +84,7 @@ impl LogWriter {
         loaded: &LoadedLog,
         options: LogOptions,
     ) -> Result<Self, LogError> {
-        let mut tape = Tape::new(disk(&options), paths.file(), OpenMode::Existing);
+        let mut tape = LogTail::new(disk(&options), paths.file(), OpenMode::Existing);
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
         let writer = Self::new(paths, header, loaded.tail.clone(), tape, options);
         writer.log.pen().resume(loaded, paths);
@@ -100,7 +100,7 @@ impl LogWriter {
         paths: &SessionPaths,
         mut header: Arc<Header>,
         tail: Tail,
-        tape: Tape,
+        tape: LogTail,
         options: LogOptions,
     ) -> Self {
         // The log says whether anybody keeps what calls change: which prompts files can be brought back to follows from that.
@@ -114,7 +114,7 @@ impl LogWriter {
             path,
             options,
             commits: Arc::clone(&commits),
-            pen: Mutex::new(Pen::new(encoder, tape)),
+            pen: Mutex::new(LogAppender::new(encoder, tape)),
             wants_snapshot: AtomicBool::new(false),
         };
         Self { log: Arc::new(log), group: GroupCommit::new(commits) }
@@ -140,7 +140,7 @@ impl Marker {
 
     /// Writes the marks that wait for an append which does not come. If nothing was ever said, there is no log to write them into.
     pub fn flush(&self) -> Result<(), LogError> {
-        let due = Due::of(self.log.options.sync, Durability::Written);
+        let due = SyncUrgency::of(self.log.options.sync, Durability::Written);
         let written = self.log.write_marks()?;
         written.map_or(Ok(()), |written| self.log.settle(written, due))
     }
@@ -149,7 +149,7 @@ impl Marker {
 impl SessionLog for LogWriter {
     fn take_checkpoints(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
         let Some(taker) = self.log.options.pre_images.clone() else { return AppendProgress::Now(Ok(())) };
-        let sync = Due::of(self.log.options.sync, durability) == Due::Now;
+        let sync = SyncUrgency::of(self.log.options.sync, durability) == SyncUrgency::Now;
         match Handle::try_current() {
             Ok(runtime) if taker.touches_disk(records) => {
                 self.log.take_checkpoints_on(&runtime, taker, records.to_vec(), sync)
@@ -159,13 +159,13 @@ impl SessionLog for LogWriter {
     }
 
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress {
-        let due = Due::of(self.log.options.sync, durability);
-        if due != Due::Never {
+        let due = SyncUrgency::of(self.log.options.sync, durability);
+        if due != SyncUrgency::Never {
             self.group.start();
         }
         match self.log.write(records) {
             Err(error) => AppendProgress::Now(Err(error)),
-            Ok(written) if due == Due::Now => self.log.settle_later(written),
+            Ok(written) if due == SyncUrgency::Now => self.log.settle_later(written),
             Ok(written) => AppendProgress::Now(self.log.settle(written, due)),
         }
     }
@@ -260,11 +260,11 @@ impl SharedLog {
         Ok(Some(AppendTicket { ticket: self.commits.written(file), makes_good: None }))
     }
 
-    fn settle(&self, written: AppendTicket, due: Due) -> Result<(), LogError> {
+    fn settle(&self, written: AppendTicket, due: SyncUrgency) -> Result<(), LogError> {
         match due {
-            Due::Now => self.commits.sync(written.ticket)?,
-            Due::Soon => self.commits.soon(written.ticket)?,
-            Due::Never => {}
+            SyncUrgency::Now => self.commits.sync(written.ticket)?,
+            SyncUrgency::Soon => self.commits.soon(written.ticket)?,
+            SyncUrgency::Never => {}
         }
         self.make_good(written);
         Ok(())
@@ -273,7 +273,7 @@ impl SharedLog {
     /// Settles an append without holding up whoever made it.
     fn settle_later(self: &Arc<Self>, written: AppendTicket) -> AppendProgress {
         let Some(told) = Handle::try_current().ok().and_then(|_| self.commits.ask(written.ticket)) else {
-            return AppendProgress::Now(self.settle(written, Due::Now));
+            return AppendProgress::Now(self.settle(written, SyncUrgency::Now));
         };
         let log = Arc::clone(self);
         AppendProgress::Later(
@@ -292,7 +292,7 @@ impl SharedLog {
         }
     }
 
-    fn pen(&self) -> MutexGuard<'_, Pen> {
+    fn pen(&self) -> MutexGuard<'_, LogAppender> {
         self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use windlass_ports::{AppendProgress, LogError, SessionLog};
 use windlass_protocol::{
     Block, Durability, Message, MessageId, Origin, Record, SessionSeed, SessionSnapshot, UserEntry,
 };
-use windlass_session::{Header, Lease, LeaseError, LogOptions, LogWriter, SessionPaths, Upto, load};
+use windlass_session::{Header, Lease, LeaseError, LogEnd, LogOptions, LogWriter, SessionPaths, load};
 
 const SEED: SessionSeed = SessionSeed(7);
 const PLACE: &str = "WINDLASS_TEST_SMALL_DISK";
@@ -89,7 +89,7 @@ fn restate(log: &mut LogWriter, upto: u64) -> Result<(), LogError> {
 /// Which messages a reader finds.
 fn messages(paths: &SessionPaths) -> Vec<u64> {
     let mut found = Vec::new();
-    for record in load(paths.file(), Upto::End).unwrap().records {
+    for record in load(paths.file(), LogEnd::End).unwrap().records {
         match record {
             Record::Snapshot(snapshot) => {
                 found = snapshot.messages.iter().map(|message| message.id.0).collect();
@@ -173,7 +173,7 @@ fn a_torn_end_that_cannot_be_set_aside_stays_until_it_can() {
         fs::create_dir_all(paths.side()).unwrap();
         let filler = fill(place);
 
-        let loaded = load(paths.file(), Upto::End).unwrap();
+        let loaded = load(paths.file(), LogEnd::End).unwrap();
         let header = Arc::new(Header::new(SEED, Path::new("/project"), 0));
         let mut log = LogWriter::resume(&paths, header, &loaded, LogOptions::default()).unwrap();
         let error = say(&mut log, 2).unwrap_err();
@@ -204,7 +204,7 @@ fn a_read_only_directory_is_told_and_survived() {
 
         // A session that is there can be read, and whoever wants to write it is told at once.
         mount("remount,ro", place);
-        let loaded = load(paths.file(), Upto::End).unwrap();
+        let loaded = load(paths.file(), LogEnd::End).unwrap();
         let header = Arc::new(Header::new(SEED, Path::new("/project"), 0));
         let error = LogWriter::resume(&paths, header, &loaded, LogOptions::default()).err().unwrap();
         assert!(error.0.contains("read-only"), "{error}");

@@ -1,7 +1,6 @@
 //! The generous reading: every command that can be found anywhere in a text, whatever stands around it.
 
 mod files;
-mod made;
 mod scan;
 mod search;
 #[cfg(test)]
@@ -9,6 +8,7 @@ mod tests;
 mod unwrap;
 mod variables;
 mod word;
+mod written_scripts;
 
 pub(crate) use unwrap::runs_in_awk;
 
@@ -18,9 +18,9 @@ use crate::expansion::may_take_next;
 use crate::names::has_name as has;
 use crate::places::{self, Places};
 use crate::{LinePath, LooseCommand, StrictCommand};
-use made::Made;
 use variables::Variables;
 use word::{Argument, Draft};
+use written_scripts::Made;
 
 /// Scripts inside scripts are looked at this deep.
 const DEPTH_MAX: usize = 16;
@@ -213,7 +213,7 @@ impl Walk {
         }
         let at = self.commands.len();
         let has_words = !arguments.is_empty();
-        let piped = if around.is_piped { made::printed(&self.last) } else { None };
+        let piped = if around.is_piped { written_scripts::printed(&self.last) } else { None };
         let mut consequence = if has_words {
             self.run(arguments, places, around.is_piped)
         } else {
@@ -223,7 +223,7 @@ impl Walk {
         };
         self.redirect(at, targets, places, &consequence);
         if !targets.is_empty() || !consequence.keeps.is_empty() {
-            let printed = made::output(if has_words { &self.last } else { &[] });
+            let printed = written_scripts::output(if has_words { &self.last } else { &[] });
             self.make(&printed, piped.as_deref(), around, &mut consequence);
         }
         consequence
@@ -364,7 +364,7 @@ impl Walk {
             if let Some(why) = inner.unseen {
                 self.note_unseen(why);
             }
-            if made::MAKERS.may_have(base) {
+            if written_scripts::MAKERS.may_have(base) {
                 consequence.keeps.extend(self.made.command(base, arguments_of, places));
             }
             if may_mention && inner.commands.is_empty() {

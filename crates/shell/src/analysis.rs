@@ -53,7 +53,7 @@ pub struct StrictCommand {
     /// The one file whose content it shows, whole or in part.
     pub shows: Option<LinePath>,
     /// Where it runs.
-    pub directory: Place,
+    pub directory: CommandDirectory,
     /// It opens a connection by a redirection; the address.
     pub network: Option<String>,
 }
@@ -111,7 +111,7 @@ pub struct LinePath {
     /// The path without quotes. `~` in front is the home directory; a file of that name is written `./~`.
     pub text: CommandWord,
     /// What a relative path is relative to.
-    pub from: Place,
+    pub from: CommandDirectory,
     /// It stands for all names that fit.
     pub is_pattern: bool,
     /// Everything below is meant as well.
@@ -119,21 +119,21 @@ pub struct LinePath {
     /// A redirection names it, not the program.
     pub is_redirected: bool,
     /// Of what is below, only these files are meant.
-    pub only: Option<Only>,
+    pub only: Option<SearchFilter>,
     /// Another program lists what is below, and this one opens what it is told.
     pub handed: Option<PipedNames>,
 }
 
 /// Which files below a directory a search opens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Only {
+pub struct SearchFilter {
     /// Those that are neither hidden nor ignored.
     pub visible: bool,
     /// Those whose names fit one of these patterns; all if there is none.
     pub patterns: Vec<String>,
 }
 
-impl Only {
+impl SearchFilter {
     /// What a search leaves out by its options, if that is known to be anything.
     pub(crate) fn of_search<'a>(
         program: &str,
@@ -205,7 +205,7 @@ impl LinePath {
 
 /// A directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum CommandDirectory {
     /// Where the line starts.
     #[default]
     Start,

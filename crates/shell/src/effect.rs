@@ -24,7 +24,7 @@ use crate::expansion::may_take_next;
 use crate::names::{has_name, is_name_char};
 use crate::places::{Places, named, path_text};
 use crate::strict::{Stripped, WRAPPERS};
-use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
+use crate::{CommandDirectory, LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     /// Where the shell is afterwards, if the command moves it.
     pub(crate) enters: Option<Places>,
     /// Where it runs, if it goes somewhere by itself.
-    pub(crate) directory: Option<Place>,
+    pub(crate) directory: Option<CommandDirectory>,
     /// The files whose names it prints, if it prints names only.
     pub(crate) names: Vec<LinePath>,
     /// The one file whose content it shows, whole or in part.

@@ -1,7 +1,7 @@
 //! Pure analysis of shell command lines.
 //!
 //! The strict reading knows every command that would run, or says that it does not; the generous one finds every
-//! command there may be. Grants go by the first, refusals by the second. Nothing here runs or reads anything.
+//! command there may be. Permissions go by the first, refusals by the second. Nothing here runs or reads anything.
 
 mod all_commands;
 mod analysis;
@@ -14,6 +14,6 @@ mod strict;
 mod visible;
 
 pub use analysis::{
-    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, Only, PipedNames, Place,
-    StrictCommand, Word, analyse,
+    Analysis, CommandDirectory, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, PipedNames,
+    SearchFilter, StrictCommand, Word, analyse,
 };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use windlass_protocol::CommandWord;
 
 use crate::analysis::UNKNOWN;
-use crate::{LinePath, Place, Word};
+use crate::{CommandDirectory, LinePath, Word};
 
 /// More directories at once are not told apart.
 const PLACES_MAX: usize = 4;
@@ -16,31 +16,31 @@ const PATH_MAX: usize = 4096;
 /// The directories a command may run in: one unless a `cd` may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
-    first: Place,
-    others: Vec<Place>,
+    first: CommandDirectory,
+    others: Vec<CommandDirectory>,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        Self::at(Place::Start)
+        Self::at(CommandDirectory::Start)
     }
 }
 
 impl Places {
-    fn at(place: Place) -> Self {
+    fn at(place: CommandDirectory) -> Self {
         Self { first: place, others: Vec::new() }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &CommandDirectory> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
     /// The one directory, or none that is known.
-    pub(crate) fn one(&self) -> Place {
-        if self.others.is_empty() { self.first.clone() } else { Place::Unknown }
+    pub(crate) fn one(&self) -> CommandDirectory {
+        if self.others.is_empty() { self.first.clone() } else { CommandDirectory::Unknown }
     }
 
-    pub(crate) fn contains(&self, place: &Place) -> bool {
+    pub(crate) fn contains(&self, place: &CommandDirectory) -> bool {
         self.first == *place || self.others.contains(place)
     }
 
@@ -52,7 +52,7 @@ impl Places {
                 places.others.push(place.clone());
             }
         }
-        if places.others.len() >= PLACES_MAX || places.contains(&Place::Unknown) {
+        if places.others.len() >= PLACES_MAX || places.contains(&CommandDirectory::Unknown) {
             return Self::unknown();
         }
         places
@@ -60,12 +60,12 @@ impl Places {
 
     /// Where `cd` leads from here; with no target, home.
     pub(crate) fn enter(&self, target: Option<&str>) -> Self {
-        let next = |place: &Place| Self::at(join(place, target.unwrap_or("~")));
+        let next = |place: &CommandDirectory| Self::at(join(place, target.unwrap_or("~")));
         self.others.iter().fold(next(&self.first), |places, place| places.or(&next(place)))
     }
 
     pub(crate) fn unknown() -> Self {
-        Self::at(Place::Unknown)
+        Self::at(CommandDirectory::Unknown)
     }
 }
 
@@ -89,7 +89,7 @@ fn without_climbing(text: &str) -> String {
 pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePath> {
     let may_climb = is_pattern && (text.starts_with('.') || text.contains("/."));
     let text = if may_climb { Cow::Owned(without_climbing(text)) } else { Cow::Borrowed(text) };
-    let path = |from: &Place| LinePath {
+    let path = |from: &CommandDirectory| LinePath {
         text: CommandWord::from_marked(&text, UNKNOWN),
         from: from.clone(),
         is_pattern,
@@ -103,27 +103,27 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<LinePa
 }
 
 /// A directory seen from another, cleaned as the shell cleans it: `..` takes away the name before it.
-fn join(place: &Place, target: &str) -> Place {
+fn join(place: &CommandDirectory, target: &str) -> CommandDirectory {
     let start = match place {
         _ if target.starts_with(['/', '~']) => String::new(),
-        Place::Unknown => return Place::Unknown,
-        Place::Start => String::new(),
-        Place::Within(directory) => format!("{directory}/"),
+        CommandDirectory::Unknown => return CommandDirectory::Unknown,
+        CommandDirectory::Start => String::new(),
+        CommandDirectory::Within(directory) => format!("{directory}/"),
     };
     if target.contains('\0') || start.len() + target.len() > PATH_MAX {
-        return Place::Unknown;
+        return CommandDirectory::Unknown;
     }
     clean(&format!("{start}{target}"))
 }
 
-fn clean(path: &str) -> Place {
+fn clean(path: &str) -> CommandDirectory {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." => match parts.last() {
                 // What is above a home directory is not known.
-                Some(&"~") if parts.len() == 1 => return Place::Unknown,
+                Some(&"~") if parts.len() == 1 => return CommandDirectory::Unknown,
                 Some(&"..") | None if !path.starts_with('/') => parts.push(".."),
                 _ => {
                     parts.pop();
@@ -134,13 +134,15 @@ fn clean(path: &str) -> Place {
     }
     let joined = parts.join("/");
     if path.starts_with('/') {
-        return Place::Within(format!("/{joined}"));
+        return CommandDirectory::Within(format!("/{joined}"));
     }
     match joined.as_str() {
-        "" => Place::Start,
+        "" => CommandDirectory::Start,
         // The dot that kept a name from looking like the home directory was cleaned away.
-        name if name.starts_with('~') && !path.starts_with('~') => Place::Within(format!("./{name}")),
-        _ => Place::Within(joined),
+        name if name.starts_with('~') && !path.starts_with('~') => {
+            CommandDirectory::Within(format!("./{name}"))
+        }
+        _ => CommandDirectory::Within(joined),
     }
 }
 
@@ -170,28 +172,28 @@ mod tests {
 
     #[test]
     fn directories_are_followed() {
-        let check = |steps: &[&str], expected: Place| {
+        let check = |steps: &[&str], expected: CommandDirectory| {
             let mut places = Places::default();
             for step in steps {
                 places = places.enter(Some(step));
             }
             assert_eq!(places.one(), expected, "{steps:?}");
         };
-        let within = |text: &str| Place::Within(text.to_owned());
+        let within = |text: &str| CommandDirectory::Within(text.to_owned());
         check(&["a"], within("a"));
         check(&["a", "b"], within("a/b"));
-        check(&["a", ".."], Place::Start);
+        check(&["a", ".."], CommandDirectory::Start);
         check(&["a/./b//", "../c"], within("a/c"));
         check(&[".."], within(".."));
         check(&["..", "..", "a"], within("../../a"));
         check(&["/a", "..", ".."], within("/"));
         check(&["~"], within("~"));
         check(&["~/a", "../b"], within("~/b"));
-        check(&["~", ".."], Place::Unknown);
+        check(&["~", ".."], CommandDirectory::Unknown);
         check(&["./~"], within("./~"));
         check(&["./~", "a"], within("./~/a"));
-        check(&["a\0"], Place::Unknown);
-        check(&["a\0", "b"], Place::Unknown);
+        check(&["a\0"], CommandDirectory::Unknown);
+        check(&["a\0", "b"], CommandDirectory::Unknown);
         check(&["a\0", "/b"], within("/b"));
     }
 }

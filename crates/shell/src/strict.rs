@@ -370,7 +370,9 @@ impl Reader<'_> {
         let gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
         command.spelled = delegation::spelled(&command.words, gets_anything);
         let after = match &facts.enters {
-            Some(target) if stripped.in_shell && target.one() == crate::Place::Unknown => After::same(target),
+            Some(target) if stripped.in_shell && target.one() == crate::CommandDirectory::Unknown => {
+                After::same(target)
+            }
             Some(target) if stripped.in_shell => {
                 After { success: target.clone(), failure: self.here.clone() }
             }

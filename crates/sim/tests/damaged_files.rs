@@ -8,7 +8,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use windlass_core::{Config, Effect, Event, Input, Recall, step};
 use windlass_protocol::{Record, SessionSeed};
-use windlass_session::{Encoder, Header, Tail, Upto, load};
+use windlass_session::{Encoder, Header, LogEnd, Tail, load};
 use windlass_sim::{Rng, check_request, walk_log};
 
 const LOGS: u64 = 60;
@@ -53,7 +53,7 @@ fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
 /// Opens what is left and sends the next prompt.
 fn check(path: &Path, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(path, bytes).unwrap();
-    let loaded = load(path, Upto::End).map_err(|error| format!("it does not open: {error}"))?;
+    let loaded = load(path, LogEnd::End).map_err(|error| format!("it does not open: {error}"))?;
     let mut recall = Recall::new("/project".into());
     loaded.records.into_iter().for_each(|record| recall.take(record));
     let recalled = recall.finish();

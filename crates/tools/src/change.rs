@@ -94,7 +94,7 @@ impl<'a> PendingChange<'a> {
     }
 
     /// What is given back: beside `output`, the file and its former content (null if new), without what is too large.
-    pub(crate) fn outcome(&self, text: &str, output: Value, seen: FileSeen) -> ToolOutput {
+    pub(crate) fn tool_output(&self, text: &str, output: Value, seen: FileSeen) -> ToolOutput {
         let mut output = without_nulls(output);
         output["filePath"] = self.subject.file_path().into();
         if self.old.as_ref().is_none_or(|old| old.bytes.len() <= STRUCTURED_BYTES_MAX) {

@@ -94,7 +94,7 @@ fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, S
     }
     let seen = change.save_text(&input.new_string)?;
     let text = format!("Created {shown} with {}.", counted(input.new_string.lines().count(), "line"));
-    Ok(change.outcome(&text, output(input, &hunks("", &input.new_string)), seen))
+    Ok(change.tool_output(&text, output(input, &hunks("", &input.new_string)), seen))
 }
 
 fn replace_text(
@@ -117,7 +117,7 @@ fn replace_text(
     let changes = replace::plan(&view, &places, &old, &new);
     let seen = change.save(&replace::encode(&view, &changes)?, whole)?;
     let output = output(input, &replace::patch(&view, &changes));
-    Ok(change.outcome(&replace::report(&view, &changes), output, seen))
+    Ok(change.tool_output(&replace::report(&view, &changes), output, seen))
 }
 
 fn output(input: &EditInput, patch: &[Hunk]) -> Value {

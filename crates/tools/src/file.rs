@@ -122,7 +122,7 @@ fn similar_names(missing: &Path) -> Vec<String> {
 pub(crate) enum OnCancel {
     /// Return at once; the thread notices and ends on its own.
     Leave,
-    /// Wait for the thread, so that the outcome tells what really happened.
+    /// Wait for the thread, so that the output tells what really happened.
     Wait,
 }
 
@@ -146,10 +146,10 @@ pub(crate) async fn blocking(
         }
     };
     match joined {
-        Ok(Ok(mut outcome)) => {
+        Ok(Ok(mut output)) => {
             // Texts full of control characters grow sixfold as JSON; then the structured form is left out.
-            outcome.structured.take_if(|json| json.0.get().len() > STRUCTURED_JSON_BYTES_MAX);
-            outcome
+            output.structured.take_if(|json| json.0.get().len() > STRUCTURED_JSON_BYTES_MAX);
+            output
         }
         Ok(Err(error)) => ToolOutput::error(&error),
         Err(_) => ToolOutput::error("The tool failed on this input. Try another way."),

@@ -69,7 +69,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
         "content": unless_large(&input.content),
         "structuredPatch": patch.unwrap_or_default(),
     });
-    Ok(change.outcome(&text, output, seen))
+    Ok(change.tool_output(&text, output, seen))
 }
 
 /// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.

@@ -28,7 +28,7 @@ pub struct Windlass {
 impl Windlass {
     /// Reads what user and administrator say, asks for trust, then reads what the project says.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let mut place = settings::place()?;
+        let mut place = settings::process_context()?;
         if let Some(cwd) = &options.cwd {
             place.cwd = std::path::absolute(place.cwd.join(cwd)).map_err(Error::CurrentDirectory)?;
         }

@@ -10,7 +10,7 @@ use windlass_protocol::{Block, SessionKey};
 use windlass_text::time::now_ms;
 use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
 
-use crate::jobs::{HandedPrompts, Job};
+use crate::jobs::{Job, QueuedPrompts};
 use crate::slash_commands::PromptEntry;
 
 /// How many prompts wait at most before no more are read.
@@ -48,7 +48,7 @@ pub struct HostConversation<C> {
     /// Read, and not handed to the session yet.
     queue: VecDeque<HostPrompt>,
     /// What was handed to the session; show it every update of the session's runs.
-    pub handed: HandedPrompts,
+    pub handed: QueuedPrompts,
     /// Why nothing more comes, if nothing does.
     pub end: Option<InputEnd>,
 }
@@ -70,7 +70,7 @@ pub enum InputEnd {
 impl<C: HostChannel> HostConversation<C> {
     /// A conversation about one session; `replays` says whether prompts are said back.
     pub fn new(channel: C, key: SessionKey, replays: bool) -> Self {
-        Self { channel, key, replays, queue: VecDeque::new(), handed: HandedPrompts::default(), end: None }
+        Self { channel, key, replays, queue: VecDeque::new(), handed: QueuedPrompts::default(), end: None }
     }
 
     /// What to do between runs, if there is something.

@@ -40,7 +40,7 @@ impl Job {
 
 /// Prompts and commands that were handed to a session during its runs and are in no run yet, in their order. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct HandedPrompts(Arc<Mutex<Vec<HandedPrompt>>>);
+pub struct QueuedPrompts(Arc<Mutex<Vec<HandedPrompt>>>);
 
 struct HandedPrompt {
     id: Arc<str>,
@@ -75,7 +75,7 @@ impl PendingWork {
     }
 }
 
-impl HandedPrompts {
+impl QueuedPrompts {
     /// Hands a prompt to the session. It is noted only once it is there.
     pub async fn hand_over(&self, prompt: Prompt, wants_answer: bool, handle: &Handle) {
         let id = prompt.id.clone();
@@ -125,7 +125,7 @@ impl HandedPrompts {
 
 /// Prompts and commands left undone by the end of a session or a run that failed, in the user's words.
 #[derive(Default)]
-pub struct Leftovers {
+pub struct UnfinishedWork {
     /// Prompts of runs that did not finish.
     pub unfinished: Vec<String>,
     /// The ids their senders gave them.
@@ -136,7 +136,7 @@ pub struct Leftovers {
     pub undone: Vec<(Arc<str>, String)>,
 }
 
-impl Leftovers {
+impl UnfinishedWork {
     /// Takes the commands back; prompts keep waiting.
     pub fn of(session: &mut Session) -> Self {
         let mut left = Self::default();

@@ -52,7 +52,7 @@ impl PermissionSaver {
         if parts.list.is_empty() {
             return None;
         }
-        let granted = self.store().filter(|_| was_agreed).map(|store| store.grant(&self.places, &parts));
+        let granted = self.store().filter(|_| was_agreed).map(|store| store.agree(&self.places, &parts));
         let problem = match granted {
             Some(Ok(_)) => return None,
             Some(Err(error)) => format!(" ({error})"),

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use windlass_engine::protocol::{Block, Event, MessageId, Record, Role, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, RecalledSession, Replay};
-use windlass_session::{Damage, Header, LoggedRecord, Scene, SessionInfo, SessionMark, Upto, load, story};
+use windlass_session::{
+    Damage, Header, LogEnd, LogItem, LoggedRecord, SessionInfo, SessionMark, load, log_items,
+};
 
 use crate::error::SessionError;
 use crate::sessions::read_before_usd;
@@ -99,13 +101,13 @@ pub fn play(
     let mut player =
         Player { session, arguments, played: SessionReplay::default(), process: None, damage: None };
     let end = std::fs::metadata(&session.path).map_err(unread)?.len();
-    for scene in story(&session.path).map_err(unread)? {
-        let scene = scene.map_err(unread)?;
-        let offset = begins(&scene);
+    for item in log_items(&session.path).map_err(unread)? {
+        let item = item.map_err(unread)?;
+        let offset = begins(&item);
         if let Some(offset) = offset.filter(|_| until.is_some_and(|until| player.played.events() >= until)) {
             return Ok(player.finish(None, offset));
         }
-        if let Err(difference) = player.take(scene)? {
+        if let Err(difference) = player.take(item)? {
             return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
         }
     }
@@ -127,9 +129,9 @@ impl EarlierSession {
     /// The session as it was before what stands at this offset of its log.
     pub fn at(session: &SessionInfo, offset: u64) -> Result<Self, SessionError> {
         let loaded =
-            load(&session.path, Upto::Offset(offset)).map_err(SessionError::unreadable(session.id))?;
+            load(&session.path, LogEnd::Offset(offset)).map_err(SessionError::unreadable(session.id))?;
         let recorded = loaded.header.map(|header| header.cwd);
-        let directory = recorded.or_else(|| session.glance.cwd.clone());
+        let directory = recorded.or_else(|| session.preview.cwd.clone());
         let mut recall = Recall::new(directory.clone().unwrap_or_default());
         loaded.records.into_iter().for_each(|record| recall.take(record));
         let state = recall.finish().state;
@@ -139,11 +141,10 @@ impl EarlierSession {
 }
 
 /// Where something begins that does not belong to the event before.
-fn begins(scene: &Scene) -> Option<u64> {
-    match scene {
-        Scene::Opened { offset, .. } | Scene::Told(LoggedRecord { offset, record: Record::Heard(_), .. }) => {
-            Some(*offset)
-        }
+fn begins(item: &LogItem) -> Option<u64> {
+    match item {
+        LogItem::Opened { offset, .. }
+        | LogItem::Told(LoggedRecord { offset, record: Record::Heard(_), .. }) => Some(*offset),
         _ => None,
     }
 }
@@ -159,22 +160,22 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    fn take(&mut self, scene: Scene) -> Result<Result<(), ReplayEnd>, SessionError> {
-        match scene {
-            Scene::Opened { offset, header } => self.opened(offset, header)?,
-            Scene::Marked(SessionMark::Rewound { .. }) => {
+    fn take(&mut self, item: LogItem) -> Result<Result<(), ReplayEnd>, SessionError> {
+        match item {
+            LogItem::Opened { offset, header } => self.opened(offset, header)?,
+            LogItem::Marked(SessionMark::Rewound { .. }) => {
                 if let Some(replay) = &mut self.played.replay {
                     replay.rewind();
                 }
             }
-            Scene::Marked(_) => {}
-            Scene::Damaged(damage) => {
+            LogItem::Marked(_) => {}
+            LogItem::Damaged(damage) => {
                 self.played.unread += 1;
                 if self.played.replay.is_some() && self.damage.is_none() {
                     self.damage = Some(damage);
                 }
             }
-            Scene::Told(told) => return Ok(self.told(&told.record)),
+            LogItem::Told(told) => return Ok(self.told(&told.record)),
         }
         Ok(Ok(()))
     }
@@ -182,7 +183,8 @@ impl Player<'_> {
     /// Another process goes on with what it could read.
     fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), SessionError> {
         let id = self.session.id;
-        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(SessionError::unreadable(id))?;
+        let loaded =
+            load(&self.session.path, LogEnd::Offset(offset)).map_err(SessionError::unreadable(id))?;
         let engine = rebuild::engine(id, &header, self.arguments).map_err(SessionError::NotRebuilt)?;
         self.damage = None;
         self.played.open.clear();

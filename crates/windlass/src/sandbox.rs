@@ -9,7 +9,7 @@ use windlass_engine::{CommandPattern, Hosts, Rules, SandboxPermissions};
 use windlass_hooks::Confinement;
 use windlass_sandbox::{
     Arbiter, Host, Network, NetworkDestination, NetworkVerdict, ProtectedPath, Sandbox, SandboxPolicy,
-    SandboxUnavailable, guard_repositories,
+    SandboxUnavailable, protect_repositories,
 };
 
 pub use windlass_sandbox::{child_environment, close_to_others, run_command, tried_sandbox, wait_for_trees};
@@ -101,7 +101,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
     let unconfined = wanted.switch("sandbox.filesystem.disabled") == Some(true);
     let mut policy = SandboxPolicy::new(roots.clone(), &home);
     for root in &roots {
-        let git = guard_repositories(root);
+        let git = protect_repositories(root);
         policy.writable.extend(git.writable);
         policy.protected.extend(git.protected);
         policy.protected.extend(protected(root));

@@ -120,10 +120,10 @@ impl Session {
         })
     }
 
-    fn parts(&mut self) -> (Beside<'_>, &mut windlass_engine::Session) {
+    fn parts(&mut self) -> (RunSideWork<'_>, &mut windlass_engine::Session) {
         let Self { inner, saver, approver, notify, .. } = self;
         let answers = FuturesUnordered::new();
-        (Beside { saver, approver: approver.as_ref(), notify: &**notify, answers }, inner)
+        (RunSideWork { saver, approver: approver.as_ref(), notify: &**notify, answers }, inner)
     }
 
     /// Ends the session: hooks hear of it, the log is complete, the session gets its name. Gives what could not be done.
@@ -143,7 +143,7 @@ impl Session {
 #[must_use = "a run does nothing until it is polled"]
 pub struct Run<'session> {
     inner: windlass_engine::Run<'session>,
-    beside: Beside<'session>,
+    beside: RunSideWork<'session>,
     compaction: Option<RequestedCompaction>,
 }
 
@@ -157,7 +157,7 @@ struct RequestedCompaction {
 }
 
 /// What the application does beside a run.
-struct Beside<'session> {
+struct RunSideWork<'session> {
     saver: &'session PermissionSaver,
     approver: Option<&'session Arc<dyn Approver>>,
     notify: &'session Notify,
@@ -165,7 +165,7 @@ struct Beside<'session> {
 }
 
 impl<'session> Run<'session> {
-    fn new(inner: windlass_engine::Run<'session>, beside: Beside<'session>) -> Self {
+    fn new(inner: windlass_engine::Run<'session>, beside: RunSideWork<'session>) -> Self {
         Self { inner, beside, compaction: None }
     }
 
@@ -212,7 +212,7 @@ impl RequestedCompaction {
     }
 }
 
-impl Beside<'_> {
+impl RunSideWork<'_> {
     fn heed(&mut self, update: &Update, handle: impl FnOnce() -> Handle) {
         match update {
             Update::Permissions(changes) => self.save(changes),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use windlass_config::{Home, ProcessContext, Settings};
 use windlass_secrets::Redactor;
 use windlass_session::{
-    Catalogue, GitProgram, ListScope, Scene, SessionFilter, SessionLayout, SessionMark, export, outline,
-    remove, restore, search, story,
+    Catalogue, GitProgram, ListScope, LogItem, SessionFilter, SessionLayout, SessionMark, export, log_items,
+    outline, remove, restore, search,
 };
 use windlass_trace::{SessionProcess, Trace};
 
 pub use windlass_session::{
-    Damage, ExportFormat, Glance, SearchHit, SessionInfo, SessionOutline, TrashError, Who,
+    Damage, ExportFormat, SearchHit, SearchSpeaker, SessionInfo, SessionOutline, SessionPreview, TrashError,
 };
 pub use windlass_trace::is_trace;
 
@@ -46,7 +46,7 @@ impl SessionStore {
     /// The store of this process in its directory. Settings files are read only to learn whether git may be asked.
     pub fn open() -> Result<Self, Error> {
         let settings = Settings::from_environment(std::env::vars_os())?;
-        let place = settings::place()?;
+        let place = settings::process_context()?;
         Self::new(&settings, &place, settings::git_if_trusted(&place))
     }
 
@@ -136,7 +136,7 @@ impl SessionStore {
     pub fn trace_page(&self, session: &SessionInfo) -> Result<(String, u64), SessionError> {
         let failed = |error| SessionError::Log { path: session.path.clone(), error };
         let (trace, damaged) = read_trace(&session.path).map_err(failed)?;
-        let title = match &session.glance.title {
+        let title = match &session.preview.title {
             Some(title) => format!("{title} \u{b7} {}", session.id),
             None => format!("Session {}", session.id),
         };
@@ -147,26 +147,26 @@ impl SessionStore {
 /// Everything that the log tells, and how many of its lines tell nothing any more.
 fn read_trace(log: &Path) -> io::Result<(Trace, u64)> {
     let mut trace = Trace::default();
-    let mut story = story(log)?;
-    for scene in &mut story {
-        match scene? {
-            Scene::Opened { header, .. } => trace.on_opened(SessionProcess {
+    let mut log_items = log_items(log)?;
+    for item in &mut log_items {
+        match item? {
+            LogItem::Opened { header, .. } => trace.on_opened(SessionProcess {
                 wall_ms: header.wall_ms,
                 version: format!("windlass {}", header.engine),
                 entrypoint: header.entrypoint.to_string(),
                 cwd: header.cwd.to_string_lossy().into_owned(),
             }),
-            Scene::Marked(SessionMark::Rewound { .. }) => {
+            LogItem::Marked(SessionMark::Rewound { .. }) => {
                 trace.note("rewound", "continued from an earlier message");
             }
-            Scene::Marked(SessionMark::Forked { source, .. }) => {
+            LogItem::Marked(SessionMark::Forked { source, .. }) => {
                 trace.note("forked", &format!("copy of session {source}"));
             }
-            Scene::Told(told) => trace.take(&told.record),
-            Scene::Marked(_) | Scene::Damaged(_) => {}
+            LogItem::Told(told) => trace.take(&told.record),
+            LogItem::Marked(_) | LogItem::Damaged(_) => {}
         }
     }
-    Ok((trace, story.damage().len() as u64))
+    Ok((trace, log_items.damage().len() as u64))
 }
 
 /// JSON on its way to whatever prints it.

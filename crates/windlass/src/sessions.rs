@@ -15,9 +15,9 @@ use windlass_engine::{Engine, Recall, RecalledSession, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
-    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogOptions, LogWriter, PreImageTaker,
-    PromptLine, SessionFilter, SessionInfo, SessionLayout, SessionPaths, Upto, copy_checkpoints, copy_log,
-    load_back, prompts, rename,
+    Catalogue, Checkpoints, GitProgram, Lease, LeaseError, LoadedLog, LogEnd, LogOptions, LogWriter,
+    PreImageTaker, PromptLine, SessionFilter, SessionInfo, SessionLayout, SessionPaths, copy_checkpoints,
+    copy_log, load_back, prompts, rename,
 };
 
 use crate::error::{Error, SessionError};
@@ -41,17 +41,17 @@ pub struct SessionChoice {
     /// Whether a copy of it goes on.
     pub fork: bool,
     /// The message behind which it goes on.
-    pub at: Option<Uuid>,
+    pub after_message: Option<Uuid>,
     /// How many bytes of its log count.
-    pub cut: Option<u64>,
+    pub log_bytes: Option<u64>,
     /// The prompt whose turn is all that may be left out.
-    pub drops: Option<String>,
+    pub dropped_turn: Option<String>,
     /// The id of the new session.
     pub id: Option<Uuid>,
     /// Its name.
     pub name: Option<String>,
     /// Whether nothing is kept on disk.
-    pub forget: bool,
+    pub is_unsaved: bool,
 }
 
 impl SessionChoice {
@@ -73,10 +73,13 @@ impl SessionChoice {
     /// Whether the parts of the choice fit together.
     pub fn check(&self) -> Result<(), SessionError> {
         let is_new = self.source == SessionSource::New;
-        let about_old = [("--fork-session", self.fork), ("--resume-session-at", self.at.is_some())];
+        let about_old =
+            [("--fork-session", self.fork), ("--resume-session-at", self.after_message.is_some())];
         match about_old.into_iter().find(|(_, is_given)| *is_given && is_new) {
             Some((flag, _)) => Err(SessionError::NeedsSession(flag)),
-            None if self.drops.is_some() && self.at.is_none() => Err(SessionError::DropsWithoutPlace),
+            None if self.dropped_turn.is_some() && self.after_message.is_none() => {
+                Err(SessionError::DropsWithoutPlace)
+            }
             None if self.id.is_some() && !is_new && !self.fork => Err(SessionError::IdOfOldSession),
             None => Ok(()),
         }
@@ -84,7 +87,7 @@ impl SessionChoice {
 
     /// Nothing of it is kept on disk.
     pub fn unsaved(self) -> Self {
-        Self { forget: true, ..self }
+        Self { is_unsaved: true, ..self }
     }
 }
 
@@ -167,7 +170,7 @@ impl FoundSession {
             resumed: None,
             notices: Vec::new(),
         };
-        if choice.forget {
+        if choice.is_unsaved {
             return Ok(opening);
         }
         let paths = new_paths(choice, key.id, home, cwd)?;
@@ -178,19 +181,19 @@ impl FoundSession {
 
     /// Goes on with a session that exists, or with a copy of it if that is wanted or if somebody else has it open.
     fn go_on(choice: &SessionChoice, found: &SessionInfo, home: &Home, cwd: &Path) -> Result<Self, Error> {
-        let upto = match (choice.at, choice.cut) {
-            (Some(entry), _) => Upto::Entry(entry),
-            (None, Some(length)) => Upto::Offset(length),
-            (None, None) => Upto::End,
+        let upto = match (choice.after_message, choice.log_bytes) {
+            (Some(entry), _) => LogEnd::Entry(entry),
+            (None, Some(length)) => LogEnd::Offset(length),
+            (None, None) => LogEnd::End,
         };
         let paths = found.paths();
-        if let (Some(at), Some(turn)) = (choice.at, &choice.drops) {
+        if let (Some(at), Some(turn)) = (choice.after_message, &choice.dropped_turn) {
             windlass_session::check_dropped(paths.file(), at, turn).map_err(SessionError::DropsMore)?;
         }
         if choice.fork {
             return Self::copy(choice, &paths, upto, home, cwd);
         }
-        if choice.forget {
+        if choice.is_unsaved {
             return Self::read(&paths, upto, None);
         }
         match Lease::take(paths.file()) {
@@ -207,12 +210,12 @@ impl FoundSession {
     fn copy(
         choice: &SessionChoice,
         source: &SessionPaths,
-        upto: Upto,
+        upto: LogEnd,
         home: &Home,
         cwd: &Path,
     ) -> Result<Self, Error> {
         let key = new_key(choice.id);
-        if choice.forget {
+        if choice.is_unsaved {
             let read = Self::read(source, upto, None)?;
             return Ok(Self { key, is_copy: true, ..read });
         }
@@ -221,15 +224,15 @@ impl FoundSession {
         let lease = new_lease(choice, &target)?;
         copy_log(source.file(), upto, target.file(), key.id, Some(&lease))
             .map_err(unreadable(source.id()))?;
-        let mut copy = Self::read(&target, Upto::End, Some(lease))?;
-        copy.is_whole = upto == Upto::End;
+        let mut copy = Self::read(&target, LogEnd::End, Some(lease))?;
+        copy.is_whole = upto == LogEnd::End;
         if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
             copy.notices.push(format!("This copy cannot rewind files to before it was made: {error}."));
         }
         Ok(Self { key, is_copy: true, ..copy })
     }
 
-    fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, Error> {
+    fn read(paths: &SessionPaths, upto: LogEnd, lease: Option<Lease>) -> Result<Self, Error> {
         let loaded = load_back(paths.file(), upto).map_err(unreadable(paths.id()))?;
         let process = SessionSeed(Uuid::new_v4().as_u128());
         let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
@@ -367,7 +370,7 @@ impl KeptSession {
         session: &mut windlass_engine::Session,
         prompt: &PromptLine,
     ) -> Result<(), SessionError> {
-        let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
+        let loaded = load_back(self.paths.file(), LogEnd::Offset(prompt.starts_at))
             .map_err(|error| SessionError::NotRewound(error.into()))?;
         let mut header = self.origin.header(self.key, &self.engine);
         // The cap is that of the process: going back gives nothing of it back.

@@ -117,7 +117,7 @@ impl SettingsNotices {
             new.into_iter().partition(|problem| problem.severity == Severity::Ignored);
         let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
         if !ignored.is_empty() {
-            lines.push(format!("{} ignored: `windlass doctor`", settings(ignored.len())));
+            lines.push(format!("{} ignored: `windlass doctor`", setting_count(ignored.len())));
         }
         lines
     }
@@ -129,17 +129,17 @@ impl SettingsNotices {
 }
 
 /// A number of settings, in words.
-pub fn settings(count: usize) -> String {
+pub fn setting_count(count: usize) -> String {
     display::counted(count as u64, "setting")
 }
 
 /// Where and as whom the process runs.
-pub fn place() -> Result<ProcessContext, Error> {
-    std::env::current_dir().map(place_at).map_err(Error::CurrentDirectory)
+pub fn process_context() -> Result<ProcessContext, Error> {
+    std::env::current_dir().map(process_context_at).map_err(Error::CurrentDirectory)
 }
 
 /// The same, if it ran in this directory.
-pub fn place_at(cwd: PathBuf) -> ProcessContext {
+pub fn process_context_at(cwd: PathBuf) -> ProcessContext {
     let is_root = rustix::process::geteuid().is_root();
     ProcessContext { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() }
 }
@@ -239,7 +239,7 @@ fn decide_trust(
         TrustAnswer::Ask => {
             let agreed = said.ask.is_some_and(|ask| ask(files, &state));
             if let (true, Some(path)) = (agreed, home.directory()) {
-                TrustStore::new(path).grant(&files.places, &parts).map_err(Error::Trust)?;
+                TrustStore::new(path).agree(&files.places, &parts).map_err(Error::Trust)?;
             }
             agreed
         }
@@ -267,7 +267,7 @@ pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
 
 /// What is said about parts of a project that wait for trust.
 pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
-    let ignored = settings(skipped.len());
+    let ignored = setting_count(skipped.len());
     let text = match state {
         _ if skipped.is_empty() => return None,
         TrustState::Changed { .. } => format!(

@@ -16,7 +16,7 @@ use windlass_sandbox::{Sandbox, VariableChanges};
 use windlass_secrets::Redactor;
 use windlass_session::SessionPaths;
 use windlass_text::nearest::closest;
-use windlass_tools::{BashSettings, GlobSettings, Lookout, ReadLimits, Tasks, built_in};
+use windlass_tools::{BashSettings, FileChangeWatcher, GlobSettings, ReadLimits, Tasks, built_in};
 use windlass_wire::SessionSetup;
 
 use crate::error::Error;
@@ -113,7 +113,7 @@ pub fn wire_models(
     let mut builder = Engine::builder(models.client, models.main)
         .config(run)
         .tools(tools.clone())
-        .lookout(Arc::new(Lookout::new(tasks.clone())))
+        .change_watcher(Arc::new(FileChangeWatcher::new(tasks.clone())))
         .tasks(tasks)
         .working_directory(config.cwd)
         .redactor(redactor.clone());

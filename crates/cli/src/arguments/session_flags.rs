@@ -69,12 +69,12 @@ impl SessionFlags {
         let choice = SessionChoice {
             source,
             fork: self.fork,
-            at: self.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
-            cut: self.cut,
-            drops: self.drops.clone(),
+            after_message: self.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
+            log_bytes: self.cut,
+            dropped_turn: self.drops.clone(),
             id: self.id.as_deref().map(|text| uuid("--session-id", text)).transpose()?,
             name: self.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
-            forget: self.forget,
+            is_unsaved: self.forget,
         };
         choice.check()?;
         Ok(choice)

@@ -76,7 +76,7 @@ type Problems = BTreeMap<String, String>;
 /// What holds, and the exit code: 1 if a run could not start with it.
 fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     let said = wanted.settings.flags();
-    let held = settings::load(said, settings::place()?)?;
+    let held = settings::load(said, settings::process_context()?)?;
     complain_of_settings(&held.notices);
     let problems = problems(&held.effective.settings.permissions, &held.places);
     tell_waiting(said, &held)?;

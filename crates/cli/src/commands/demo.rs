@@ -75,7 +75,7 @@ fn session(folder: &Path) -> anyhow::Result<Session> {
         .allow("Bash");
     // The user's own settings have nothing to do with the sample.
     options.setting_sources.push(String::new());
-    Ok(Windlass::open(options)?.session(SessionChoice { forget: true, ..SessionChoice::default() })?)
+    Ok(Windlass::open(options)?.session(SessionChoice::default().unsaved())?)
 }
 
 /// The test, run once more by itself: the demo does not take the script's word for it.

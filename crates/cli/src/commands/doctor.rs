@@ -31,7 +31,7 @@ struct Report {
 
 /// Checks everything and gives the exit code.
 pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
-    let checks = diagnose(&settings::place()?);
+    let checks = diagnose(&settings::process_context()?);
     let ok = checks.iter().all(|check| check.status != CheckStatus::Problem);
     let report = Report { version: crate::VERSION, ok, checks };
     let text = if wanted.json {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use windlass::config::ConfigError;
 use windlass::engine::{Outcome, SessionSeed};
 use windlass::host_conversation::{HostConversation, InputEnd};
-use windlass::jobs::{Job, Leftovers};
+use windlass::jobs::{Job, UnfinishedWork};
 use windlass::protocol::EndReason;
 use windlass::wire::{Translator, startup_failure};
 use windlass::{Session, Windlass, hook_wiring};
@@ -185,7 +185,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     untrusted.iter().chain(told).for_each(complain);
     // Whoever goes on takes them up again.
     let goes_on = matches!(input, Input::Once(Job::GoOn));
-    let left = if goes_on { Leftovers::default() } else { Leftovers::of(&mut session) };
+    let left = if goes_on { UnfinishedWork::default() } else { UnfinishedWork::of(&mut session) };
     // What is said to people stands with the result if both are at a terminal, so that they come in one order.
     let result = Screen::of_output();
     let people = result.clone().filter(|_| std::io::stderr().is_terminal()).unwrap_or_else(Screen::of_error);
@@ -240,7 +240,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
 }
 
 /// What puts a run into lines of the protocol.
-fn translator(session: &Session, left: &Leftovers) -> Translator {
+fn translator(session: &Session, left: &UnfinishedWork) -> Translator {
     let translator = Translator::new(session.key, session.wired.setup.clone());
     translator.resumed(session.spent()).left(left.fates())
 }
@@ -249,7 +249,7 @@ fn translator(session: &Session, left: &Leftovers) -> Translator {
 async fn talk_to_person(
     mut runner: JobRunner,
     mut session: Session,
-    (screen, left): (Screen, Leftovers),
+    (screen, left): (Screen, UnfinishedWork),
     first: Option<String>,
 ) -> std::io::Result<(JobEnd, Signals)> {
     let place = (screen, runner.output.aside.clone());
@@ -322,7 +322,7 @@ async fn talk(
             JobEnd::Done(outcome) => {
                 // What is queued would fail in the same way.
                 if outcome.terminal.is_failure() && session.waiting() > 0 {
-                    person.offer(Leftovers::of(session));
+                    person.offer(UnfinishedWork::of(session));
                 }
                 last = JobEnd::Done(outcome);
             }

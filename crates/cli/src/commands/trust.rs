@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use windlass::config::{ProcessContext, SettingsFiles, TrustGrant, TrustState, TrustStore, TrustedProject};
+use windlass::config::{
+    ProcessContext, SettingsFiles, TrustAgreement, TrustState, TrustStore, TrustedProject,
+};
 
 use crate::display;
 use crate::show_text;
@@ -38,7 +40,7 @@ enum TrustCommand {
 
 /// Does it and gives the exit code.
 pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
-    let place = settings::place()?;
+    let place = settings::process_context()?;
     let (files, store) = project(&place)?;
     let text = match &wanted.command {
         None | Some(TrustCommand::Show) => status(&files, &store),
@@ -101,8 +103,8 @@ fn add(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
     if parts.list.is_empty() {
         return Ok(nothing_acts(files));
     }
-    let granted = store.grant(&files.places, &parts)?;
-    if granted == TrustGrant::ForThisSession {
+    let granted = store.agree(&files.places, &parts)?;
+    if granted == TrustAgreement::ForThisSession {
         bail!("a home directory cannot be trusted permanently. Use --trust-project for one run.");
     }
     status(files, store)

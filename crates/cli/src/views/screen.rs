@@ -41,7 +41,7 @@ struct Bottom {
     waiting: String,
     /// Typed and not sent.
     draft: String,
-    asked: AskedFor,
+    asked: InputRequest,
 }
 
 /// What is on the screen of an answer, from the empty line before it on.
@@ -64,7 +64,7 @@ pub(crate) enum RetractedText {
 
 /// What a person is asked for. Where it is something, the line that is typed shows although it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum AskedFor {
+enum InputRequest {
     #[default]
     Nothing,
     Prompt,
@@ -105,7 +105,7 @@ impl Screen {
     /// Writes lines that stay, once no question is open.
     pub(crate) fn lines(&self, text: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        if bottom.asked != AskedFor::Answer {
+        if bottom.asked != InputRequest::Answer {
             return bottom.put_lines(text, out);
         }
         bottom.waiting.push_str(text);
@@ -140,7 +140,7 @@ impl Screen {
         let answer = self.lock().answer.take().filter(|_| !is_first_of_answer);
         self.lines("", out);
         let mut bottom = self.lock();
-        if bottom.asked == AskedFor::Answer || !bottom.line.is_empty() {
+        if bottom.asked == InputRequest::Answer || !bottom.line.is_empty() {
             return;
         }
         let new = || AnswerText { text: String::new(), block_from: 0, columns: bottom.size().0 };
@@ -179,7 +179,7 @@ impl Screen {
         bottom.held.push_str(piece);
         let Some(end) = bottom.held.rfind('\n') else { return };
         let lines: String = bottom.held.drain(..=end).collect();
-        if bottom.asked == AskedFor::Answer {
+        if bottom.asked == InputRequest::Answer {
             return bottom.waiting.push_str(&lines);
         }
         bottom.rejoin(out);
@@ -195,7 +195,7 @@ impl Screen {
             return;
         }
         rest.push('\n');
-        if bottom.asked == AskedFor::Answer {
+        if bottom.asked == InputRequest::Answer {
             return bottom.waiting.push_str(&rest);
         }
         bottom.rejoin(out);
@@ -242,20 +242,20 @@ impl Screen {
         let line = std::mem::take(&mut bottom.line);
         bottom.held.insert_str(0, &line);
         bottom.draft.clear();
-        bottom.asked = AskedFor::Answer;
+        bottom.asked = InputRequest::Answer;
         bottom.put_lines(question, out);
     }
 
     pub(crate) fn ask_for_prompt(&self, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        bottom.asked = AskedFor::Prompt;
+        bottom.asked = InputRequest::Prompt;
         bottom.draw_draft(out);
     }
 
     /// Nothing is asked any more. What has waited for an answer appears.
     pub(crate) fn end_asking(&self, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        bottom.asked = AskedFor::Nothing;
+        bottom.asked = InputRequest::Nothing;
         let waiting = std::mem::take(&mut bottom.waiting);
         if !waiting.is_empty() {
             bottom.put_lines(&waiting, out);
@@ -307,7 +307,7 @@ impl Screen {
 
 impl Bottom {
     fn is_typing(&self) -> bool {
-        self.asked != AskedFor::Nothing || !self.draft.is_empty()
+        self.asked != InputRequest::Nothing || !self.draft.is_empty()
     }
 
     fn after_typing(&mut self, out: &mut Vec<u8>) {

@@ -1,7 +1,7 @@
 //! A line is allowed only if each of its parts alone is.
 
 use windlass_engine::protocol::Verdict;
-use windlass_shell::{Place, StrictCommand, Word, analyse};
+use windlass_shell::{CommandDirectory, StrictCommand, Word, analyse};
 
 use crate::case::{Given, all, at_home, none};
 use crate::mutate::{Rng, seed};
@@ -73,7 +73,7 @@ fn a_line_is_allowed_only_if_both_its_halves_are() {
 fn stands_alone(command: &StrictCommand) -> bool {
     let is_known = |word: &Word| !word.is_unknown() && !word.is_split && word.choices.is_empty();
     let takes_words = command.whole.iter().any(|word| word.text() == "xargs");
-    let (starts, has_words) = (command.directory == Place::Start, !command.words.is_empty());
+    let (starts, has_words) = (command.directory == CommandDirectory::Start, !command.words.is_empty());
     starts && has_words && !takes_words && command.whole.iter().all(is_known)
 }
 

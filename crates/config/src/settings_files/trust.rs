@@ -82,7 +82,7 @@ impl TrustRequest {
 
 /// What became of an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrustGrant {
+pub enum TrustAgreement {
     /// It is kept.
     Kept,
     /// It lasts for this session: the home directory holds too much to agree to it for good.
@@ -139,13 +139,13 @@ impl TrustStore {
     }
 
     /// Remembers that somebody agreed to these parts.
-    pub fn grant(
+    pub fn agree(
         &self,
         places: &SettingsPlaces,
         parts: &ProjectParts,
-    ) -> Result<TrustGrant, SharedFileError> {
+    ) -> Result<TrustAgreement, SharedFileError> {
         if places.is_home(places.root()) {
-            return Ok(TrustGrant::ForThisSession);
+            return Ok(TrustAgreement::ForThisSession);
         }
         let (root, inside) = keys(places);
         let entry = json!({
@@ -155,7 +155,7 @@ impl TrustStore {
             "restrictions": parts.restrictions,
         });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
-        Ok(TrustGrant::Kept)
+        Ok(TrustAgreement::Kept)
     }
 
     /// Forgets every agreement about a project. Says whether there was one.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 use windlass_config::{
-    HookFileChange, PartContent, TrustAnswer, TrustGrant, TrustRequest, TrustState, TrustStore,
+    HookFileChange, PartContent, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore,
 };
 
 use crate::machine::Machine;
@@ -51,8 +51,8 @@ fn state(machine: &Machine) -> TrustState {
     store(machine).state(&machine.places(), &machine.read(None).parts()).unwrap()
 }
 
-fn grant(machine: &Machine) -> TrustGrant {
-    store(machine).grant(&machine.places(), &machine.read(None).parts()).unwrap()
+fn grant(machine: &Machine) -> TrustAgreement {
+    store(machine).agree(&machine.places(), &machine.read(None).parts()).unwrap()
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_does_nothing_yet_is_told_and_never_taken_from_a_project() {
 fn trust_is_bound_to_content() {
     let machine = machine();
     assert_eq!(state(&machine), TrustState::NeverAsked);
-    assert_eq!(grant(&machine), TrustGrant::Kept);
+    assert_eq!(grant(&machine), TrustAgreement::Kept);
     assert_eq!(state(&machine), TrustState::Trusted);
     let mode = std::fs::metadata(machine.path("home/.windlass/trust.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -404,7 +404,7 @@ fn a_project_that_is_not_read_has_no_parts() {
 #[test]
 fn the_home_is_trusted_for_one_session_only() {
     let machine = Machine::new(&[("home/.mcp.json", SERVERS)]).started_in("home");
-    assert_eq!(grant(&machine), TrustGrant::ForThisSession);
+    assert_eq!(grant(&machine), TrustAgreement::ForThisSession);
     assert_eq!(state(&machine), TrustState::NeverAsked);
     assert!(!machine.path("home/.windlass/trust.json").exists());
 }

@@ -10,7 +10,7 @@ use windlass_protocol::{
 use super::Thresholds;
 use super::apply::apply;
 use super::digest::{digest, prompted, text_field};
-use super::rounds::{Unit, units};
+use super::rounds::{MessageGroup, units};
 use super::text::clip;
 use super::tokens::{estimated, fixed_tokens};
 use crate::step::Cx;
@@ -113,7 +113,7 @@ pub(crate) fn build(
 struct Parts<'a> {
     cx: &'a Cx<'a>,
     list: &'a [&'a Arc<Message>],
-    units: &'a [Unit],
+    units: &'a [MessageGroup],
     head: &'a BoundaryHead,
     found: &'a AmbientChanges,
     level: u32,

@@ -18,7 +18,7 @@ use super::text::render;
 use super::tokens::estimated;
 use crate::config::{CompactionPolicy, RunSource};
 use crate::step::Cx;
-use crate::turn::fork::{ForkGround, ForkPlan};
+use crate::turn::fork::{ForkContext, ForkPlan};
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
 /// After this many failures in a row no further span is summarised.
@@ -165,7 +165,7 @@ fn stage(cx: &mut Cx<'_>) {
     let own = ForkPlan {
         source: RunSource::Collapse,
         output_tokens: SUMMARY_TOKENS.min(model.output_tokens_max),
-        ground: ForkGround::Own { model, system: SYSTEM.into() },
+        ground: ForkContext::Own { model, system: SYSTEM.into() },
         prompt: format!("{PROMPT}\n\n<part>\n{text}\n</part>").into(),
     };
     let fork = cx.fork(cx.cheaper(own, question(&list), RECORD_TOKENS));

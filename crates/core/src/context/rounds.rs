@@ -7,7 +7,7 @@ use windlass_protocol::{Block, BlockKind, Message, Role, ToolUse, Transcript};
 
 /// Neighbouring messages that only go together: a round, or one message of the user's side that belongs to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unit {
+pub(crate) struct MessageGroup {
     /// The place of the first message.
     pub(crate) first: usize,
     /// The place behind the last.
@@ -18,7 +18,7 @@ pub(crate) struct Unit {
 }
 
 /// The transcript in units, oldest first.
-pub(crate) fn units(messages: &[&Arc<Message>]) -> Vec<Unit> {
+pub(crate) fn units(messages: &[&Arc<Message>]) -> Vec<MessageGroup> {
     let mut units = Vec::new();
     let mut first = 0;
     while let Some(message) = messages.get(first) {
@@ -29,14 +29,14 @@ pub(crate) fn units(messages: &[&Arc<Message>]) -> Vec<Unit> {
             end += count_while(&messages[end..], |next| next.role == Role::User && holds_result(next));
         }
         let tokens = super::tokens::estimated(messages[first..end].iter().map(|message| &***message));
-        units.push(Unit { first, end, tokens, is_round });
+        units.push(MessageGroup { first, end, tokens, is_round });
         first = end;
     }
     units
 }
 
 /// The place of the first message of the newest `rounds` rounds: nothing from there on is old.
-pub(crate) fn newest_from(units: &[Unit], rounds: usize) -> usize {
+pub(crate) fn newest_from(units: &[MessageGroup], rounds: usize) -> usize {
     let all = units.last().map_or(0, |last| last.end);
     match rounds {
         0 => all,

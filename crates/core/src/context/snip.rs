@@ -7,7 +7,7 @@ use windlass_protocol::{Block, Decision, Message, MessageId, Origin, RawObject, 
 
 use super::apply::bound_after;
 use super::results::answered;
-use super::rounds::{Unit, newest_from, units};
+use super::rounds::{MessageGroup, newest_from, units};
 use super::{Thresholds, micro_compact};
 use crate::config::Config;
 use crate::step::Cx;
@@ -75,14 +75,14 @@ fn useless(messages: &[&Arc<Message>], config: &Config) -> BTreeSet<usize> {
 }
 
 /// Whether an interrupted round did nothing.
-fn is_mere_talk(messages: &[&Arc<Message>], unit: Unit) -> bool {
+fn is_mere_talk(messages: &[&Arc<Message>], unit: MessageGroup) -> bool {
     let mut blocks = messages[unit.first..unit.end].iter().flat_map(|message| &message.blocks);
     unit.is_round && blocks.all(|block| block.as_tool_use().is_none())
 }
 
 /// Whether a later note begins as this one does, for each part of it: then it says the same, and newer. A note between two
 /// answers stays, so that they do not become one.
-fn is_superseded(messages: &[&Arc<Message>], unit: Unit) -> bool {
+fn is_superseded(messages: &[&Arc<Message>], unit: MessageGroup) -> bool {
     let note = messages[unit.first];
     let is_user = |place: Option<usize>| {
         place.and_then(|place| messages.get(place)).is_some_and(|message| message.role == Role::User)
@@ -125,7 +125,7 @@ impl Reads {
 
     /// Whether a round only reads files that are read again later, in full. What was read again and found unchanged is not
     /// shown, so the later result must not be much shorter.
-    fn are_repeated(&self, messages: &[&Arc<Message>], unit: Unit, config: &Config) -> bool {
+    fn are_repeated(&self, messages: &[&Arc<Message>], unit: MessageGroup, config: &Config) -> bool {
         let blocks = || messages[unit.first..unit.end].iter().flat_map(|message| &message.blocks);
         let remarks: usize = blocks().filter_map(Block::as_text).map(str::len).sum();
         let mut calls = blocks().filter_map(Block::as_tool_use).peekable();

@@ -16,7 +16,7 @@ use super::text::clip;
 use super::tokens::{estimated, scaled};
 use crate::config::RunSource;
 use crate::step::Cx;
-use crate::turn::fork::{ForkGround, ForkPlan};
+use crate::turn::fork::{ForkContext, ForkPlan};
 
 /// A summary has at most this many tokens.
 const SUMMARY_TOKENS: u32 = 16_000;
@@ -89,7 +89,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
     }
     ForkPlan {
         source: RunSource::Compact,
-        ground: ForkGround::Shared {
+        ground: ForkContext::Shared {
             messages: fit(&cx.state.carry.messages, room, cx.model().binds_thinking),
         },
         prompt: prompt.into(),

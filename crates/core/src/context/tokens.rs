@@ -40,11 +40,11 @@ impl TokenCount {
     }
 
     /// Estimates run high; what the provider counted says by how much.
-    pub(crate) fn scale(&self, messages: &Transcript, config: &Config) -> Scale {
+    pub(crate) fn scale(&self, messages: &Transcript, config: &Config) -> TokenCalibration {
         let covered = estimated(messages.iter().take(self.covered).map(|message| &**message));
         let estimated = covered.saturating_add(fixed_tokens(config)).max(1);
         let real = if self.covered == 0 { estimated } else { self.reported };
-        Scale { real, estimated }
+        TokenCalibration { real, estimated }
     }
 
     /// The transcript says less from some message on. What the provider reported still includes what is gone.
@@ -63,12 +63,12 @@ impl TokenCount {
 
 /// How estimates and the provider's count relate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct TokenCalibration {
     real: u64,
     estimated: u64,
 }
 
-impl Scale {
+impl TokenCalibration {
     /// What the provider would say to an estimate, but never more than the estimate: it says what is gained.
     pub(crate) fn real(self, estimate: u64) -> u64 {
         scaled(estimate, self.real.min(self.estimated), self.estimated)

@@ -10,7 +10,7 @@ use crate::context::{one_line, render};
 use crate::effect::Effect;
 use crate::state::State;
 use crate::step::Cx;
-use crate::turn::fork::{ForkGround, ForkPlan};
+use crate::turn::fork::{ForkContext, ForkPlan};
 
 /// As many of the last messages are shown to the small model, with as much of each result, and as much of all.
 const MESSAGES_MAX: usize = 12;
@@ -70,7 +70,7 @@ impl Cx<'_> {
         let latest = &messages[messages.len().saturating_sub(MESSAGES_MAX)..];
         let own = ForkPlan {
             source: RunSource::PromptSuggestion,
-            ground: ForkGround::Own { model, system: format!("{READER} {TASK}").into() },
+            ground: ForkContext::Own { model, system: format!("{READER} {TASK}").into() },
             prompt: format!("The end of the conversation:\n\n{}", render(latest, RESULT_CHARS, CHARS_MAX))
                 .into(),
             output_tokens: OUTPUT_TOKENS,

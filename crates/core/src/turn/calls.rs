@@ -11,7 +11,7 @@ use windlass_protocol::{
 use crate::config::EarlyStart;
 use crate::effect::Effect;
 use crate::step::Cx;
-use crate::turn::repeats::{Repeats, Waits};
+use crate::turn::repeats::{Repeats, WaitKind};
 
 use call::{ABANDONED, CallStage, TRUNCATED};
 pub(crate) use call::{Call, apply, input_hash};
@@ -61,7 +61,7 @@ impl CallQueue {
 
     /// Which of the prompts that wait go in with the results: after a call that only sleeps, all of them.
     pub(crate) fn due(&self) -> Priority {
-        let only_sleeps = |call: &Call| call.waits == Waits::OnlySleeps;
+        let only_sleeps = |call: &Call| call.waits == WaitKind::OnlySleeps;
         if self.calls.iter().any(only_sleeps) { Priority::Later } else { Priority::Next }
     }
 
@@ -77,22 +77,22 @@ impl CallQueue {
 
     /// The calls as hooks hear of them when all are answered.
     pub(crate) fn batch(&self) -> Vec<BatchCall> {
-        let told = |(call, outcome): (&Call, &ToolOutput)| BatchCall {
+        let told = |(call, output): (&Call, &ToolOutput)| BatchCall {
             tool: call.tool.clone(),
             tool_use: call.tool_use.clone(),
-            content: outcome.content.clone(),
+            content: output.content.clone(),
         };
         self.finished().map(told).collect()
     }
 
     /// The calls and what came of them.
     pub(crate) fn answered(&self) -> impl Iterator<Item = (&ToolUse, &ToolOutput)> {
-        self.finished().map(|(call, outcome)| (&call.tool_use, outcome))
+        self.finished().map(|(call, output)| (&call.tool_use, output))
     }
 
     fn finished(&self) -> impl Iterator<Item = (&Call, &ToolOutput)> {
         self.calls.iter().filter_map(|call| match &call.stage {
-            CallStage::Finished(outcome) => Some((call, outcome)),
+            CallStage::Finished(output) => Some((call, output)),
             _ => None,
         })
     }
@@ -288,7 +288,7 @@ impl CallQueue {
 
     fn show_results(&mut self, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().skip_while(|call| call.shown.is_some()) {
-            let (Some(result), CallStage::Finished(outcome)) = (call.result(), &call.stage) else {
+            let (Some(result), CallStage::Finished(output)) = (call.result(), &call.stage) else {
                 return;
             };
             let shown = CallResult {
@@ -297,11 +297,11 @@ impl CallQueue {
                 asked_by: call.asked_by,
                 name: call.tool_use.name.clone(),
                 result,
-                structured: outcome.structured.clone(),
+                structured: output.structured.clone(),
             };
             call.shown = Some(shown.clone());
             cx.persist(Record::Result(shown.clone()));
-            // Behind the record, which then goes into the log together with the outcome that it repeats.
+            // Behind the record, which then goes into the log together with the output that it repeats.
             call.tell_finished(cx);
             let CallResult { id, call, name, result, structured, .. } = shown;
             cx.emit(Update::ToolResult { id, call, name, result, structured });

@@ -8,7 +8,7 @@ use windlass_protocol::{
 };
 
 use crate::context;
-use crate::state::{LeftEarly, Phase, Settlement};
+use crate::state::{EarlyExit, Phase, Settlement};
 use crate::step::Cx;
 use crate::turn::calls::CallQueue;
 use crate::turn::gate::Watermark;
@@ -19,7 +19,7 @@ use crate::turn::ladder::{
 use crate::turn::retry::{self, Attempts, RetryVerdict};
 use crate::turn::settle::{AfterCalls, BrokenResponse};
 use crate::turn::stream::OpenResponse;
-use crate::turn::transition::Onward;
+use crate::turn::transition::NextIteration;
 use crate::turn::{answer_schema, budget};
 
 impl Cx<'_> {
@@ -48,7 +48,7 @@ impl Cx<'_> {
             self.retract(&mut streaming);
         }
         let then = self.follow(&mut streaming, &situation, next, verdict);
-        self.leave(streaming.calls, then, LeftEarly::default())
+        self.leave(streaming.calls, then, EarlyExit::default())
     }
 
     fn follow(
@@ -120,15 +120,15 @@ impl Cx<'_> {
     }
 
     /// What goes with a transition: a note for the model, or a rewrite of the transcript.
-    fn onward(&mut self, transition: Transition, situation: &Situation) -> Onward {
+    fn onward(&mut self, transition: Transition, situation: &Situation) -> NextIteration {
         let resumed = (situation.answer == ResponseEnd::WindowFull).then(|| RESUME.to_owned());
-        let plain = Onward::new(transition);
+        let plain = NextIteration::new(transition);
         match transition {
             Transition::CollapseDrainRetry => {
                 context::drain(self);
-                Onward { note: resumed, ..plain }
+                NextIteration { note: resumed, ..plain }
             }
-            Transition::ReactiveCompactRetry => Onward { note: resumed, ..plain },
+            Transition::ReactiveCompactRetry => NextIteration { note: resumed, ..plain },
             Transition::MediaStripRetry => {
                 self.strip_media();
                 plain
@@ -139,21 +139,21 @@ impl Cx<'_> {
                 }
                 plain
             }
-            Transition::MaxOutputTokensRecovery => Onward { note: Some(RESUME.into()), ..plain },
+            Transition::MaxOutputTokensRecovery => NextIteration { note: Some(RESUME.into()), ..plain },
             Transition::TokenBudgetContinuation => {
                 let small_gain = situation.tokens_left.is_small_gain();
-                Onward { note: Some(self.state.carry.budget.nudge()), small_gain, ..plain }
+                NextIteration { note: Some(self.state.carry.budget.nudge()), small_gain, ..plain }
             }
             Transition::StructuredOutputRetry => {
                 let problem = self.read_structured().err().unwrap_or_default();
-                Onward { note: Some(problem), ..plain }
+                NextIteration { note: Some(problem), ..plain }
             }
-            Transition::EmptyAnswerNudge => Onward { note: Some(NUDGE.into()), ..plain },
+            Transition::EmptyAnswerNudge => NextIteration { note: Some(NUDGE.into()), ..plain },
             Transition::ModelFallback => {
                 if let Some(failure) = self.state.carry.withheld.take() {
                     self.announce_fallback(failure);
                 }
-                Onward { note: self.rest_to_ask_for().map(Into::into), ..plain }
+                NextIteration { note: self.rest_to_ask_for().map(Into::into), ..plain }
             }
             Transition::NextTurn
             | Transition::MaxOutputTokensEscalate
@@ -222,11 +222,11 @@ impl Cx<'_> {
         &mut self,
         settling: &Settlement,
         broken: BrokenResponse,
-    ) -> Result<Onward, Terminal> {
+    ) -> Result<NextIteration, Terminal> {
         let situation = Situation { settled: true, ..self.situation(ResponseEnd::Called, &settling.calls) };
         match ladder::decide(&RUNGS, &situation) {
             LadderDecision::End(terminal) => Err(terminal),
-            _ => Ok(Onward { broken, ..Onward::new(Transition::NextTurn) }),
+            _ => Ok(NextIteration { broken, ..NextIteration::new(Transition::NextTurn) }),
         }
     }
     pub(crate) fn on_stop_hooked(&mut self, stopping: &StopCheck, answer: &HookAnswer) -> Phase {
@@ -240,7 +240,7 @@ impl Cx<'_> {
                 let onward = self.onward(transition, &situation);
                 let objected = transition == Transition::StopHookBlocking;
                 let note = if objected { Some(objection) } else { onward.note };
-                self.go(Onward { note, ..onward })
+                self.go(NextIteration { note, ..onward })
             }
             LadderDecision::End(terminal) => self.end(terminal, None),
             LadderDecision::Resend | LadderDecision::RunCalls { .. } | LadderDecision::AskStopHooks => {

@@ -26,7 +26,7 @@ use crate::turn::request::{budgeted, is_thinking_on};
 #[derive(Clone, Debug)]
 pub(crate) struct ForkPlan {
     pub(crate) source: RunSource,
-    pub(crate) ground: ForkGround,
+    pub(crate) ground: ForkContext,
     pub(crate) prompt: Prompt,
     /// The cap on its answer, thinking included.
     pub(crate) output_tokens: u32,
@@ -34,7 +34,7 @@ pub(crate) struct ForkPlan {
 
 /// What a fork knows besides its prompt.
 #[derive(Clone, Debug)]
-pub(crate) enum ForkGround {
+pub(crate) enum ForkContext {
     /// Nothing: its prompt says everything, to any model.
     Own { model: ModelCard, system: Arc<str> },
     /// The main conversation, with everything that the provider's cache depends on as in the run's requests.
@@ -56,8 +56,8 @@ impl Cx<'_> {
         let config = Config { budget_usd: left, ..self.fork_config(&plan) };
         let cwd = self.state.carry.tools.cwd.to_path_buf();
         let state = match plan.ground {
-            ForkGround::Own { .. } => State::new(cwd, Transcript::default()),
-            ForkGround::Shared { messages } => {
+            ForkContext::Own { .. } => State::new(cwd, Transcript::default()),
+            ForkContext::Shared { messages } => {
                 let mut state = State::new(cwd, messages);
                 // Its request marks where the run's ended, so that the provider looks for the prefix there.
                 state.carry.sent.clone_from(&self.state.carry.sent);
@@ -90,7 +90,7 @@ impl Cx<'_> {
     /// The cheaper way to an answer of about `expected` tokens: this plan on a ground of its own, or `question` to the model of
     /// the run, behind the conversation that the provider has in its cache. Where a price is not known, the plan.
     pub(crate) fn cheaper(&self, own: ForkPlan, question: impl Into<Prompt>, expected: u32) -> ForkPlan {
-        let ForkGround::Own { model: small, system } = &own.ground else { return own };
+        let ForkContext::Own { model: small, system } = &own.ground else { return own };
         let question = question.into();
         let (request, model) = (self.request(), self.model());
         let output_tokens = u64::from(expected);
@@ -113,7 +113,7 @@ impl Cx<'_> {
         }
         ForkPlan {
             source: own.source,
-            ground: ForkGround::Shared { messages: request.transcript.clone() },
+            ground: ForkContext::Shared { messages: request.transcript.clone() },
             prompt: question,
             output_tokens: shared_cap(own.output_tokens, &request, model),
         }
@@ -122,10 +122,10 @@ impl Cx<'_> {
     /// A fork answers once, changes nothing, and asks nobody.
     fn fork_config(&self, plan: &ForkPlan) -> Config {
         let parent = self.config;
-        let shared = matches!(plan.ground, ForkGround::Shared { .. });
+        let shared = matches!(plan.ground, ForkContext::Shared { .. });
         let (model, system, tools) = match &plan.ground {
-            ForkGround::Own { model, system } => (model.clone(), system.clone(), [].into()),
-            ForkGround::Shared { .. } => (self.model().clone(), parent.system.clone(), parent.tools.clone()),
+            ForkContext::Own { model, system } => (model.clone(), system.clone(), [].into()),
+            ForkContext::Shared { .. } => (self.model().clone(), parent.system.clone(), parent.tools.clone()),
         };
         Config {
             permissions: Permissions {

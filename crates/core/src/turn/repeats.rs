@@ -32,7 +32,7 @@ pub(crate) enum CallEffect {
 
 /// Which commands of a call are known to wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Waits {
+pub(crate) enum WaitKind {
     #[default]
     None,
     Some,
@@ -41,20 +41,20 @@ pub(crate) enum Waits {
 }
 
 /// Whether a call waited, by its commands and how long it took. A long call that failed worked in vain.
-pub(crate) fn has_waited(waits: Waits, duration_ms: u64, is_error: bool) -> bool {
-    (waits != Waits::None && duration_ms >= WAITED_MS) || (!is_error && duration_ms >= WAITED_ANYWAY_MS)
+pub(crate) fn has_waited(waits: WaitKind, duration_ms: u64, is_error: bool) -> bool {
+    (waits != WaitKind::None && duration_ms >= WAITED_MS) || (!is_error && duration_ms >= WAITED_ANYWAY_MS)
 }
 
 /// Which commands of a line are known to wait: by their name, or by a word that asks for it.
-pub(crate) fn waits(commands: &CommandFacts) -> Waits {
+pub(crate) fn waits(commands: &CommandFacts) -> WaitKind {
     let plain = commands.plain.as_deref().unwrap_or_default();
     let sleeps = |command: &PlainCommand| program(&command.words) == Some("sleep");
     if !plain.is_empty() && plain.iter().all(sleeps) {
-        Waits::OnlySleeps
+        WaitKind::OnlySleeps
     } else if commands.found.iter().any(|command| is_waiting(&command.words)) {
-        Waits::Some
+        WaitKind::Some
     } else {
-        Waits::None
+        WaitKind::None
     }
 }
 
@@ -90,13 +90,13 @@ struct SeenCall {
 
 impl Repeats {
     /// Notes what a call came to. Returns how often it has come to the same by now, this time included.
-    pub(crate) fn note(&mut self, tool_use: &ToolUse, outcome: &ToolOutput, effect: CallEffect) -> u32 {
+    pub(crate) fn note(&mut self, tool_use: &ToolUse, output: &ToolOutput, effect: CallEffect) -> u32 {
         if effect == CallEffect::Waited {
             self.forgive(tool_use);
             self.set_back();
             return 1;
         }
-        let (call, result) = (call_hash(tool_use), result_hash(outcome));
+        let (call, result) = (call_hash(tool_use), result_hash(output));
         let before = self.seen.iter().position(|seen| seen.call == call).map(|place| self.seen.remove(place));
         let count = match before {
             Some(before) if before.result == result => before.count + 1,
@@ -160,10 +160,10 @@ fn call_hash(tool_use: &ToolUse) -> u64 {
     hasher.finish()
 }
 
-fn result_hash(outcome: &ToolOutput) -> u64 {
+fn result_hash(output: &ToolOutput) -> u64 {
     let mut hasher = DefaultHasher::new();
-    outcome.is_error.hash(&mut hasher);
-    for block in &outcome.content {
+    output.is_error.hash(&mut hasher);
+    for block in &output.content {
         block.json().hash(&mut hasher);
     }
     hasher.finish()
@@ -243,7 +243,7 @@ mod tests {
         check(&["curl", "https://example.com/poll"], 10_000, true);
         check(&["echo", "sleeping"], 2_000, false);
         check(&["grep", "-r", "wait"], 2_000, false);
-        assert!(!has_waited(Waits::None, 60_000, /* is an error */ true), "a build that fails is no wait");
+        assert!(!has_waited(WaitKind::None, 60_000, /* is an error */ true), "a build that fails is no wait");
     }
 
     #[test]

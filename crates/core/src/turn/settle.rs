@@ -8,7 +8,7 @@ use windlass_protocol::{
 };
 
 use crate::effect::Effect;
-use crate::state::{LeftEarly, Phase, PhaseName, RetryWait, Settlement, State};
+use crate::state::{EarlyExit, Phase, PhaseName, RetryWait, Settlement, State};
 use crate::step::Cx;
 use crate::turn::attach::AttachmentContext;
 use crate::turn::budget;
@@ -18,7 +18,7 @@ use crate::turn::ladder::Situation;
 use crate::turn::prepare::{LayerQuestion, LayerReply};
 use crate::turn::retry::Attempts;
 use crate::turn::stream::answer;
-use crate::turn::transition::Onward;
+use crate::turn::transition::NextIteration;
 
 /// What happens once the last call is answered.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) enum AfterCalls {
     /// Send the same request again, not before this time.
     Retry { body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64 },
     /// Go round without results.
-    Go(Box<Onward>),
+    Go(Box<NextIteration>),
     /// Ask the stop hooks about this.
     AskStopHooks(Box<Situation>),
     /// End the run.
@@ -147,7 +147,7 @@ impl Cx<'_> {
                 streaming.calls.leave_unstarted(unstarted, self);
                 streaming.calls.stop_again(self);
                 self.record_answer(&mut streaming);
-                return self.leave(streaming.calls, end, LeftEarly::default());
+                return self.leave(streaming.calls, end, EarlyExit::default());
             }
             Phase::Settling(mut settling) => {
                 // The word to stop reading may be among what was not done.
@@ -265,7 +265,7 @@ impl Cx<'_> {
     fn go_round(
         &mut self,
         calls: &CallQueue,
-        decided: Result<Onward, Terminal>,
+        decided: Result<NextIteration, Terminal>,
         found: &AmbientChanges,
     ) -> Phase {
         let onward = match decided {

@@ -9,7 +9,7 @@ use windlass_protocol::{
 
 use crate::context::prefix::SentPrefix;
 use crate::effect::Effect;
-use crate::state::{LeftEarly, Phase, PhaseName, Settlement};
+use crate::state::{EarlyExit, Phase, PhaseName, Settlement};
 use crate::step::Cx;
 use crate::turn::calls::CallQueue;
 use crate::turn::decide::{REST, RESUME};
@@ -242,7 +242,7 @@ impl Cx<'_> {
             Terminal::HookStopped
         };
         self.record_answer(&mut streaming);
-        let left = LeftEarly { interrupt, request: Some(streaming.request) };
+        let left = EarlyExit { interrupt, request: Some(streaming.request) };
         self.leave(streaming.calls, AfterCalls::End(terminal), left)
     }
 
@@ -257,7 +257,7 @@ impl Cx<'_> {
     }
 
     /// The only road out of streaming.
-    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: AfterCalls, left: LeftEarly) -> Phase {
+    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: AfterCalls, left: EarlyExit) -> Phase {
         self.enter(PhaseName::Settling);
         calls.let_go();
         calls.advance(self);

@@ -10,7 +10,7 @@ use crate::config::RunSource;
 use crate::context::one_line;
 use crate::step::Cx;
 use crate::turn::calls::CallQueue;
-use crate::turn::fork::{ForkGround, ForkPlan};
+use crate::turn::fork::{ForkContext, ForkPlan};
 
 /// As much of an input or a result is shown to the small model.
 const CUT_CHARS: usize = 300;
@@ -39,7 +39,7 @@ impl Cx<'_> {
         // What the calls did is what the provider has not read yet, so behind the conversation the label would never cost less.
         let plan = ForkPlan {
             source: RunSource::Summary,
-            ground: ForkGround::Own { model, system: SYSTEM.into() },
+            ground: ForkContext::Own { model, system: SYSTEM.into() },
             prompt: Prompt::from(list(calls)),
             output_tokens: OUTPUT_TOKENS,
         };

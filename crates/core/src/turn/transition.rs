@@ -13,7 +13,7 @@ use crate::turn::settle::BrokenResponse;
 
 /// How the loop goes on, and what goes with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Onward {
+pub(crate) struct NextIteration {
     pub(crate) transition: Transition,
     /// What the user's side says to make the model go on.
     pub(crate) note: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Onward {
     pub(crate) broken: BrokenResponse,
 }
 
-impl Onward {
+impl NextIteration {
     pub(crate) fn new(transition: Transition) -> Self {
         Self { transition, note: None, small_gain: false, broken: BrokenResponse::default() }
     }
@@ -68,11 +68,11 @@ impl Onward {
 
 impl Cx<'_> {
     /// Replaces the state and goes round.
-    pub(crate) fn go(&mut self, onward: Onward) -> Phase {
+    pub(crate) fn go(&mut self, onward: NextIteration) -> Phase {
         if let Some(note) = &onward.note {
             self.say(note, Origin::Continuation);
         }
-        let Onward { transition, broken, .. } = onward;
+        let NextIteration { transition, broken, .. } = onward;
         let carry = std::mem::take(&mut self.state.carry);
         self.state.carry = onward.next_state(carry);
         self.emit(Update::Continued(transition));

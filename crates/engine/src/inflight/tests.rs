@@ -7,12 +7,12 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 use windlass_core::{Prompt, State};
 use windlass_models::{Script, ScriptModel, model_card};
-use windlass_ports::{HookRunner, LookAround, MemoryPrefetch};
+use windlass_ports::{ChangeWatcher, HookRunner, MemoryPrefetch};
 use windlass_protocol::{
     AmbientChanges, Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, HookScene, LookId,
     MemoryNote, StoreId, Terminal, Transcript,
 };
-use windlass_tools::{Lookout, Read, ReadLimits};
+use windlass_tools::{FileChangeWatcher, Read, ReadLimits};
 
 use super::*;
 use crate::builder::{Engine, EngineBuilder};
@@ -185,7 +185,7 @@ enum Hooks {
     Answers,
     Panics,
     PanicsLater,
-    Waits(Arc<AtomicUsize>),
+    WaitKind(Arc<AtomicUsize>),
 }
 
 impl HookRunner for Hooks {
@@ -201,7 +201,7 @@ impl HookRunner for Hooks {
             }
             Self::Panics => panic!("on purpose"),
             Self::PanicsLater => async { panic!("on purpose") }.boxed(),
-            Self::Waits(alive) => {
+            Self::WaitKind(alive) => {
                 let alive = Alive::new(alive);
                 async move {
                     let _alive = alive;
@@ -266,7 +266,7 @@ async fn the_events_of_the_runner_are_those_of_the_engine() {
 #[tokio::test]
 async fn hooks_that_are_cancelled_are_gone() {
     let alive = Arc::default();
-    let runner = Arc::new(Hooks::Waits(Arc::clone(&alive)));
+    let runner = Arc::new(Hooks::WaitKind(Arc::clone(&alive)));
     let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).hooks(runner));
     inflight.perform(hooks());
     let poll = async |inflight: &mut Inflight| {
@@ -296,7 +296,7 @@ async fn results_go_to_files_in_the_order_of_the_wish() {
 
 struct BrokenLookout;
 
-impl LookAround for BrokenLookout {
+impl ChangeWatcher for BrokenLookout {
     fn look(&self, _: Vec<FileSeen>, _: Vec<(PathBuf, usize)>) -> BoxFuture<'static, AmbientChanges> {
         panic!("on purpose")
     }
@@ -309,19 +309,19 @@ async fn the_lookout_says_what_it_sees_and_a_broken_one_sees_nothing() {
     std::fs::write(&path, "now").unwrap();
     let seen =
         FileSeen { path: path.clone(), hash: 1, lines: [].into(), whole: true, shown: vec![], stamp: None };
-    let look = async |lookout: Option<Arc<dyn LookAround>>| {
+    let look = async |change_watcher: Option<Arc<dyn ChangeWatcher>>| {
         let mut builder = builder(ONE_ANSWER, &Arc::default());
-        if let Some(lookout) = lookout {
-            builder = builder.lookout(lookout);
+        if let Some(change_watcher) = change_watcher {
+            builder = builder.change_watcher(change_watcher);
         }
         let mut inflight = inflight(builder);
         let (known, show) = (vec![seen.clone()], vec![(path.clone(), 2)]);
-        inflight.perform(Effect::LookAround { look: LookId(5), known, show });
+        inflight.perform(Effect::ChangeWatcher { look: LookId(5), known, show });
         let Event::Looked(look, found) = next(&mut inflight).await else { panic!("nobody looked") };
         assert_eq!(look, LookId(5));
         (found.changed.len(), found.shown.len())
     };
-    assert_eq!(look(Some(Arc::new(Lookout::default()))).await, (1, 1));
+    assert_eq!(look(Some(Arc::new(FileChangeWatcher::default()))).await, (1, 1));
     assert_eq!(look(Some(Arc::new(BrokenLookout))).await, (0, 0));
     assert_eq!(look(None).await, (0, 0));
 }

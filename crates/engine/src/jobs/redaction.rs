@@ -10,12 +10,12 @@ use windlass_protocol::{
 use windlass_secrets::Redactor;
 
 /// What a tool returned.
-pub(super) fn outcome(redactor: &Redactor, mut outcome: ToolOutput) -> ToolOutput {
-    for block in &mut outcome.content {
+pub(super) fn output(redactor: &Redactor, mut output: ToolOutput) -> ToolOutput {
+    for block in &mut output.content {
         redact_block(redactor, block);
     }
-    outcome.structured = outcome.structured.and_then(|json| structured(redactor, json));
-    outcome
+    output.structured = output.structured.and_then(|json| structured(redactor, json));
+    output
 }
 
 /// How a tool is getting on.

@@ -20,7 +20,7 @@ use windlass_ports::{
 };
 use windlass_protocol::{CallFacts, CallKind, Durability, ModelEvent, ModelRequest, Record, ToolOutput};
 use windlass_session::{
-    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, SyncPolicy, Upto, load, story,
+    Header, LogEnd, LogItem, LogOptions, LogWriter, SessionLayout, SessionPaths, SyncPolicy, load, log_items,
 };
 
 /// How long a log takes that is slow.
@@ -373,7 +373,7 @@ impl Stage {
     pub(crate) fn recall(&self) -> RecalledSession {
         let mut recall = Recall::new(self.engine.working_directory().to_owned());
         if self.paths.file().exists() {
-            let loaded = load(self.paths.file(), Upto::End).unwrap();
+            let loaded = load(self.paths.file(), LogEnd::End).unwrap();
             assert_eq!(loaded.damage, []);
             loaded.records.into_iter().for_each(|record| recall.take(record));
         }
@@ -385,7 +385,7 @@ impl Stage {
         let recalled = self.recall();
         let options = LogOptions { sync: SyncPolicy::Never, ..LogOptions::default() };
         let log = if self.paths.file().exists() {
-            let loaded = load(self.paths.file(), Upto::End).unwrap();
+            let loaded = load(self.paths.file(), LogEnd::End).unwrap();
             LogWriter::resume(&self.paths, self.header(), &loaded, options).unwrap()
         } else {
             LogWriter::create(&self.paths, self.header(), options)
@@ -405,8 +405,8 @@ impl Stage {
     #[track_caller]
     pub(crate) fn check_replay(&self, session: &Session) {
         let mut replay = self.engine.replay();
-        for scene in story(self.paths.file()).unwrap() {
-            let Scene::Told(told) = scene.unwrap() else { continue };
+        for scene in log_items(self.paths.file()).unwrap() {
+            let LogItem::Told(told) = scene.unwrap() else { continue };
             if let Err(mismatch) = replay.take(&told.record) {
                 panic!("{mismatch}: {:#?}", self.desk.kinds());
             }

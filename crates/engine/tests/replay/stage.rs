@@ -20,9 +20,9 @@ use windlass_protocol::{
     CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutput,
 };
 use windlass_session::{
-    Header, LogOptions, LogWriter, Scene, SessionLayout, SessionPaths, Upto, load, story,
+    Header, LogEnd, LogItem, LogOptions, LogWriter, SessionLayout, SessionPaths, load, log_items,
 };
-use windlass_tools::{Lookout, Read, ReadLimits};
+use windlass_tools::{FileChangeWatcher, Read, ReadLimits};
 
 /// Takes its time, then says something; may write a file first.
 #[derive(serde::Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ impl Stage {
         Engine::builder(Arc::new(model), model_card("scripted"))
             .tools(tools)
             .working_directory(self.project().to_owned())
-            .lookout(Arc::new(Lookout::default()))
+            .change_watcher(Arc::new(FileChangeWatcher::default()))
             .results_directory(self.home.path().join("results"))
             .with(|config| config.permissions = Permissions { mode, ..Permissions::default() })
     }
@@ -173,15 +173,15 @@ impl Stage {
     /// What the log holds.
     pub(crate) fn records(&self) -> Vec<Record> {
         let told = |scene| match scene {
-            Scene::Told(told) => Some(told.record),
+            LogItem::Told(told) => Some(told.record),
             _ => None,
         };
-        story(self.file()).unwrap().filter_map(|scene| told(scene.unwrap())).collect()
+        log_items(self.file()).unwrap().filter_map(|scene| told(scene.unwrap())).collect()
     }
 
     /// The session as another process goes on with it.
     pub(crate) fn resume(&self, engine: &Engine) -> Session {
-        let loaded = load(self.file(), Upto::End).unwrap();
+        let loaded = load(self.file(), LogEnd::End).unwrap();
         let log = LogWriter::resume(&self.paths, self.header(), &loaded, LogOptions::default()).unwrap();
         let mut recall = Recall::new(engine.working_directory().to_owned());
         loaded.records.into_iter().for_each(|record| recall.take(record));
@@ -193,28 +193,28 @@ impl Stage {
     pub(crate) fn play(&self, engine: &Engine) -> Played {
         let mut played = Played { replay: engine.replay(), records: Vec::new(), updates: Vec::new() };
         let mut is_damaged = false;
-        for scene in story(self.file()).unwrap() {
+        for scene in log_items(self.file()).unwrap() {
             match scene.unwrap() {
-                Scene::Opened { offset, .. } => {
+                LogItem::Opened { offset, .. } => {
                     is_damaged = false;
                     let mut recall = Recall::new(engine.working_directory().to_owned());
-                    let loaded = load(self.file(), Upto::Offset(offset)).unwrap();
+                    let loaded = load(self.file(), LogEnd::Offset(offset)).unwrap();
                     loaded.records.into_iter().for_each(|record| recall.take(record));
                     played.replay.open(engine, recall.finish());
                 }
                 // What was cut off cannot be understood without its end.
-                Scene::Damaged(_) => is_damaged = true,
-                Scene::Told(told) if is_damaged => {
+                LogItem::Damaged(_) => is_damaged = true,
+                LogItem::Told(told) if is_damaged => {
                     assert!(!matches!(told.record, Record::Heard(_)), "{told:?}");
                 }
-                Scene::Told(told) => {
+                LogItem::Told(told) => {
                     match played.replay.take(&told.record) {
                         Ok(updates) => played.updates.extend(updates),
                         Err(mismatch) => panic!("{mismatch}\nafter {:#?}", tail(&played.records)),
                     }
                     played.records.push(told.record);
                 }
-                Scene::Marked(mark) => panic!("{mark:?}"),
+                LogItem::Marked(mark) => panic!("{mark:?}"),
             }
         }
         played

@@ -34,7 +34,7 @@ pub enum BenchProgram {
 
 /// A run of a program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProcessRun {
     /// Just before its start.
     pub(crate) began: Instant,
     /// From before its start to after its end.
@@ -48,7 +48,7 @@ pub(crate) struct Ran {
 }
 
 /// Runs a command to its end. If `watch` is given, takes the time of each line of output that holds it.
-pub(crate) fn run(mut command: Command, watch: Option<&str>) -> Result<Ran> {
+pub(crate) fn run(mut command: Command, watch: Option<&str>) -> Result<ProcessRun> {
     let mut said = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said.try_clone()?);
     let began = Instant::now();
@@ -77,7 +77,7 @@ pub(crate) fn run(mut command: Command, watch: Option<&str>) -> Result<Ran> {
             command.get_program().display()
         );
     }
-    Ok(Ran { began, elapsed, stdout: output.bytes, stderr, lines: output.lines })
+    Ok(ProcessRun { began, elapsed, stdout: output.bytes, stderr, lines: output.lines })
 }
 
 pub(crate) fn read_all(file: &mut File) -> Result<String> {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use windlass_testkit::{Exchange, Project, Script, Server, ServerOptions};
 
-use crate::bench::process::{self, BenchProgram, Ran, Subject};
+use crate::bench::process::{self, BenchProgram, ProcessRun, Subject};
 
 /// What a program is asked to do beside talking to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,8 @@ impl Scenario {
         let options = ServerOptions { keep_bodies: false, check_requests: false };
         let server = Server::start_with(self.script.clone(), options)?;
         let command = self.command(subject, &server, way);
-        let Ran { began, elapsed, stderr, lines, stdout } = process::run(command, watch.then_some(DELTA))?;
+        let ProcessRun { began, elapsed, stderr, lines, stdout } =
+            process::run(command, watch.then_some(DELTA))?;
         // The server notes the end of a response after the program has read it.
         ensure!(
             server.wait_until_quiet(QUIET_WITHIN),

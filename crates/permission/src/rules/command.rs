@@ -57,7 +57,7 @@ enum Token {
 }
 
 /// Why a star does not cover a command that it fits.
-pub(crate) struct HeldBack {
+pub(crate) struct UncoveredProgram {
     /// The word that has another program run. `None` if what is run must be given in all its words.
     pub(crate) told: Option<CommandWord>,
     /// A pattern that would cover it, if there is one.
@@ -126,7 +126,7 @@ impl CommandPattern {
     }
 
     /// Why a star of an allow rule does not cover a command that it fits; `None` if it fits none, or covers it.
-    pub(crate) fn holds_back(&self, command: &PlainCommand) -> Option<HeldBack> {
+    pub(crate) fn holds_back(&self, command: &PlainCommand) -> Option<UncoveredProgram> {
         if self.is_exact() || self.covers(command) || !self.is(&command.words) {
             return None;
         }
@@ -135,7 +135,10 @@ impl CommandPattern {
         let told = count.and_then(|count| command.words[..count].last()).cloned();
         let wide = count.and_then(|count| Some(format!("{} *", Self::literal(&command.words[..count])?)));
         let allows = |text: &String| Self::parse(text).is_some_and(|pattern| pattern.covers(command));
-        Some(HeldBack { told, pattern: wide.filter(allows).or_else(|| Self::literal(&command.words)) })
+        Some(UncoveredProgram {
+            told,
+            pattern: wide.filter(allows).or_else(|| Self::literal(&command.words)),
+        })
     }
 
     /// Whether what stands in front of the first star would be these words to their ends, if it fits.

@@ -24,7 +24,7 @@ mod text;
 mod tool;
 
 pub use command::CommandPattern;
-use command::HeldBack;
+use command::UncoveredProgram;
 pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
@@ -233,7 +233,7 @@ impl Rule {
     }
 
     /// Why a rule that allows does not cover a command that its star fits.
-    pub(crate) fn holds_back(&self, tool: &str, command: &PlainCommand) -> Option<HeldBack> {
+    pub(crate) fn holds_back(&self, tool: &str, command: &PlainCommand) -> Option<UncoveredProgram> {
         match &self.what {
             RuleScope::Commands(pattern) if self.tool.names(tool, Behaviour::Allow) => {
                 pattern.holds_back(command)

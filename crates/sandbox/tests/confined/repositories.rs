@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use windlass_sandbox::{BackendChoice, CommandStatus, guard_repositories};
+use windlass_sandbox::{BackendChoice, CommandStatus, protect_repositories};
 
 use crate::world::World;
 use crate::{Case, NAMESPACES, case};
@@ -40,7 +40,7 @@ const TRICKS: &[&str] = &[
 
 fn guard(world: &mut World, root: &str) {
     let root = world.path(root);
-    let guard = guard_repositories(&root);
+    let guard = protect_repositories(&root);
     assert!(guard.is_complete);
     world.policy.writable = [vec![root], guard.writable].concat();
     world.policy.protected = guard.protected;
@@ -94,7 +94,7 @@ fn pointed_to(backend: BackendChoice) {
     let mut world = World::new(backend);
     fs::create_dir_all(world.path("project/a/b/c/d/e/f")).unwrap();
     world.git("project", &["init", "-q", "--separate-git-dir", "a/b/c/d/e/f/real", "."]);
-    let guard = guard_repositories(&world.path("project"));
+    let guard = protect_repositories(&world.path("project"));
     world.policy.protected = guard.protected;
     world.check(
         "echo x > a/b/c/d/e/f/file && git add a/b/c/d/e/f/file && git status --short -uno",

@@ -177,13 +177,13 @@ fn programs(backend: BackendChoice) {
     };
     let bounds =
         ProgramBounds { time: std::time::Duration::from_secs(20), output_bytes: 100, error_bytes: 1000 };
-    let finished = block_on(supervised().run(&job, b"input\n", bounds, |_, _| ())).unwrap();
+    let finished = block_on(supervised().run(&job, b"input\n", bounds)).unwrap();
     assert_eq!(finished.exit.unwrap().status, CommandStatus::Code(4));
     assert_eq!(finished.output.bytes, b"input\n");
     assert!(finished.errors.bytes.starts_with(b"err\n"), "{:?}", finished.errors);
     assert!(!world.path("outside/new").exists());
     let missing = ProgramJob { argv: vec!["no-such-program".into()], ..job };
-    let finished = block_on(supervised().run(&missing, b"", bounds, |_, _| ())).unwrap();
+    let finished = block_on(supervised().run(&missing, b"", bounds)).unwrap();
     assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::ENOENT));
 }
 

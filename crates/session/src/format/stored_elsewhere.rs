@@ -46,10 +46,10 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
             let event = ModelEvent::Block { index: *index, block: Block::text("") };
             (Event::Model(*request, event), held)
         }
-        Event::Finished(call, outcome) => {
-            let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
-            let structured = outcome.structured.clone().filter(|_| !held.structured);
-            let rest = ToolOutput { content: Vec::new(), structured, ..outcome.clone() };
+        Event::Finished(call, output) => {
+            let held = following.iter().find_map(|record| holds_output(record, output))?;
+            let structured = output.structured.clone().filter(|_| !held.structured);
+            let rest = ToolOutput { content: Vec::new(), structured, ..output.clone() };
             (Event::Finished(*call, rest), held)
         }
         Event::Submit(prompt) | Event::Steer(prompt) => {
@@ -99,11 +99,11 @@ pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -
         (Event::Model(_, ModelEvent::Block { block, .. }), Record::Answered(answered)) => {
             *block = answered.block.clone();
         }
-        (Event::Finished(_, outcome), Record::Result(result)) => {
+        (Event::Finished(_, output), Record::Result(result)) => {
             let Some(content) = content(&result.result) else { return false };
-            outcome.content = content;
+            output.content = content;
             if held.structured {
-                outcome.structured.clone_from(&result.structured);
+                output.structured.clone_from(&result.structured);
             }
         }
         (Event::Submit(prompt) | Event::Steer(prompt), Record::Said(said)) => {
@@ -124,12 +124,12 @@ fn holds_block(record: &Record, block: &Block) -> Option<StoredElsewhere> {
     if holds { place(record, false) } else { None }
 }
 
-fn holds_outcome(record: &Record, outcome: &ToolOutput) -> Option<StoredElsewhere> {
+fn holds_output(record: &Record, output: &ToolOutput) -> Option<StoredElsewhere> {
     let Record::Result(result) = record else { return None };
     let holds = result.result.json().len() >= BYTES_MIN
-        && (holds_text(&result.result, &outcome.content)
-            || content(&result.result).as_ref() == Some(&outcome.content));
-    let structured = outcome.structured.is_some() && outcome.structured == result.structured;
+        && (holds_text(&result.result, &output.content)
+            || content(&result.result).as_ref() == Some(&output.content));
+    let structured = output.structured.is_some() && output.structured == result.structured;
     if holds { place(record, structured) } else { None }
 }
 

@@ -10,7 +10,7 @@ use windlass_protocol::RawObject;
 
 use super::lines::LineReader;
 use super::load::end;
-use super::{LoadError, Upto};
+use super::{LoadError, LogEnd};
 use crate::Lease;
 use crate::disk::sync_directory;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
@@ -22,7 +22,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// before anybody can find it; the source is not touched. Returns how many bytes the copy has.
 pub fn copy_log(
     source: &Path,
-    upto: Upto,
+    upto: LogEnd,
     target: &Path,
     session: Uuid,
     lease: Option<&Lease>,

@@ -9,11 +9,11 @@ use windlass_protocol::Record;
 
 use super::lines::LineReader;
 use super::walk::LogWalk;
-use super::{LoadError, LoadedLog, Upto, find, foreign};
+use super::{LoadError, LoadedLog, LogEnd, find, foreign};
 use crate::format::{LogLine, decode_line};
 
 /// Reads a log. Only a file that cannot be read, and an entry that is not in it, are errors.
-pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
+pub fn load(path: &Path, upto: LogEnd) -> Result<LoadedLog, LoadError> {
     let read = |error| LoadError::Read(path.to_owned(), error);
     let file = File::open(path).map_err(read)?;
     let end = end(path, &file, upto)?;
@@ -21,7 +21,7 @@ pub fn load(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
 }
 
 /// Reads a log for a session that goes on from there; what follows stays in the file, so no number is given twice.
-pub fn load_back(path: &Path, upto: Upto) -> Result<LoadedLog, LoadError> {
+pub fn load_back(path: &Path, upto: LogEnd) -> Result<LoadedLog, LoadError> {
     let mut loaded = load(path, upto)?;
     if loaded.is_cut {
         let left_out = File::open(path).and_then(|file| pass_over(file, &mut loaded));
@@ -51,13 +51,13 @@ fn pass_over(file: File, loaded: &mut LoadedLog) -> io::Result<()> {
 }
 
 /// Where reading stops that goes up to there.
-pub(crate) fn end(path: &Path, file: &File, upto: Upto) -> Result<u64, LoadError> {
+pub(crate) fn end(path: &Path, file: &File, upto: LogEnd) -> Result<u64, LoadError> {
     let read = |error| LoadError::Read(path.to_owned(), error);
     let length = file.metadata().map_err(read)?.len();
     match upto {
-        Upto::Offset(offset) if offset < length => find::last_line_end(file, offset).map_err(read),
-        Upto::End | Upto::Offset(_) => Ok(length),
-        Upto::Entry(entry) => {
+        LogEnd::Offset(offset) if offset < length => find::last_line_end(file, offset).map_err(read),
+        LogEnd::End | LogEnd::Offset(_) => Ok(length),
+        LogEnd::Entry(entry) => {
             let end = find::end_of_entry(file, length, entry).map_err(read)?;
             end.ok_or_else(|| LoadError::NoSuchEntry(path.to_owned(), entry))
         }

@@ -8,7 +8,7 @@ use windlass_protocol::Record;
 use super::find::SnapshotLine;
 use super::foreign::Adopter;
 use super::lines::RawLine;
-use super::{Damage, LoadedLog, Scene, TornEnd};
+use super::{Damage, LoadedLog, LogItem, TornEnd};
 use crate::format::{
     Flaw, Link, LogEntry, LogLine, OwnLine, OwnLineBody, RecordAssembler, SessionMark, decode_line,
 };
@@ -22,7 +22,7 @@ pub(crate) struct LogWalk {
     pub(crate) assembler: RecordAssembler,
     adopter: Adopter,
     /// What the lines told that is no record.
-    pub(crate) besides: Vec<Scene>,
+    pub(crate) besides: Vec<LogItem>,
     /// What the lines told of the log as a whole; not its records.
     pub(crate) log: LoadedLog,
     /// The entry that the conversation ends with, if that was said.
@@ -124,13 +124,13 @@ impl LogWalk {
         match &line.own {
             OwnLineBody::Opened(header) => {
                 self.log.header = Some((**header).clone());
-                self.besides.push(Scene::Opened { offset, header: header.clone() });
+                self.besides.push(LogItem::Opened { offset, header: header.clone() });
             }
             OwnLineBody::Mark(mark) => {
                 if let SessionMark::Rewound { to } = mark {
                     chain.go_on_from(*to);
                 }
-                self.besides.push(Scene::Marked(mark.clone()));
+                self.besides.push(LogItem::Marked(mark.clone()));
             }
             OwnLineBody::Snapshot { snapshot, header, chain: restated } => {
                 self.log.header = Some((**header).clone());

@@ -57,11 +57,15 @@ impl Bench {
 fn the_policy_says_what_waits_for_the_disk() {
     use Durability::{Synced, Written};
     let check = |name: &str, policy: SyncPolicy, written, synced| {
-        assert_eq!((Due::of(policy, Written), Due::of(policy, Synced)), (written, synced), "{name}");
+        assert_eq!(
+            (SyncUrgency::of(policy, Written), SyncUrgency::of(policy, Synced)),
+            (written, synced),
+            "{name}"
+        );
     };
-    check("always", SyncPolicy::Always, Due::Now, Due::Now);
-    check("turn", SyncPolicy::Turn, Due::Soon, Due::Now);
-    check("never", SyncPolicy::Never, Due::Never, Due::Never);
+    check("always", SyncPolicy::Always, SyncUrgency::Now, SyncUrgency::Now);
+    check("turn", SyncPolicy::Turn, SyncUrgency::Soon, SyncUrgency::Now);
+    check("never", SyncPolicy::Never, SyncUrgency::Never, SyncUrgency::Never);
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Reader {
     fn load(&self, bytes: &[u8]) -> LoadedLog {
         let paths = paths(self.0.path());
         std::fs::write(paths.file(), bytes).unwrap();
-        crate::load(paths.file(), crate::Upto::End).unwrap()
+        crate::load(paths.file(), crate::LogEnd::End).unwrap()
     }
 }
 

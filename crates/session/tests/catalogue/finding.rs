@@ -79,7 +79,7 @@ fn an_id_that_lies_in_two_other_projects_is_not_guessed() {
     world.said(&yonder, 1, "b");
     let query = id(1).to_string();
     assert_eq!(found(&world.catalogue(), &here, &query), "one of [1, 1]");
-    assert_eq!(world.catalogue().find(&there, &query).unwrap().glance.summary.as_deref(), Some("a"));
+    assert_eq!(world.catalogue().find(&there, &query).unwrap().preview.summary.as_deref(), Some("a"));
     assert_eq!(numbers(&world.catalogue().list(ListScope::Everywhere)), [1]);
 }
 

@@ -26,7 +26,7 @@ fn listed(lines: &[Value]) -> Option<SessionInfo> {
 
 #[track_caller]
 fn check_summary(lines: &[Value], expected: Option<&str>) {
-    assert_eq!(listed(lines).and_then(|session| session.glance.summary).as_deref(), expected);
+    assert_eq!(listed(lines).and_then(|session| session.preview.summary).as_deref(), expected);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_session_is_shown_by_its_title_else_by_its_last_prompt_else_by_its_first() {
 fn the_first_prompt_is_what_a_person_said_first() {
     let check = |texts: &[&str], expected: &str| {
         let lines: Vec<Value> = texts.iter().map(|text| prompt(text)).collect();
-        let seen = listed(&lines).and_then(|session| session.glance.first_prompt);
+        let seen = listed(&lines).and_then(|session| session.preview.first_prompt);
         assert_eq!(seen.as_deref().unwrap_or("none"), expected, "{texts:?}");
     };
     check(&["two\nlines "], "two lines");
@@ -93,11 +93,11 @@ fn what_others_said_is_no_prompt() {
 fn a_first_prompt_longer_than_what_is_read_is_shown_by_its_beginning() {
     let long = format!("fix \"this\" \\ é\n{}", "x\u{1f600}".repeat(50_000));
     let session = listed(&[prompt(&long)]).unwrap();
-    let shown = session.glance.first_prompt.unwrap();
+    let shown = session.preview.first_prompt.unwrap();
     assert!(shown.starts_with("fix \"this\" \\ é x\u{1f600}"), "{shown}");
     assert!(shown.ends_with('\u{2026}') && shown.chars().count() == 201, "{shown}");
-    assert_eq!(session.glance.cwd.as_deref(), Some(Path::new(CWD)));
-    assert_eq!(session.glance.created_ms, Some(1_794_565_230_123));
+    assert_eq!(session.preview.cwd.as_deref(), Some(Path::new(CWD)));
+    assert_eq!(session.preview.created_ms, Some(1_794_565_230_123));
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn the_rest_is_told_too() {
     second["timestamp"] = "2026-11-14T10:20:30.123Z".into();
     let tag = |tag: &str| json!({"type": "tag", "tag": tag, "sessionId": "s"});
     let session = listed(&[prompt("first"), second.clone(), tag("a"), tag("b")]).unwrap();
-    assert_eq!(session.glance.branch.as_deref(), Some("topic"));
-    assert_eq!(session.glance.cwd.as_deref(), Some(Path::new(CWD)));
-    assert_eq!(session.glance.created_ms, Some(1_794_565_230_123));
+    assert_eq!(session.preview.branch.as_deref(), Some("topic"));
+    assert_eq!(session.preview.cwd.as_deref(), Some(Path::new(CWD)));
+    assert_eq!(session.preview.created_ms, Some(1_794_565_230_123));
     assert_eq!(session.modified_ms, 1_700_000_001_000);
-    assert_eq!(session.glance.tag.as_deref(), Some("b"));
-    assert_eq!(session.glance.entrypoint.as_deref(), Some("cli"));
+    assert_eq!(session.preview.tag.as_deref(), Some("b"));
+    assert_eq!(session.preview.entrypoint.as_deref(), Some("cli"));
     assert_eq!(session.size, std::fs::metadata(&session.path).map_or(session.size, |found| found.len()));
-    assert_eq!(listed(&[prompt("first"), tag("a"), tag("")]).unwrap().glance.tag, None);
+    assert_eq!(listed(&[prompt("first"), tag("a"), tag("")]).unwrap().preview.tag, None);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn what_has_nothing_to_show_is_left_out() {
     assert_eq!(listed(std::slice::from_ref(&opened)), None);
     let answer = json!({"type": "assistant", "uuid": "u", "message": {"role": "assistant", "content": []}});
     let without_prompt = listed(&[opened, answer]).unwrap();
-    assert_eq!(without_prompt.glance.summary, None);
+    assert_eq!(without_prompt.preview.summary, None);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn ten_thousand_sessions_are_listed_fast() {
         println!("{what}: {} sessions in {:?}", listed.len(), start.elapsed());
         assert!(start.elapsed() < GENEROUS);
         assert_eq!(listed.len() as u128, SESSIONS);
-        assert_eq!(listed[0].glance.summary.as_deref(), Some("prompt 10000"));
+        assert_eq!(listed[0].preview.summary.as_deref(), Some("prompt 10000"));
     };
     timed("first");
     timed("second");
@@ -61,7 +61,7 @@ fn a_session_is_listed_whatever_the_index_says() {
     world.said(cwd, 1, "one");
     let check = |expected: &[(u128, &str)]| {
         let listed = world.list(cwd);
-        let summaries = listed.iter().map(|session| session.glance.summary.as_deref().unwrap());
+        let summaries = listed.iter().map(|session| session.preview.summary.as_deref().unwrap());
         let seen: Vec<_> = numbers(&listed).into_iter().zip(summaries).collect();
         assert_eq!(seen, expected);
     };
@@ -107,7 +107,7 @@ fn the_index_is_used_while_nothing_has_changed() {
     world.list(cwd);
     let text = std::fs::read_to_string(index(&world)).unwrap();
     std::fs::write(index(&world), text.replace("\"one\"", "\"from the index\"")).unwrap();
-    assert_eq!(world.list(cwd)[0].glance.summary.as_deref(), Some("from the index"));
+    assert_eq!(world.list(cwd)[0].preview.summary.as_deref(), Some("from the index"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windlass_session::{ListScope, SearchHit, Who, search};
+use windlass_session::{ListScope, SearchHit, SearchSpeaker, search};
 
 use crate::support::{World, numbers, user};
 
@@ -15,7 +15,7 @@ fn entry(kind: &str, uuid: &str, content: &Value) -> Value {
 }
 
 /// Who said the words in which session, and the line around them.
-fn found(world: &World, words: &str) -> Vec<(u128, Who, String)> {
+fn found(world: &World, words: &str) -> Vec<(u128, SearchSpeaker, String)> {
     let sessions = world.catalogue().list(ListScope::Everywhere);
     let mut hits = Vec::new();
     let unreadable = search(&sessions, words, &mut |hit: SearchHit<'_>| {
@@ -58,10 +58,10 @@ fn words_are_found_with_who_said_them() {
     let world = World::new();
     conversation(&world);
     let expected = [
-        (2, Who::Title, "[Needle]work"),
-        (1, Who::User, "Where is the [NEEDLE]?"),
-        (1, Who::Assistant, "{\"pattern\":\"[needle] in \\\"hay\\\"\"}"),
-        (1, Who::Tool("Grep".into()), "one\n[Needle]\nthree"),
+        (2, SearchSpeaker::Title, "[Needle]work"),
+        (1, SearchSpeaker::User, "Where is the [NEEDLE]?"),
+        (1, SearchSpeaker::Assistant, "{\"pattern\":\"[needle] in \\\"hay\\\"\"}"),
+        (1, SearchSpeaker::Tool("Grep".into()), "one\n[Needle]\nthree"),
     ];
     assert_eq!(found(&world, "needle"), expected.map(|(session, who, line)| (session, who, line.to_owned())));
 }
@@ -86,7 +86,7 @@ fn long_texts_are_shown_around_the_words() {
     let cwd = Path::new(CWD);
     world.said(cwd, 1, &format!("{}needle{}", "\u{e9}".repeat(100), "x".repeat(300)));
     let line = format!("\u{2026}{}[needle]{}\u{2026}", "\u{e9}".repeat(40), "x".repeat(120));
-    assert_eq!(found(&world, "needle"), [(1, Who::User, line)]);
+    assert_eq!(found(&world, "needle"), [(1, SearchSpeaker::User, line)]);
 }
 
 #[test]
@@ -136,5 +136,5 @@ fn damage_does_not_stop_a_search() {
     bytes.extend(std::fs::read(&path).unwrap());
     bytes.extend(format!("{}\n{{\"type\":\"user\"", entry("user", "u9", &json!("the needle"))).into_bytes());
     std::fs::write(&path, bytes).unwrap();
-    assert_eq!(found(&world, "needle"), [(1, Who::User, "the [needle]".to_owned())]);
+    assert_eq!(found(&world, "needle"), [(1, SearchSpeaker::User, "the [needle]".to_owned())]);
 }

@@ -14,8 +14,8 @@ use windlass_protocol::{
     RawValue, Record, RequestId, SessionKey, SessionSeed, UserEntry,
 };
 use windlass_session::{
-    Checkpoints, Header, LogOptions, LogWriter, PreImageTaker, RewindPlan, RewindPoint, RewindResult,
-    SessionPaths, Upto, load,
+    Checkpoints, Header, LogEnd, LogOptions, LogWriter, PreImageTaker, RewindPlan, RewindPoint, RewindResult,
+    SessionPaths, load,
 };
 
 pub(crate) const KEY: SessionSeed = SessionSeed(7);
@@ -41,7 +41,7 @@ fn open(home: &Path) -> (Arc<Checkpoints>, Mutex<LogWriter>) {
     let keeper: Arc<dyn PreImageTaker> = Arc::<Checkpoints>::clone(&checkpoints);
     let options = LogOptions { pre_images: Some(keeper), ..LogOptions::default() };
     let header = Arc::new(Header::new(KEY, home, 0));
-    let log = match load(paths.file(), Upto::End) {
+    let log = match load(paths.file(), LogEnd::End) {
         Ok(loaded) => LogWriter::resume(&paths, header, &loaded, options).unwrap(),
         Err(_) => LogWriter::create(&paths, header, options),
     };

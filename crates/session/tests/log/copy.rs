@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{MessageId, Record};
-use windlass_session::{Upto, copy_log, load};
+use windlass_session::{LogEnd, copy_log, load};
 
 use crate::golden::session;
 use crate::support::{SEED, SESSION, SessionFile, encode, show};
@@ -21,7 +21,7 @@ fn a_copy_says_the_same_under_another_id() {
     let bytes = encode(&session());
     let file = SessionFile::new(&bytes);
     let target = file.beside(&format!("{NEW}.jsonl"));
-    let copied = copy_log(&file.path, Upto::End, &target, NEW, None).unwrap();
+    let copied = copy_log(&file.path, LogEnd::End, &target, NEW, None).unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), bytes, "the source is not touched");
     let copy = std::fs::read(&target).unwrap();
     assert_eq!(copied, copy.len() as u64);
@@ -39,7 +39,7 @@ fn a_copy_says_the_same_under_another_id() {
         }
         assert_eq!(*new, expected);
     }
-    let (source, copy) = (file.load(), load(&target, Upto::End).unwrap());
+    let (source, copy) = (file.load(), load(&target, LogEnd::End).unwrap());
     assert_eq!(show(&copy.records), show(&source.records));
     assert_eq!((&copy.damage[..], copy.tail.seq()), (&[][..], source.tail.seq() + 1));
     assert_eq!(copy.tail.parent(), source.tail.parent());
@@ -49,8 +49,8 @@ fn a_copy_says_the_same_under_another_id() {
 fn a_copy_of_a_copy_names_the_session_it_was_made_from() {
     let file = SessionFile::new(&encode(&session()));
     let (first, second) = (file.beside(&format!("{NEW}.jsonl")), file.beside("other.jsonl"));
-    copy_log(&file.path, Upto::End, &first, NEW, None).unwrap();
-    copy_log(&first, Upto::End, &second, Uuid::from_u128(5), None).unwrap();
+    copy_log(&file.path, LogEnd::End, &first, NEW, None).unwrap();
+    copy_log(&first, LogEnd::End, &second, Uuid::from_u128(5), None).unwrap();
     let copy = String::from_utf8(std::fs::read(&second).unwrap()).unwrap();
     let entry = copy.lines().find(|line| line.contains("\"type\":\"user\"")).unwrap();
     assert_eq!(entry.matches("forkedFrom").count(), 1);
@@ -64,8 +64,8 @@ fn a_copy_can_end_at_an_entry() {
     let file = SessionFile::new(&encode(&session()));
     let target = file.beside(&format!("{NEW}.jsonl"));
     let entry = SEED.message_uuid(MessageId(3));
-    copy_log(&file.path, Upto::Entry(entry), &target, NEW, None).unwrap();
-    let copy = load(&target, Upto::End).unwrap();
+    copy_log(&file.path, LogEnd::Entry(entry), &target, NEW, None).unwrap();
+    let copy = load(&target, LogEnd::End).unwrap();
     assert!(
         matches!(copy.records.last().unwrap(), Record::Answered(answered) if answered.id == MessageId(3))
     );
@@ -79,7 +79,7 @@ fn a_copy_of_another_programs_file_keeps_what_it_does_not_know() {
     let bytes = format!("{line}\nno line\n{{\"type\":\"tag\",\"tag\":\"t\",\"sessionId\":\"s1\"}}\n{{\"half");
     let file = SessionFile::new(bytes.as_bytes());
     let target = file.beside("copy.jsonl");
-    copy_log(&file.path, Upto::End, &target, NEW, None).unwrap();
+    copy_log(&file.path, LogEnd::End, &target, NEW, None).unwrap();
     let copy = std::fs::read_to_string(&target).unwrap();
     let lines: Vec<&str> = copy.lines().collect();
     let expected = line.replace(
@@ -91,16 +91,16 @@ fn a_copy_of_another_programs_file_keeps_what_it_does_not_know() {
         [&expected, "no line", &format!(r#"{{"type":"tag","tag":"t","sessionId":"{NEW}"}}"#)]
     );
     assert_eq!(lines.len(), 4);
-    assert_eq!(load(&target, Upto::End).unwrap().records.len(), 1);
+    assert_eq!(load(&target, LogEnd::End).unwrap().records.len(), 1);
 }
 
 #[test]
 fn a_copy_never_takes_the_place_of_a_file() {
     let file = SessionFile::new(&encode(&session()));
-    let error = copy_log(&file.path, Upto::End, &file.path, NEW, None).unwrap_err().to_string();
+    let error = copy_log(&file.path, LogEnd::End, &file.path, NEW, None).unwrap_err().to_string();
     assert!(error.starts_with("cannot write the session log"), "{error}");
     let nowhere = file.beside("no/such/directory.jsonl");
-    assert!(copy_log(&file.path, Upto::End, &nowhere, NEW, None).is_err());
+    assert!(copy_log(&file.path, LogEnd::End, &nowhere, NEW, None).is_err());
     let left = std::fs::read_dir(file.path.parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "nothing is left behind");
 }

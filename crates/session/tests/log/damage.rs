@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use windlass_protocol::{Block, Event, Input, Interrupt, Message, MessageId, Origin, Record, UserEntry};
-use windlass_session::{TornEnd, Upto, load, story};
+use windlass_session::{LogEnd, TornEnd, load, log_items};
 
 use crate::strategies::log;
 use crate::support::{SessionFile, encode, load_bytes, records, show};
@@ -93,10 +93,10 @@ proptest! {
         let file = SessionFile::new(&bytes);
         let loaded = file.load();
         prop_assert_eq!(loaded.length, bytes.len() as u64);
-        let all = records(&mut story(&file.path).unwrap()).count();
+        let all = records(&mut log_items(&file.path).unwrap()).count();
         prop_assert!(loaded.records.len() <= all + 1);
-        prop_assert!(story(&file.path).unwrap().all(|scene| scene.is_ok()));
-        load(&file.path, Upto::Offset(bytes.len() as u64 / 2)).unwrap();
+        prop_assert!(log_items(&file.path).unwrap().all(|item| item.is_ok()));
+        load(&file.path, LogEnd::Offset(bytes.len() as u64 / 2)).unwrap();
     }
 
     #[test]
@@ -118,7 +118,7 @@ proptest! {
             prop_assert_eq!(show(&loaded.records), show(&clean.records));
             prop_assert_eq!(loaded.tail, clean.tail);
         }
-        let told: Vec<_> = records(&mut story(&file.path).unwrap()).collect();
+        let told: Vec<_> = records(&mut log_items(&file.path).unwrap()).collect();
         let all = show(batches.iter().flatten());
         prop_assert!(is_beginning(&show(&told), &all), "{:#?}\n{:#?}", told, all);
     }
@@ -223,10 +223,10 @@ fn only_a_file_that_cannot_be_read_is_an_error() {
     let loaded = file.load();
     assert_eq!((loaded.records.len(), loaded.torn, loaded.ends_open), (0, None, false));
     let missing = file.beside("missing.jsonl");
-    let error = load(&missing, Upto::End).unwrap_err().to_string();
+    let error = load(&missing, LogEnd::End).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the session log "), "{error}");
     let entry = uuid::Uuid::from_u128(1);
-    let error = load(&file.path, Upto::Entry(entry)).unwrap_err().to_string();
+    let error = load(&file.path, LogEnd::Entry(entry)).unwrap_err().to_string();
     assert!(error.starts_with("there is no message 00000000-0000-0000-0000-000000000001 in"), "{error}");
 }
 
@@ -235,10 +235,10 @@ fn a_log_can_be_read_up_to_an_entry_or_an_offset() {
     let lines = small_log();
     let file = SessionFile::new(lines.concat().as_bytes());
     let entry = crate::support::SEED.message_uuid(MessageId(2));
-    let upto_entry = load(&file.path, Upto::Entry(entry)).unwrap();
+    let upto_entry = load(&file.path, LogEnd::Entry(entry)).unwrap();
     let length: u64 = lines[..5].iter().map(|line| line.len() as u64).sum();
     assert_eq!((upto_entry.length, upto_entry.tail.parent()), (length, Some(entry)));
-    let upto_offset = load(&file.path, Upto::Offset(length + 3)).unwrap();
+    let upto_offset = load(&file.path, LogEnd::Offset(length + 3)).unwrap();
     assert_eq!(show(&upto_offset.records), show(&upto_entry.records));
     assert_eq!((upto_offset.length, upto_offset.torn), (length, None));
 }

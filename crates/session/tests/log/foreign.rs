@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{Block, CompactTrigger, Decision, MessageId, Origin, Record};
-use windlass_session::{LoadedLog, Upto, copy_log, load, prompts};
+use windlass_session::{LoadedLog, LogEnd, copy_log, load, prompts};
 
 use crate::golden::session;
 use crate::support::{SessionFile, encode, load_bytes};
@@ -238,11 +238,11 @@ fn a_conversation_of_another_can_end_at_any_entry() {
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let file = SessionFile::new(lines.concat().as_bytes());
     let check = |loaded: &LoadedLog| assert_eq!(outline(loaded), "user 1: one\nnote 2: a note\n");
-    let entry = Upto::Entry(Uuid::from_u128(3));
+    let entry = LogEnd::Entry(Uuid::from_u128(3));
     check(&load(&file.path, entry).unwrap());
     let target = file.beside("copy.jsonl");
     copy_log(&file.path, entry, &target, Uuid::from_u128(9), None).unwrap();
-    check(&load(&target, Upto::End).unwrap());
+    check(&load(&target, LogEnd::End).unwrap());
 }
 
 #[test]

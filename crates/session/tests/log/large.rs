@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use windlass_protocol::{
     Block, Event, Input, Message, MessageId, Origin, Record, SessionSnapshot, TimerId, UserEntry,
 };
-use windlass_session::{Tail, Upto, copy_log, load, story};
+use windlass_session::{LogEnd, Tail, copy_log, load, log_items};
 
 use crate::support::{SESSION, SessionFile, encoder, records};
 
@@ -56,11 +56,11 @@ fn a_large_file_opens_by_its_end() {
     assert_eq!(loaded.damage, []);
     assert!(opened < Duration::from_secs(10), "{opened:?}");
     let early = crate::support::SEED.message_uuid(MessageId(3));
-    assert_eq!(load(&file.path, Upto::Entry(early)).unwrap().tail.parent(), Some(early));
+    assert_eq!(load(&file.path, LogEnd::Entry(early)).unwrap().tail.parent(), Some(early));
     let target = file.beside("copy.jsonl");
-    copy_log(&file.path, Upto::End, &target, SESSION, None).unwrap();
-    assert_eq!(load(&target, Upto::End).unwrap().tail.parent(), loaded.tail.parent());
-    let mut story = story(&file.path).unwrap();
-    let said = records(&mut story).filter(|record| matches!(record, Record::Said(_)));
+    copy_log(&file.path, LogEnd::End, &target, SESSION, None).unwrap();
+    assert_eq!(load(&target, LogEnd::End).unwrap().tail.parent(), loaded.tail.parent());
+    let mut log_items = log_items(&file.path).unwrap();
+    let said = records(&mut log_items).filter(|record| matches!(record, Record::Said(_)));
     assert_eq!(said.count() as u64, last);
 }

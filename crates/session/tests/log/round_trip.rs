@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use windlass_protocol::{RawObject, Record};
-use windlass_session::{Tail, story};
+use windlass_session::{Tail, log_items};
 
 use crate::strategies::log;
 use crate::support::{SessionFile, encode, encoder, load_bytes, records, show};
@@ -13,7 +13,7 @@ proptest! {
     #[test]
     fn every_record_comes_back_as_it_was(batches in log()) {
         let file = SessionFile::new(&encode(&batches));
-        let mut log = story(&file.path).unwrap();
+        let mut log = log_items(&file.path).unwrap();
         let told: Vec<Record> = records(&mut log).collect();
         prop_assert_eq!(log.damage(), &[][..]);
         prop_assert_eq!(show(&told), show(batches.iter().flatten()));
@@ -54,7 +54,7 @@ proptest! {
     fn every_line_is_one_line_for_every_reader(batches in log()) {
         let text = String::from_utf8(encode(&batches)).unwrap();
         let file = SessionFile::new(text.as_bytes());
-        let mut log = story(&file.path).unwrap();
+        let mut log = log_items(&file.path).unwrap();
         records(&mut log).for_each(drop);
         prop_assert_eq!(log.damage(), &[][..]);
         for line in text.split_terminator('\n') {

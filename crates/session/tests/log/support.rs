@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use uuid::Uuid;
 use windlass_protocol::{Record, SessionSeed};
-use windlass_session::{Encoder, Header, LoadedLog, LogStory, Scene, Tail, Upto, load};
+use windlass_session::{Encoder, Header, LoadedLog, LogEnd, LogItem, LogItems, Tail, load};
 
 pub(crate) const SESSION: Uuid = Uuid::from_u128(0x1111_2222_3333_4444_5555_6666_7777_8888);
 pub(crate) const SEED: SessionSeed = SessionSeed(7);
@@ -47,7 +47,7 @@ impl SessionFile {
     }
 
     pub(crate) fn load(&self) -> LoadedLog {
-        load(&self.path, Upto::End).unwrap()
+        load(&self.path, LogEnd::End).unwrap()
     }
 
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
@@ -65,9 +65,9 @@ pub(crate) fn show<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Str
 }
 
 /// The records that a log tells.
-pub(crate) fn records(story: &mut LogStory) -> impl Iterator<Item = Record> + use<'_> {
-    story.filter_map(|scene| match scene.unwrap() {
-        Scene::Told(told) => Some(told.record),
+pub(crate) fn records(log_items: &mut LogItems) -> impl Iterator<Item = Record> + use<'_> {
+    log_items.filter_map(|item| match item.unwrap() {
+        LogItem::Told(told) => Some(told.record),
         _ => None,
     })
 }

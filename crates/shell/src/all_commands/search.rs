@@ -1,7 +1,7 @@
 //! Programs that look for files and do something with each: `find` and `fd`.
 
 use super::word::Argument;
-use crate::Only;
+use crate::SearchFilter;
 use crate::expansion::{is_unusual_text, may_take_next};
 use crate::names::{has_name as has, letter_group, name_and_value};
 
@@ -201,7 +201,7 @@ fn put(word: &Argument, found: &Argument) -> Argument {
 }
 
 /// Which files a search opens, if not all.
-pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
+pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<SearchFilter> {
     let long = |word: &'_ Argument| {
         let (name, value) = name_and_value(word.text.strip_prefix("--")?);
         Some((name.to_owned(), value.unwrap_or_default().to_owned()))
@@ -217,7 +217,8 @@ pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
     if options.iter().any(|(name, value)| name == "include" && (value.is_empty() || value.contains('\0'))) {
         return None;
     }
-    let only = Only::of_search(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let only =
+        SearchFilter::of_search(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     // Abbreviations and words that nobody knows may be any option.
     let is_open = |word: &Argument| {
         word.text.starts_with('\0')

@@ -1,10 +1,10 @@
 mod code;
 mod files;
-mod made;
 mod mentions;
 mod runners;
 mod variables;
 mod words;
+mod written_scripts;
 
 use crate::analyse;
 

@@ -14,7 +14,7 @@ mod texts;
 use std::sync::LazyLock;
 
 use super::word::Argument;
-use super::{Input, made, search};
+use super::{Input, search, written_scripts};
 use crate::names::{Sieve, behind_letter, has_name as has, is_name_char, letter_group};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
@@ -254,7 +254,7 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
 fn printed(command: &[Argument]) -> Option<String> {
     let (name, words) = command.split_first()?;
     let prints = matches!(name.text.as_str(), "echo" | "printf");
-    made::printed(command).or_else(|| prints.then(|| joined(words)))
+    written_scripts::printed(command).or_else(|| prints.then(|| joined(words)))
 }
 
 /// What comes in is run.

@@ -4,7 +4,7 @@ use super::options::{Given, Operands, OptionValue, Parsed, READS, Tool};
 use super::{Context, Facts, literal, literals};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::{LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Place, Word};
+use crate::{CommandDirectory, LineEffect, LinePath, ListedNames, NameEnd, PipedNames, Word};
 
 const LOOKS: Tool = Tool { has_help: false, operands: Operands::Text, is_harmless: false, ..READS };
 
@@ -158,7 +158,7 @@ const SUBCOMMANDS: &[Tool] = &[
 pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let (places, mut reads, at) = global_options(arguments, context)?;
     let place = places.one();
-    if place == Place::Unknown {
+    if place == CommandDirectory::Unknown {
         return None;
     }
     let moves = places != *context.here;

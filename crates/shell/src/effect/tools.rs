@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::options::{Given, Operands, Parsed, READS, Tool};
 use crate::names::{Sieve, has_name};
-use crate::{ListedNames, NameEnd, Only, PipedNames};
+use crate::{ListedNames, NameEnd, PipedNames, SearchFilter};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -373,10 +373,10 @@ pub(super) fn follows_links(tool: &Tool, parsed: &Parsed<'_>) -> bool {
 }
 
 /// Which files a search opens, if not all.
-pub(super) fn only(tool: &Tool, parsed: &Parsed<'_>) -> Option<Only> {
+pub(super) fn only(tool: &Tool, parsed: &Parsed<'_>) -> Option<SearchFilter> {
     let given =
         parsed.options.iter().map(|(name, value)| (name.as_str(), value.as_deref().unwrap_or_default()));
-    Only::of_search(tool.name(), given)
+    SearchFilter::of_search(tool.name(), given)
 }
 
 /// Which names a search lists. One that shows what is in files follows no links.

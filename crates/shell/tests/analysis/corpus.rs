@@ -1,12 +1,12 @@
 //! Two lists of lines with one verdict each: what only looks and runs without a question, and what must never be taken for that.
 
 use crate::lines::read;
-use windlass_shell::{LineEffect, Place, StrictCommand, analyse};
+use windlass_shell::{CommandDirectory, LineEffect, StrictCommand, analyse};
 
 /// Whether a line would run without a question, if all it looks at may be looked at.
 fn is_free(line: &str) -> bool {
     let looks = |command: &StrictCommand| {
-        let is_start = command.directory == Place::Start;
+        let is_start = command.directory == CommandDirectory::Start;
         let looks =
             command.effect == LineEffect::Looks || (command.effect == LineEffect::LooksAtStart && is_start);
         looks && command.writes.is_empty()

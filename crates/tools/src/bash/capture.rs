@@ -105,7 +105,7 @@ impl Capture {
         let OutputCopy::File(saved) = &mut self.saved else { return };
         let wanted = self.limits.file_bytes.saturating_sub(saved.bytes).min(piece.len() as u64);
         let room =
-            if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.files().grant(wanted)) };
+            if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.files().reserve(wanted)) };
         if let Err(error) = saved.add(piece, room).await {
             self.saved = OutputCopy::Failed(error.to_string());
         }
@@ -362,7 +362,7 @@ mod tests {
     #[tokio::test]
     async fn all_files_of_a_session_share_one_allowance() {
         let tasks = Tasks::new(None);
-        tasks.files().grant(SAVED_BYTES_MAX - 7_000);
+        tasks.files().reserve(SAVED_BYTES_MAX - 7_000);
         let mut sizes = Vec::new();
         for _ in 0..3 {
             let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));

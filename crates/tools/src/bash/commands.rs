@@ -7,12 +7,12 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
 use windlass_ports::ExamineContext;
 use windlass_protocol::{
-    CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandWord, FoundCommand, LineRun,
-    NamedPath, PathFact, PathNaming, PlainCommand, WrittenPath,
+    CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandRunFacts, CommandWord,
+    FoundCommand, NamedPath, PathFact, PathNaming, PlainCommand, WrittenPath,
 };
 use windlass_shell::{
-    Analysis, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, Only, PipedNames, Place,
-    StrictCommand, Word, analyse,
+    Analysis, CommandDirectory, LineEffect, LinePath, ListedNames, LooseCommand, NameEnd, PipedNames,
+    SearchFilter, StrictCommand, Word, analyse,
 };
 use windlass_text::paths::clean;
 
@@ -55,7 +55,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
         git_directories: git_directories(changed(&facts)),
         target: super::one_line(line),
         commands: Some(Arc::new(facts)),
-        run: Some(Arc::new(LineRun { starts_in: place.cwd.clone(), opens, shows })),
+        run: Some(Arc::new(CommandRunFacts { starts_in: place.cwd.clone(), opens, shows })),
         ..CallFacts::new(if is_read_only { CallKind::Read } else { CallKind::Execute })
     }
 }
@@ -252,13 +252,13 @@ impl LineLookup<'_> {
     }
 
     /// Whether a place is the start of the line, in the session's repository: others may make git run things.
-    fn is_start(&self, place: &Place, enters: bool) -> bool {
+    fn is_start(&self, place: &CommandDirectory, enters: bool) -> bool {
         let is_here = match place {
-            Place::Start => true,
-            Place::Within(place) => self.place(&self.place.cwd, place).is_some_and(|path| {
+            CommandDirectory::Start => true,
+            CommandDirectory::Within(place) => self.place(&self.place.cwd, place).is_some_and(|path| {
                 clean(path.clone()) == self.place.cwd || resolve(&path) == resolve(&self.place.cwd)
             }),
-            Place::Unknown => false,
+            CommandDirectory::Unknown => false,
         };
         let root = self.place.roots.first().unwrap_or(&self.place.cwd);
         is_here && is_quiet_repository(&self.place.cwd, root, enters)
@@ -385,7 +385,7 @@ impl LineLookup<'_> {
     }
 
     /// What below a directory may not be read; unknown if there is too much or it cannot be looked into.
-    fn below(&mut self, path: &CommandPath, only: Option<&Only>) -> Below {
+    fn below(&mut self, path: &CommandPath, only: Option<&SearchFilter>) -> Below {
         if self.place.hidden.is_empty() {
             return Below::Nothing;
         }
@@ -442,11 +442,11 @@ impl LineLookup<'_> {
         self.place(&base?, text)
     }
 
-    fn base(&self, from: &Place) -> Option<PathBuf> {
+    fn base(&self, from: &CommandDirectory) -> Option<PathBuf> {
         match from {
-            Place::Start => Some(self.place.cwd.clone()),
-            Place::Within(place) => self.place(&self.place.cwd, place),
-            Place::Unknown => None,
+            CommandDirectory::Start => Some(self.place.cwd.clone()),
+            CommandDirectory::Within(place) => self.place(&self.place.cwd, place),
+            CommandDirectory::Unknown => None,
         }
     }
 

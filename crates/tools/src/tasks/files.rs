@@ -41,10 +41,10 @@ impl OutputFiles {
     }
 
     /// Leave to write so many bytes to output files, or as many as are still allowed.
-    pub(crate) fn grant(&mut self, bytes: u64) -> u64 {
-        let granted = bytes.min(self.allowance);
-        self.allowance -= granted;
-        granted
+    pub(crate) fn reserve(&mut self, bytes: u64) -> u64 {
+        let reserved = bytes.min(self.allowance);
+        self.allowance -= reserved;
+        reserved
     }
 
     /// A new, empty file that only this user can read.

@@ -13,7 +13,9 @@ const UPDATE: &str = "WINDLASS_UPDATE_SPECS";
 fn the_files_say_what_the_types_say() {
     let bash = BashSettings::new(Launcher::direct());
     let tools = built_in(bash, GlobSettings::default(), ReadLimits::default(), &Tasks::new(None));
-    tools.iter().for_each(|tool| check(&**tool));
+    for tool in &tools {
+        check(&**tool);
+    }
 }
 
 fn check(tool: &dyn AnyTool) {

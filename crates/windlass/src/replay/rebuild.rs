@@ -32,7 +32,7 @@ pub(super) fn engine(
         None => earlier(arguments(&header.arguments)?, saved, recorded.as_ref()),
     };
     // Nothing is done, so nothing has to be refused to anybody.
-    let place = ProcessContext { is_root: false, ..settings::place_at(header.cwd.clone()) };
+    let place = ProcessContext { is_root: false, ..settings::process_context_at(header.cwd.clone()) };
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.

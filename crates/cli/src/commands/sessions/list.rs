@@ -48,7 +48,7 @@ fn nothing(all: bool) -> String {
 
 /// What a list shows of a session that says nothing about itself.
 pub(crate) fn summary(session: &SessionInfo) -> String {
-    let summary = display::line(session.glance.summary.as_deref().unwrap_or_default());
+    let summary = display::line(session.preview.summary.as_deref().unwrap_or_default());
     if summary.is_empty() { "(no prompt)".into() } else { summary }
 }
 
@@ -57,8 +57,8 @@ type Column = (&'static str, usize, Vec<String>);
 
 /// Rows below each other. The last column gets the rest; empty columns, and then others, make room for it.
 fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
-    let branch = |session: &SessionInfo| display::line(session.glance.branch.as_deref().unwrap_or_default());
-    let place = |session: &SessionInfo| match &session.glance.cwd {
+    let branch = |session: &SessionInfo| display::line(session.preview.branch.as_deref().unwrap_or_default());
+    let place = |session: &SessionInfo| match &session.preview.cwd {
         Some(place) if place != cwd => display::home_as_tilde(place),
         _ => String::new(),
     };
@@ -105,7 +105,7 @@ fn row<'a>(cells: impl Iterator<Item = (&'a str, usize)>, last: &str) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass::session_store::Glance;
+    use windlass::session_store::SessionPreview;
 
     fn session(number: u128, summary: &str, branch: Option<&str>, cwd: &str) -> SessionInfo {
         SessionInfo {
@@ -113,12 +113,12 @@ mod tests {
             path: "/x".into(),
             size: 1,
             modified_ms: 0,
-            glance: Glance {
+            preview: SessionPreview {
                 summary: Some(summary.into()),
                 cwd: Some(cwd.into()),
                 branch: branch.map(Into::into),
                 said: true,
-                ..Glance::default()
+                ..SessionPreview::default()
             },
         }
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use anyhow::ensure;
 use serde_json::{Value, json};
 use windlass::SessionStore;
-use windlass::session_store::{SearchHit, SessionInfo, Who};
+use windlass::session_store::{SearchHit, SearchSpeaker, SessionInfo};
 use windlass_text::time::now_ms;
 
 use super::list::summary;
@@ -72,14 +72,14 @@ fn as_text(hits: &[SearchHit<'_>], now_ms: u64, columns: usize) -> String {
     text
 }
 
-fn speaker(who: &Who) -> String {
+fn speaker(who: &SearchSpeaker) -> String {
     match who {
-        Who::User => "You".into(),
-        Who::Assistant => "Assistant".into(),
-        Who::Tool(name) => display::line(name),
-        Who::Engine => "Note".into(),
-        Who::Summary => "Summary".into(),
-        Who::Title => "Title".into(),
+        SearchSpeaker::User => "You".into(),
+        SearchSpeaker::Assistant => "Assistant".into(),
+        SearchSpeaker::Tool(name) => display::line(name),
+        SearchSpeaker::Engine => "Note".into(),
+        SearchSpeaker::Summary => "Summary".into(),
+        SearchSpeaker::Title => "Title".into(),
     }
 }
 

@@ -40,20 +40,20 @@ fn as_text(session: &SessionInfo, outline: &SessionOutline) -> String {
         let _ = writeln!(text, "{name:12}  {}", display::line(value));
     };
     line("Session", &session.id.to_string());
-    if let Some(created_ms) = session.glance.created_ms {
+    if let Some(created_ms) = session.preview.created_ms {
         line("Started", &display::ago(created_ms, now));
     }
     line("Last change", &display::ago(session.modified_ms, now));
     for (name, value) in [
-        ("Branch", &session.glance.branch),
-        ("Tag", &session.glance.tag),
-        ("Started by", &session.glance.entrypoint),
+        ("Branch", &session.preview.branch),
+        ("Tag", &session.preview.tag),
+        ("Started by", &session.preview.entrypoint),
     ] {
         if let Some(value) = value {
             line(name, value);
         }
     }
-    if let Some(cwd) = &session.glance.cwd {
+    if let Some(cwd) = &session.preview.cwd {
         line("Directory", &display::home_as_tilde(cwd));
     }
     line("Log", &format!("{} ({})", display::home_as_tilde(&session.path), display::bytes(session.size)));

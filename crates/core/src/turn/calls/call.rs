@@ -14,7 +14,7 @@ use super::hooks::{OpenDecision, Review};
 use crate::effect::Effect;
 use crate::state::Carry;
 use crate::step::Cx;
-use crate::turn::repeats::{self, CallEffect, Waits};
+use crate::turn::repeats::{self, CallEffect, WaitKind};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -36,7 +36,7 @@ pub(crate) struct Call {
     /// When it started and when it ended.
     pub(super) ran_ms: (u64, u64),
     /// Which of its commands are known to wait, once it has started.
-    pub(super) waits: Waits,
+    pub(super) waits: WaitKind,
     /// The tool is done, and nobody was told.
     pub(super) end_untold: bool,
     /// What the model is told with the result.
@@ -125,7 +125,7 @@ impl Call {
             requested: false,
             permission: None,
             ran_ms: (0, 0),
-            waits: Waits::None,
+            waits: WaitKind::None,
             end_untold: false,
             remarks: Vec::new(),
             stop: None,
@@ -402,39 +402,39 @@ impl Call {
     }
 
     /// Answers a call that is not run. There is nothing to ask about: one that came to this too often is the last.
-    fn answer_unrun(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
+    fn answer_unrun(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
         self.repeated |= cx.config.repeats.ends(cx.state.carry.repeats.count(&self.tool_use));
-        self.conclude(outcome, cx);
+        self.conclude(output, cx);
     }
 
     /// The call came to this. An interrupted one says nothing about the next.
-    pub(super) fn conclude(&mut self, outcome: ToolOutput, cx: &mut Cx<'_>) {
+    pub(super) fn conclude(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
         if !self.stopping {
-            let effect = if repeats::has_waited(self.waits, self.duration_ms(), outcome.is_error) {
+            let effect = if repeats::has_waited(self.waits, self.duration_ms(), output.is_error) {
                 CallEffect::Waited
-            } else if self.acted && !outcome.is_error {
+            } else if self.acted && !output.is_error {
                 CallEffect::Changed
             } else {
                 CallEffect::Looked
             };
-            let count = cx.state.carry.repeats.note(&self.tool_use, &outcome, effect);
+            let count = cx.state.carry.repeats.note(&self.tool_use, &output, effect);
             self.remarks.extend(cx.config.repeats.note(count));
         }
-        self.finish(outcome);
+        self.finish(output);
     }
 
     /// The last stage: the result, and what the model is told with it.
-    pub(super) fn finish(&mut self, mut outcome: ToolOutput) {
-        outcome.content.extend(self.remarks.drain(..).map(|remark| Block::text(&remark)));
+    pub(super) fn finish(&mut self, mut output: ToolOutput) {
+        output.content.extend(self.remarks.drain(..).map(|remark| Block::text(&remark)));
         self.held = false;
-        self.stage = CallStage::Finished(outcome);
+        self.stage = CallStage::Finished(output);
     }
 
     pub(super) fn result(&self) -> Option<Block> {
         match (&self.shown, &self.stage) {
             (Some(shown), _) => Some(shown.result.clone()),
-            (None, CallStage::Finished(outcome)) => {
-                Some(Block::tool_result(&self.tool_use.id, &outcome.content, outcome.is_error))
+            (None, CallStage::Finished(output)) => {
+                Some(Block::tool_result(&self.tool_use.id, &output.content, output.is_error))
             }
             _ => None,
         }
@@ -448,13 +448,13 @@ pub(crate) fn input_hash(tool: &str, tool_use: &ToolUse) -> u64 {
 }
 
 /// What a finished call changes for later ones.
-pub(crate) fn apply(outcome: &ToolOutput, carry: &mut Carry) {
-    for seen in &outcome.seen {
+pub(crate) fn apply(output: &ToolOutput, carry: &mut Carry) {
+    for seen in &output.seen {
         carry.notes.saw(&seen.path);
         carry.tools.files.learn(seen.clone());
     }
-    carry.tools.readable.extend(outcome.readable.iter().cloned());
-    if let Some(cwd) = &outcome.cwd {
+    carry.tools.readable.extend(output.readable.iter().cloned());
+    if let Some(cwd) = &output.cwd {
         carry.tools.cwd = Arc::new(cwd.clone());
     }
 }

@@ -18,7 +18,7 @@ use super::hooks::OpenDecision;
 use crate::config::RunSource;
 use crate::context::one_line;
 use crate::step::Cx;
-use crate::turn::fork::{ForkGround, ForkPlan};
+use crate::turn::fork::{ForkContext, ForkPlan};
 
 const OUTPUT_TOKENS: u32 = 300;
 /// As much of the past is shown: messages, and characters of each.
@@ -74,7 +74,7 @@ impl Call {
         let enough = cx.state.carry.blocked.is_enough();
         let plan = ForkPlan {
             source: RunSource::Classifier,
-            ground: ForkGround::Own {
+            ground: ForkContext::Own {
                 model: cx.config.small_model.clone().unwrap_or_else(|| cx.config.model.clone()),
                 system: SYSTEM.into(),
             },

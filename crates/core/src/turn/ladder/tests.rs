@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use windlass_protocol::{Terminal, Transition};
 
 use super::*;
-use crate::turn::transition::Onward;
+use crate::turn::transition::NextIteration;
 
 const LIMITS: LadderLimits = LadderLimits {
     may_escalate: true,
@@ -55,9 +55,9 @@ fn measure(node: Node) -> [u32; 12] {
     ]
 }
 
-type Rows = fn(&Onward, Guards) -> Guards;
+type Rows = fn(&NextIteration, Guards) -> Guards;
 
-fn real_rows(onward: &Onward, guards: Guards) -> Guards {
+fn real_rows(onward: &NextIteration, guards: Guards) -> Guards {
     onward.guards(guards)
 }
 
@@ -107,7 +107,7 @@ fn check_edge(situation: &Situation, transition: Transition, rows: Rows) -> Resu
         return Ok(());
     }
     let small_gain = situation.tokens_left.is_small_gain();
-    let onward = Onward { small_gain, ..Onward::new(transition) };
+    let onward = NextIteration { small_gain, ..NextIteration::new(transition) };
     let after = rows(&onward, situation.guards);
     let went_on = situation.guards.continuations > 0;
     let gained = transition == Transition::TokenBudgetContinuation && went_on && !small_gain;
@@ -288,7 +288,7 @@ fn check_mutant(rungs: &[Rung], rows: Rows, guilty: Transition) {
 /// The real rows, but after `transition` the guards are changed once more.
 macro_rules! broken_row {
     ($transition:ident, |$before:ident, $after:ident| $change:expr) => {{
-        fn rows(onward: &Onward, $before: Guards) -> Guards {
+        fn rows(onward: &NextIteration, $before: Guards) -> Guards {
             let mut $after = onward.guards($before);
             if onward.transition == Transition::$transition {
                 $change;

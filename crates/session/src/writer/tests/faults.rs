@@ -57,7 +57,7 @@ impl Driver {
         self.acknowledged.extend(batches);
         self.acknowledged.sort_unstable();
         self.acknowledged.dedup();
-        if Due::of(self.log.log.options.sync, durability) == Due::Now {
+        if SyncUrgency::of(self.log.log.options.sync, durability) == SyncUrgency::Now {
             self.synced.clone_from(&self.acknowledged);
         }
     }

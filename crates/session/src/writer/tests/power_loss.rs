@@ -84,7 +84,7 @@ fn play(policy: SyncPolicy, steps: &[(Durability, bool)]) {
         }
         promised.take(&records);
         now(log.append(&records, durability)).unwrap();
-        if Due::of(policy, durability) == Due::Now {
+        if SyncUrgency::of(policy, durability) == SyncUrgency::Now {
             promised.synced.clone_from(&promised.appended);
         }
         let contents = disk.contents().unwrap();

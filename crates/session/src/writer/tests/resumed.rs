@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 
 fn resume(paths: &SessionPaths) -> (LoadedLog, LogWriter) {
-    let loaded = crate::load(paths.file(), crate::Upto::End).unwrap();
+    let loaded = crate::load(paths.file(), crate::LogEnd::End).unwrap();
     let log = LogWriter::resume(paths, header(), &loaded, options(SyncPolicy::Turn)).unwrap();
     (loaded, log)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Scene, Upto, load, load_back, story};
+use crate::{LogEnd, LogItem, load, load_back, log_items};
 
 /// A log of three batches, and where the second one begins.
 fn three(paths: &SessionPaths) -> u64 {
@@ -11,7 +11,7 @@ fn three(paths: &SessionPaths) -> u64 {
     end
 }
 
-fn check(upto: impl Fn(u64) -> Upto, kept: &[u64]) {
+fn check(upto: impl Fn(u64) -> LogEnd, kept: &[u64]) {
     let directory = tempfile::tempdir().unwrap();
     let paths = paths(directory.path());
     let upto = upto(three(&paths));
@@ -24,18 +24,18 @@ fn check(upto: impl Fn(u64) -> Upto, kept: &[u64]) {
     append(&mut log, 4, Durability::Synced).unwrap();
     assert!(!log.wants_snapshot(), "{upto:?}");
     drop(log);
-    let again = load(paths.file(), Upto::End).unwrap();
+    let again = load(paths.file(), LogEnd::End).unwrap();
     assert_eq!((batches(&again.records), again.is_cut), (vec![1, 4], false), "{upto:?}");
-    let scenes: Vec<Scene> = story(paths.file()).unwrap().map(Result::unwrap).collect();
+    let items: Vec<LogItem> = log_items(paths.file()).unwrap().map(Result::unwrap).collect();
     let back =
-        scenes.iter().filter(|scene| matches!(scene, Scene::Marked(SessionMark::Rewound { to: Some(_) })));
+        items.iter().filter(|item| matches!(item, LogItem::Marked(SessionMark::Rewound { to: Some(_) })));
     assert_eq!(back.count(), 1, "{upto:?}");
-    assert!(!scenes.iter().any(|scene| matches!(scene, Scene::Damaged(_))), "{upto:?} {scenes:?}");
+    assert!(!items.iter().any(|item| matches!(item, LogItem::Damaged(_))), "{upto:?} {items:?}");
 }
 
 #[test]
 fn a_session_that_goes_back_leaves_the_rest_out_for_good() {
-    check(Upto::Offset, &[1]);
+    check(LogEnd::Offset, &[1]);
     let said = SEED.message_uuid(MessageId(1));
-    check(|_| Upto::Entry(said), &[]);
+    check(|_| LogEnd::Entry(said), &[]);
 }

@@ -10,12 +10,12 @@ use super::walk::LogWalk;
 use super::{Damage, foreign};
 use crate::format::{Header, LoggedRecord, SessionMark};
 
-/// What a log tells, in order; see [`story`].
+/// What a log tells, in order; see [`log_items`].
 #[derive(Debug)]
-pub struct LogStory {
+pub struct LogItems {
     reader: LineReader,
     walk: LogWalk,
-    ready: VecDeque<Scene>,
+    ready: VecDeque<LogItem>,
     /// How much of the damage was told.
     told: usize,
     is_done: bool,
@@ -23,7 +23,7 @@ pub struct LogStory {
 
 /// One thing that a log tells.
 #[derive(Clone, Debug)]
-pub enum Scene {
+pub enum LogItem {
     /// A process opened the session. What it read then ended before this line.
     Opened {
         /// Where the line begins.
@@ -40,18 +40,18 @@ pub enum Scene {
 }
 
 /// Everything a log tells, in order. Only one line is in memory at a time, and what belongs to it.
-pub fn story(path: &Path) -> io::Result<LogStory> {
+pub fn log_items(path: &Path) -> io::Result<LogItems> {
     let file = File::open(path)?;
     let end = file.metadata()?.len();
     let mut walk = LogWalk::default();
     let from = foreign::adopt(&file, end, &mut walk)?;
     let reader = LineReader::new(file, from, end)?;
-    let mut story = LogStory { reader, walk, ready: VecDeque::new(), told: 0, is_done: false };
-    story.take_ready();
-    Ok(story)
+    let mut log_items = LogItems { reader, walk, ready: VecDeque::new(), told: 0, is_done: false };
+    log_items.take_ready();
+    Ok(log_items)
 }
 
-impl LogStory {
+impl LogItems {
     /// What could not be used, as far as the log was read.
     pub fn damage(&self) -> &[Damage] {
         &self.walk.log.damage
@@ -59,15 +59,15 @@ impl LogStory {
 
     fn take_ready(&mut self) {
         let damage = self.walk.log.damage.iter().skip(self.told).cloned();
-        self.ready.extend(damage.map(Scene::Damaged));
+        self.ready.extend(damage.map(LogItem::Damaged));
         self.told = self.told.max(self.walk.log.damage.len());
-        self.ready.extend(self.walk.assembler.ready().map(Scene::Told));
+        self.ready.extend(self.walk.assembler.ready().map(LogItem::Told));
         self.ready.extend(self.walk.besides.drain(..));
     }
 }
 
-impl Iterator for LogStory {
-    type Item = io::Result<Scene>;
+impl Iterator for LogItems {
+    type Item = io::Result<LogItem>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.ready.is_empty() && !self.is_done {

@@ -30,7 +30,7 @@ pub(crate) const OWN: &[u8] = b"{\"type\":\"windlass\"";
 /// What is known about a session without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Glance {
+pub struct SessionPreview {
     /// The title that a person or a model gave it.
     pub title: Option<String>,
     /// The first prompt, cut to a line.
@@ -56,7 +56,7 @@ pub struct Glance {
 }
 
 /// Looks at both ends of a file.
-pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
+pub(crate) fn preview(path: &Path) -> io::Result<SessionPreview> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     let head = read_range(&file, 0, size.min(WINDOW))?;
@@ -90,7 +90,7 @@ pub(crate) fn flag(members: &RawObject<'_>, key: &str) -> bool {
     members.get(key).is_some_and(|value| value.get() == "true")
 }
 
-fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {
+fn judge(head: &[u8], tail: &[u8], whole: bool) -> SessionPreview {
     let first_line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let both = |key| last(key, tail).or_else(|| last(key, head));
     let title = both("customTitle").or_else(|| both("aiTitle"));
@@ -100,7 +100,7 @@ fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {
         .or_else(|| last("lastPrompt", tail))
         .or_else(|| last("summary", tail))
         .or_else(|| first_prompt.clone());
-    Glance {
+    SessionPreview {
         summary,
         created_ms: first("timestamp", head).and_then(|time| crate::time::parse(&time)),
         cwd: first("cwd", head).map(PathBuf::from),

@@ -19,9 +19,9 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// As much is read at each end of what others wrote.
 const WINDOW: u64 = 64 * 1024;
 
-pub(super) struct Pen {
+pub(super) struct LogAppender {
     encoder: Encoder,
-    tape: Tape,
+    tape: LogTail,
     /// Whether the file says that this process opened the session.
     pub(super) opened: bool,
     /// Lines that go in front of the next append.
@@ -34,8 +34,8 @@ pub(super) struct Pen {
     buffer: Vec<u8>,
 }
 
-impl Pen {
-    pub(super) fn new(encoder: Encoder, tape: Tape) -> Self {
+impl LogAppender {
+    pub(super) fn new(encoder: Encoder, tape: LogTail) -> Self {
         Self {
             encoder,
             tape,
@@ -118,7 +118,7 @@ impl Pen {
 }
 
 /// The file of a log. It is opened, and made if need be, by the first append.
-pub(super) struct Tape {
+pub(super) struct LogTail {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     opening: OpenMode,
@@ -143,7 +143,7 @@ impl FileEnd {
     }
 }
 
-impl Tape {
+impl LogTail {
     pub(super) fn new(disk: Arc<dyn Disk>, path: &Path, opening: OpenMode) -> Self {
         Self { disk, path: path.to_owned(), opening, file: None, last: None }
     }

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass_ports::{BoxFuture, LookAround};
+use windlass_ports::{BoxFuture, ChangeWatcher};
 use windlass_protocol::{AmbientChanges, FileChange, FileSeen, FileStamp};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -29,7 +29,7 @@ const CHAR_BYTES_MAX: usize = 4;
 
 /// Looks around for the sessions of one engine.
 #[derive(Clone, Debug, Default)]
-pub struct Lookout {
+pub struct FileChangeWatcher {
     tasks: Option<Arc<Tasks>>,
     found: Arc<Mutex<ChangesByPath>>,
 }
@@ -47,7 +47,7 @@ struct LookedUpChange {
     change: Option<FileChange>,
 }
 
-impl Lookout {
+impl FileChangeWatcher {
     /// With the background tasks of a session.
     pub fn new(tasks: Arc<Tasks>) -> Self {
         Self { tasks: Some(tasks), ..Self::default() }
@@ -101,17 +101,17 @@ impl Lookout {
     }
 }
 
-impl LookAround for Lookout {
+impl ChangeWatcher for FileChangeWatcher {
     fn look(
         &self,
         mut known: Vec<FileSeen>,
         show: Vec<(PathBuf, usize)>,
     ) -> BoxFuture<'static, AmbientChanges> {
-        let lookout = self.clone();
+        let change_watcher = self.clone();
         Box::pin(async move {
             known.truncate(FILES_MAX);
-            let (changed, unclear) = lookout.compare(known);
-            let background = lookout.running();
+            let (changed, unclear) = change_watcher.compare(known);
+            let background = change_watcher.running();
             let mut around = AmbientChanges { changed, background, ..AmbientChanges::default() };
             if unclear.is_empty() && show.is_empty() {
                 return around;
@@ -119,7 +119,7 @@ impl LookAround for Lookout {
             let work = move || {
                 let shown =
                     show.into_iter().filter_map(|(path, max)| text_of(&path, max).map(|text| (path, text)));
-                (lookout.read_changed(unclear), shown.collect())
+                (change_watcher.read_changed(unclear), shown.collect())
             };
             if let Ok((changed, shown)) = tokio::task::spawn_blocking(work).await {
                 around.changed.extend(changed);
@@ -198,8 +198,8 @@ mod tests {
     }
 
     /// The names and notes of the files that changed.
-    async fn changes(lookout: &Lookout, known: &[FileSeen]) -> Vec<(String, String)> {
-        let around = lookout.look(known.to_vec(), Vec::new()).await;
+    async fn changes(change_watcher: &FileChangeWatcher, known: &[FileSeen]) -> Vec<(String, String)> {
+        let around = change_watcher.look(known.to_vec(), Vec::new()).await;
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
         around.changed.into_iter().map(|change| (name(&change.path), change.note)).collect()
     }
@@ -209,8 +209,8 @@ mod tests {
         let fixture =
             Fixture::new(&[("same", b"a\n"), ("other", b"a\nb\nc\n"), ("gone", b"x\n"), ("dir", b"x\n")]);
         let known = seen(&fixture, &["same", "other", "gone", "dir"]);
-        let lookout = Lookout::default();
-        assert_eq!(changes(&lookout, &known).await, []);
+        let change_watcher = FileChangeWatcher::default();
+        assert_eq!(changes(&change_watcher, &known).await, []);
         fs::write(fixture.path("other"), "a\nB\nc\nd\n").unwrap();
         fs::remove_file(fixture.path("gone")).unwrap();
         fs::remove_file(fixture.path("dir")).unwrap();
@@ -222,12 +222,12 @@ mod tests {
         ];
         let expected = expected.map(|(name, note)| (name.to_owned(), note.to_owned()));
         for _ in 0..2 {
-            let mut found = changes(&lookout, &known).await;
+            let mut found = changes(&change_watcher, &known).await;
             found.sort_by_key(|(name, _)| expected.iter().position(|(expected, _)| expected == name));
             assert_eq!(found, expected, "a change is told as long as it is asked for");
         }
         let known = seen(&fixture, &["same", "other"]);
-        assert_eq!(changes(&lookout, &known).await, [], "what was read again is known");
+        assert_eq!(changes(&change_watcher, &known).await, [], "what was read again is known");
     }
 
     #[tokio::test]
@@ -236,23 +236,27 @@ mod tests {
         let mut known = seen(&fixture, &["f"]);
         let file = fs::File::options().write(true).open(fixture.path("f")).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert_eq!(changes(&Lookout::default(), &known).await, []);
+        assert_eq!(changes(&FileChangeWatcher::default(), &known).await, []);
         known[0].stamp = Some(stamp(&file.metadata().unwrap()));
         known[0].hash += 1;
-        assert_eq!(changes(&Lookout::default(), &known).await, [], "only its look was compared");
+        assert_eq!(changes(&FileChangeWatcher::default(), &known).await, [], "only its look was compared");
         known[0].stamp = None;
-        assert_eq!(changes(&Lookout::default(), &known).await.len(), 1, "without a stamp it is read");
+        assert_eq!(
+            changes(&FileChangeWatcher::default(), &known).await.len(),
+            1,
+            "without a stamp it is read"
+        );
     }
 
     #[tokio::test]
     async fn a_file_that_came_back_is_looked_at_again() {
         let fixture = Fixture::new(&[("f", b"one\n")]);
         let known = seen(&fixture, &["f"]);
-        let lookout = Lookout::default();
+        let change_watcher = FileChangeWatcher::default();
         fs::remove_file(fixture.path("f")).unwrap();
-        assert_eq!(changes(&lookout, &known).await.len(), 1);
+        assert_eq!(changes(&change_watcher, &known).await.len(), 1);
         fs::write(fixture.path("f"), "one\n").unwrap();
-        assert_eq!(changes(&lookout, &known).await, []);
+        assert_eq!(changes(&change_watcher, &known).await, []);
     }
 
     #[tokio::test]
@@ -264,7 +268,7 @@ mod tests {
         for name in &names {
             fs::write(fixture.path(name), "changed").unwrap();
         }
-        assert_eq!(changes(&Lookout::default(), &known).await.len(), FILES_MAX);
+        assert_eq!(changes(&FileChangeWatcher::default(), &known).await.len(), FILES_MAX);
     }
 
     #[tokio::test]
@@ -276,7 +280,8 @@ mod tests {
             ("wide", "日本語日本語日本語".as_bytes()),
         ]);
         let shown = async |name: &str, chars: usize| {
-            let around = Lookout::default().look(Vec::new(), vec![(fixture.path(name), chars)]).await;
+            let around =
+                FileChangeWatcher::default().look(Vec::new(), vec![(fixture.path(name), chars)]).await;
             around.shown.first().map(|(_, text)| text.to_string())
         };
         assert_eq!(shown("text", 6).await.unwrap(), "häuser");
@@ -290,8 +295,8 @@ mod tests {
     #[tokio::test]
     async fn running_tasks_are_listed() {
         let tasks = Tasks::new(None);
-        let lookout = Lookout::new(tasks.clone());
-        let listed = async || lookout.look(Vec::new(), Vec::new()).await.background;
+        let change_watcher = FileChangeWatcher::new(tasks.clone());
+        let listed = async || change_watcher.look(Vec::new(), Vec::new()).await.background;
         assert_eq!(listed().await, None);
         let _signals = tasks.begin(7, "make watch".into(), "/tmp/out".into()).unwrap();
         assert_eq!(
