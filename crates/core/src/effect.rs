@@ -75,7 +75,7 @@ pub enum Effect {
     /// Put the results of these calls into files, as they are in full; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
     Store(StoreId, Vec<(Arc<str>, Block)>),
     /// Look around; answered by [`Event::Looked`](windlass_protocol::Event::Looked).
-    ChangeWatcher {
+    LookAround {
         /// The look.
         look: LookId,
         /// What the conversation knows of files, the latest first: say which are different now.

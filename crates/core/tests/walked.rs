@@ -184,7 +184,7 @@ fn a_summariser_does_not_look_around() {
     );
     let input = RawValue::from_string("{\"a\":1}".into()).expect("JSON");
     run.submit().says(Block::tool_use("toolu_1", "TodoWrite", input)).ends(StopReason::ToolUse);
-    assert!(!run.effects.iter().any(|effect| matches!(effect, Effect::ChangeWatcher { .. })));
+    assert!(!run.effects.iter().any(|effect| matches!(effect, Effect::LookAround { .. })));
     assert_eq!(run.requests, 2);
 }
 

@@ -170,7 +170,7 @@ impl Inflight {
             Effect::Store(store, results) => {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
-            Effect::ChangeWatcher { look, known, show } => {
+            Effect::LookAround { look, known, show } => {
                 let EnginePorts { change_watcher, redactor, .. } = &self.world.shared.ports;
                 self.start_simple(jobs::look(change_watcher.clone(), look, known, show, redactor.clone()));
             }

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use uuid::Uuid;
 
-use crate::index::GlanceCache;
+use crate::index::PreviewCache;
 use crate::layout::{SessionLayout, SessionPaths};
 use crate::preview::{SessionPreview, preview};
 use crate::repository::{GitProgram, Identity, Repository};
@@ -215,7 +215,7 @@ impl Catalogue {
     fn of_folders(&self, folders: &[PathBuf]) -> Vec<SessionInfo> {
         let mut sessions = Vec::new();
         for folder in folders {
-            let mut index = GlanceCache::open(self.layout.index(folder));
+            let mut index = PreviewCache::open(self.layout.index(folder));
             for file in session_files(folder) {
                 // A file that went away meanwhile, or that may not be read, is none of ours.
                 if let Ok(preview) = index.preview(file.paths.file(), &file.found) {

@@ -22,12 +22,12 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[derive(Default, Serialize, Deserialize)]
 struct Rows {
     version: u32,
-    sessions: BTreeMap<String, CachedGlance>,
+    sessions: BTreeMap<String, CachedPreview>,
 }
 
 /// What was seen, and of which state of the file.
 #[derive(Serialize, Deserialize)]
-struct CachedGlance {
+struct CachedPreview {
     size: u64,
     modified: (i64, i64),
     inode: u64,
@@ -35,14 +35,14 @@ struct CachedGlance {
 }
 
 /// The cache of one folder while a list is made.
-pub(crate) struct GlanceCache {
+pub(crate) struct PreviewCache {
     path: Option<PathBuf>,
-    known: BTreeMap<String, CachedGlance>,
-    current: BTreeMap<String, CachedGlance>,
+    known: BTreeMap<String, CachedPreview>,
+    current: BTreeMap<String, CachedPreview>,
     changed: bool,
 }
 
-impl GlanceCache {
+impl PreviewCache {
     /// Opens a cache. One that cannot be used counts as empty.
     pub(crate) fn open(path: Option<PathBuf>) -> Self {
         let known = path.as_deref().and_then(read).unwrap_or_default();
@@ -61,7 +61,7 @@ impl GlanceCache {
             row
         } else {
             self.changed = true;
-            CachedGlance { size: found.len(), modified, inode: found.ino(), preview: preview(file)? }
+            CachedPreview { size: found.len(), modified, inode: found.ino(), preview: preview(file)? }
         };
         let preview = row.preview.clone();
         self.current.insert(name.into_owned(), row);
@@ -77,7 +77,7 @@ impl GlanceCache {
     }
 }
 
-fn read(path: &Path) -> Option<BTreeMap<String, CachedGlance>> {
+fn read(path: &Path) -> Option<BTreeMap<String, CachedPreview>> {
     if std::fs::metadata(path).ok()?.len() > BYTES_MAX {
         return None;
     }

@@ -447,7 +447,7 @@ impl World {
             }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
             Effect::Store(store, results) => beside.stores.push((store, results.len())),
-            Effect::ChangeWatcher { look, known, show } => {
+            Effect::LookAround { look, known, show } => {
                 beside.looks.push((look, known, show.into_iter().map(|(path, _)| path).collect()));
             }
             Effect::Prefetch(_) => beside.prefetches += 1,

@@ -52,7 +52,7 @@ impl Windlass {
         let (cwd, git) = (&settings.place.cwd, settings.git.as_ref());
         let found = FoundSession::find(&choice.into(), &settings.home, cwd, git)?;
         let mut flags = options.flags.clone();
-        fill_flags(&mut flags, found.saved());
+        fill_flags(&mut flags, found.saved(), cwd);
         let mut config = settings.config(&flags)?;
         config.permissions.asking = options.asking;
         let origin = ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone());

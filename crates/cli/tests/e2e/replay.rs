@@ -230,6 +230,9 @@ fn settings_that_come_back_come_back_in_a_replay() {
     stage.run(&[&["-p", "--resume", &id, "thanks", "--effort", "low"], &flags[..]].concat());
     stage.run(&["-p", "--resume", &id, "more thanks", "--fallback-model", "claude-haiku-4-5"]);
     check_equal(&stage.run(&["replay", &id]));
+    // A directory that is gone keeps nobody from playing what was done.
+    std::fs::remove_dir(stage.project.path().join("more")).unwrap();
+    check_equal(&stage.run(&["replay", &id]));
 }
 
 #[test]

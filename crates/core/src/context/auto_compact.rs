@@ -235,7 +235,7 @@ fn look(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, head: BoundaryHead
     let files = cx.known_files(policy.files_attached);
     let show = files.into_iter().map(|file| (file.path, policy.file_chars_max)).collect();
     let look = cx.state.ids.look();
-    cx.effects.push(Effect::ChangeWatcher { look, known: Vec::new(), show });
+    cx.effects.push(Effect::LookAround { look, known: Vec::new(), show });
     compacting.head = Some(head);
     LayerStep::Asked(LayerQuestion::Look(look))
 }

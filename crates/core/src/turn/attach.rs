@@ -149,7 +149,7 @@ impl Cx<'_> {
             return None;
         }
         let look = self.state.ids.look();
-        self.effects.push(Effect::ChangeWatcher { look, known, show: Vec::new() });
+        self.effects.push(Effect::LookAround { look, known, show: Vec::new() });
         Some(look)
     }
 

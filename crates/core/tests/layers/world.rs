@@ -256,7 +256,7 @@ impl World {
                 let files = results.iter().map(|result| self.can_store.then(|| file(result))).collect();
                 Some(Event::Stored(store, files))
             }
-            Effect::ChangeWatcher { look, show, .. } => {
+            Effect::LookAround { look, show, .. } => {
                 let mut found = self.surroundings.clone();
                 found.shown.extend(show.into_iter().map(|(path, _)| (path, "its text".into())));
                 Some(Event::Looked(look, Box::new(found)))

@@ -611,7 +611,7 @@ impl Player {
                 words.extend(up_to(edges, &[PhaseName::Stopping]));
                 words.push(format!("ask h{} {}", hook.0, hook_words(&call)));
             }
-            Effect::ChangeWatcher { look, known, .. } => {
+            Effect::LookAround { look, known, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
                 let paths: Vec<_> = known.iter().map(|seen| seen.path.display().to_string()).collect();
                 words.push(format!("look l{} [{}]", look.0, paths.join(" ")));

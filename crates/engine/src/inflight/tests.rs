@@ -185,7 +185,7 @@ enum Hooks {
     Answers,
     Panics,
     PanicsLater,
-    WaitKind(Arc<AtomicUsize>),
+    Waits(Arc<AtomicUsize>),
 }
 
 impl HookRunner for Hooks {
@@ -201,7 +201,7 @@ impl HookRunner for Hooks {
             }
             Self::Panics => panic!("on purpose"),
             Self::PanicsLater => async { panic!("on purpose") }.boxed(),
-            Self::WaitKind(alive) => {
+            Self::Waits(alive) => {
                 let alive = Alive::new(alive);
                 async move {
                     let _alive = alive;
@@ -266,7 +266,7 @@ async fn the_events_of_the_runner_are_those_of_the_engine() {
 #[tokio::test]
 async fn hooks_that_are_cancelled_are_gone() {
     let alive = Arc::default();
-    let runner = Arc::new(Hooks::WaitKind(Arc::clone(&alive)));
+    let runner = Arc::new(Hooks::Waits(Arc::clone(&alive)));
     let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).hooks(runner));
     inflight.perform(hooks());
     let poll = async |inflight: &mut Inflight| {
@@ -294,9 +294,9 @@ async fn results_go_to_files_in_the_order_of_the_wish() {
     assert_eq!(std::fs::read_to_string(place.join("b.txt")).unwrap(), "b");
 }
 
-struct BrokenLookout;
+struct BrokenWatcher;
 
-impl ChangeWatcher for BrokenLookout {
+impl ChangeWatcher for BrokenWatcher {
     fn look(&self, _: Vec<FileSeen>, _: Vec<(PathBuf, usize)>) -> BoxFuture<'static, AmbientChanges> {
         panic!("on purpose")
     }
@@ -316,13 +316,13 @@ async fn the_lookout_says_what_it_sees_and_a_broken_one_sees_nothing() {
         }
         let mut inflight = inflight(builder);
         let (known, show) = (vec![seen.clone()], vec![(path.clone(), 2)]);
-        inflight.perform(Effect::ChangeWatcher { look: LookId(5), known, show });
+        inflight.perform(Effect::LookAround { look: LookId(5), known, show });
         let Event::Looked(look, found) = next(&mut inflight).await else { panic!("nobody looked") };
         assert_eq!(look, LookId(5));
         (found.changed.len(), found.shown.len())
     };
     assert_eq!(look(Some(Arc::new(FileChangeWatcher::default()))).await, (1, 1));
-    assert_eq!(look(Some(Arc::new(BrokenLookout))).await, (0, 0));
+    assert_eq!(look(Some(Arc::new(BrokenWatcher))).await, (0, 0));
     assert_eq!(look(None).await, (0, 0));
 }
 

@@ -131,6 +131,15 @@ fn each_event_has_its_own_fields() {
         &HookCall::StopFailure { terminal: Terminal::MaxOutputTokens, failure: None },
         r#"{"error":"max_output_tokens"}"#,
     );
+    let lost = Failure::new(FailureClass::Connect, "no answer");
+    check(
+        &HookCall::StopFailure { terminal: Terminal::ModelError, failure: Some(Box::new(lost)) },
+        r#"{"error":"unknown","error_details":"no answer","last_assistant_message":"no answer"}"#,
+    );
+    check(
+        &HookCall::StopFailure { terminal: Terminal::PromptTooLong, failure: None },
+        r#"{"error":"invalid_request"}"#,
+    );
     check(
         &HookCall::SessionStart { source: StartSource::Resume, model: "m".into() },
         r#"{"source":"resume","model":"m"}"#,

@@ -29,10 +29,13 @@ pub(super) fn engine(
     let saved = read_flags(&header.settings);
     let given = match recorded.as_ref().and_then(|recorded| recorded.given(&saved)) {
         Some(given) => given,
-        None => earlier(arguments(&header.arguments)?, saved, recorded.as_ref()),
+        None => earlier(arguments(&header.arguments)?, saved, header, recorded.as_ref()),
     };
     // Nothing is done, so nothing has to be refused to anybody.
     let place = ProcessContext { is_root: false, ..settings::process_context_at(header.cwd.clone()) };
+    let mut flags = given.flags.clone();
+    // What is gone since then keeps nobody from playing the rest.
+    flags.add_directories.retain(|path| place.cwd.join(path).is_dir());
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
@@ -40,7 +43,7 @@ pub(super) fn engine(
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
-    let mut config = RunConfig::with_files(settings, &given.flags, &place, files)?;
+    let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
     config.permissions.asking = given.asking;
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);
@@ -52,14 +55,14 @@ pub(super) fn engine(
 }
 
 /// What a command line asked for, with what had come back. Whether a person answered does not follow from it alone.
-fn earlier(given: Options, saved: Flags, recorded: Option<&RecordedConfig>) -> Options {
+fn earlier(given: Options, saved: Flags, header: &Header, recorded: Option<&RecordedConfig>) -> Options {
     let mut flags = given.flags.clone();
     flags.model = saved.model.clone().or(flags.model);
     if saved.system_prompt.is_some() {
         (flags.system_prompt, flags.append_system_prompt) = (saved.system_prompt.clone(), None);
     }
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
-    fill_flags(&mut flags, saved);
+    fill_flags(&mut flags, saved, &header.cwd);
     let asks_person = recorded.and_then(|recorded| recorded.asks_person);
     let is_person = asks_person.unwrap_or(given.asking == Answerer::Person);
     let (asking, reader) =

@@ -3,8 +3,10 @@
 //! Rights never grow by themselves: modes that ask nobody do not come back, and what was disallowed stays so.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use windlass_config::{Flags, PromptText};
 use windlass_protocol::RawValueEq;
@@ -20,15 +22,26 @@ pub(crate) fn saved_flags(flags: &Flags, model: &str, system_prompt: &str) -> Fl
         model: Some(model.to_owned()),
         system_prompt: Some(PromptText::Text(system_prompt.to_owned())),
         append_system_prompt: None,
+        // A log is text: a name that is none is not kept, and the rest is.
+        add_directories: flags
+            .add_directories
+            .iter()
+            .filter(|path| path.to_str().is_some())
+            .cloned()
+            .collect(),
         ..flags.clone()
     }
 }
 
-/// What a log kept. What cannot be read as a flag is none.
+/// What a log kept. What cannot be read as a flag is none, and the others stand.
 pub(crate) fn read_flags(settings: &BTreeMap<String, Arc<RawValueEq>>) -> Flags {
+    let fields = settings.iter().filter_map(|(name, raw)| {
+        let alone = serde_json::from_str::<Value>(&format!("{{{}:{}}}", json!(name), raw.0.get())).ok()?;
+        Flags::deserialize(&alone).is_ok().then_some(alone)
+    });
     let fields =
-        settings.iter().filter_map(|(key, raw)| Some((key.clone(), serde_json::from_str(raw.0.get()).ok()?)));
-    serde_json::from_value(Value::Object(fields.collect())).unwrap_or_default()
+        fields.filter_map(|alone| if let Value::Object(fields) = alone { Some(fields) } else { None });
+    serde_json::from_value(Value::Object(fields.flatten().collect())).unwrap_or_default()
 }
 
 /// The form in which a log keeps flags: those that were given.
@@ -43,8 +56,8 @@ pub(crate) fn write_flags(flags: &Flags) -> BTreeMap<String, Arc<RawValueEq>> {
     settings
 }
 
-/// Adds to the flags what they do not say.
-pub(crate) fn fill_flags(flags: &mut Flags, saved: Flags) {
+/// Adds to the flags what they do not say, for a run in `cwd`.
+pub(crate) fn fill_flags(flags: &mut Flags, saved: Flags, cwd: &Path) {
     let missing = [
         (&mut flags.model, saved.model),
         (&mut flags.effort, saved.effort),
@@ -66,7 +79,7 @@ pub(crate) fn fill_flags(flags: &mut Flags, saved: Flags) {
         flags.allowed_tools = saved.allowed_tools;
     }
     flags.disallowed_tools.extend(saved.disallowed_tools);
-    flags.add_directories.extend(saved.add_directories.into_iter().filter(|path| path.is_dir()));
+    flags.add_directories.extend(saved.add_directories.into_iter().filter(|path| cwd.join(path).is_dir()));
     if flags.system_prompt.is_none() && flags.append_system_prompt.is_none() {
         flags.system_prompt = saved.system_prompt;
     }
@@ -74,6 +87,8 @@ pub(crate) fn fill_flags(flags: &mut Flags, saved: Flags) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     fn flags() -> Flags {
@@ -92,7 +107,7 @@ mod tests {
         let saved = saved_flags(&flags(), "m1", "be short");
         assert_eq!(read_flags(&write_flags(&saved)), saved);
         let mut resumed = Flags::default();
-        fill_flags(&mut resumed, saved.clone());
+        fill_flags(&mut resumed, saved.clone(), Path::new("/"));
         assert_eq!((resumed.model.as_deref(), resumed.effort.as_deref()), (Some("m1"), Some("high")));
         assert_eq!(resumed.system_prompt, Some(PromptText::Text("be short".into())));
         assert_eq!((resumed.allowed_tools, resumed.budget_usd), (vec!["Bash".to_owned()], None));
@@ -103,7 +118,7 @@ mod tests {
             disallowed_tools: vec!["Edit".into()],
             ..Flags::default()
         };
-        fill_flags(&mut other, saved);
+        fill_flags(&mut other, saved, Path::new("/"));
         assert_eq!((other.model.as_deref(), other.system_prompt), (Some("m2"), None));
         assert_eq!(
             (other.allowed_tools, other.disallowed_tools),
@@ -116,7 +131,11 @@ mod tests {
         for mode in NOT_KEPT {
             let given = Flags { permission_mode: Some(mode.into()), skip_permissions: true, ..flags() };
             let mut resumed = Flags::default();
-            fill_flags(&mut resumed, read_flags(&write_flags(&saved_flags(&given, "m1", ""))));
+            fill_flags(
+                &mut resumed,
+                read_flags(&write_flags(&saved_flags(&given, "m1", ""))),
+                Path::new("/"),
+            );
             assert_eq!((resumed.permission_mode, resumed.skip_permissions), (None, false));
         }
     }
@@ -127,5 +146,10 @@ mod tests {
             |text: &str| Arc::new(RawValueEq(serde_json::value::RawValue::from_string(text.into()).unwrap()));
         let broken = [("model".to_owned(), raw("7")), ("other".to_owned(), raw("{}"))].into();
         assert_eq!(read_flags(&broken), Flags::default());
+        let directory = std::ffi::OsString::from_vec(b"/\xff".to_vec());
+        let given = Flags { add_directories: vec![directory.into()], ..flags() };
+        let mut saved = write_flags(&saved_flags(&given, "m1", ""));
+        saved.insert("turnsMax".into(), raw("\"many\""));
+        assert_eq!(read_flags(&saved).disallowed_tools, ["Write"]);
     }
 }
