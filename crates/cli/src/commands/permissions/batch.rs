@@ -57,6 +57,12 @@ pub(super) struct BatchDecision {
     reason: String,
 }
 
+/// A line that is no case: its id, if it has one, and what whoever wrote it has to correct.
+struct UnreadableCase {
+    id: Value,
+    problem: String,
+}
+
 fn nothing() -> Box<RawValue> {
     RawValue::from_string("{}".into()).unwrap_or_default()
 }
@@ -73,12 +79,12 @@ pub(super) fn run() -> i32 {
                 tell_unknown(number + 1, &line, &mut told);
                 decide_line(number + 1, &line)
             }
-            Err(error) => Err((Value::Null, error.to_string())),
+            Err(error) => Err(UnreadableCase { id: Value::Null, problem: error.to_string() }),
         };
-        let decided = decided.unwrap_or_else(|(id, error)| {
+        let decided = decided.unwrap_or_else(|UnreadableCase { id, problem }| {
             code = 1;
-            complain(&format!("line {}: {error}.", number + 1));
-            denied(id, format!("This case cannot be read: {error}."))
+            complain(&format!("line {}: {problem}.", number + 1));
+            denied(id, format!("This case cannot be read: {problem}."))
         });
         let written = serde_json::to_writer(&mut output, &decided).is_ok() && output.write_all(b"\n").is_ok();
         if !written {
@@ -106,13 +112,13 @@ fn unknown(line: &str) -> BTreeMap<String, &RawValue> {
 }
 
 /// What is wrong with a line is said under its id, if it has one: whoever asks tells answers apart by it.
-fn decide_line(number: usize, line: &str) -> Result<BatchDecision, (Value, String)> {
+fn decide_line(number: usize, line: &str) -> Result<BatchDecision, UnreadableCase> {
     let given: BatchCase = serde_json::from_str(line).map_err(|error| {
         let case = serde_json::from_str::<Value>(line).unwrap_or_default();
-        (case.get("id").cloned().unwrap_or_default(), error.to_string())
+        UnreadableCase { id: case.get("id").cloned().unwrap_or_default(), problem: error.to_string() }
     })?;
     match unknown(line).into_iter().find_map(|(name, value)| misspelt(&name, value)) {
-        Some(problem) => Err((given.id, problem)),
+        Some(problem) => Err(UnreadableCase { id: given.id, problem }),
         None => Ok(decide(number, &given)),
     }
 }
