@@ -48,8 +48,8 @@ mod tests {
         assert!(RECIPES.contains(line) && include_str!("main.rs").contains(line));
     }
 
-    /// What a model that calls the tool by `name` reads, with a rule that denies.
-    async fn check(name: &str, denied: Option<&str>, expected: &str) {
+    /// What a model that calls the tool by `name` reads, under these options.
+    async fn check(name: &str, set_up: impl FnOnce(Options) -> Options, expected: &str) {
         let place = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);
         fs::write(path("three.txt"), "one\ntwo\nthree").unwrap();
@@ -60,18 +60,37 @@ mod tests {
         fs::write(path("script.json"), script).unwrap();
         let options = Options::new().cwd(place.path()).model("opus").variable("WINDLASS_HOME", path("home"));
         let options = options.variable("WINDLASS_SCRIPT", path("script.json"));
-        let options = denied.into_iter().fold(options, Options::deny);
-        let outcome = ask(options, "How long is three.txt?").await.unwrap();
+        let outcome = ask(set_up(options), "How long is three.txt?").await.unwrap();
         assert_eq!(outcome.text, "As expected.", "{outcome:?}");
     }
 
     #[tokio::test]
     async fn the_tool_is_a_tool_like_any_other() {
         // Reading below the working directory needs no rule.
-        check("CountLines", None, "3 lines").await;
-        check("LineCount", None, "3 lines").await;
-        check("CountLines", Some("CountLines"), "CountLines").await;
+        check("CountLines", |options| options, "3 lines").await;
+        check("LineCount", |options| options, "3 lines").await;
+        check("CountLines", |options| options.deny("CountLines"), "CountLines").await;
         // Its profile says that it reads a file, so rules about reading files hold for it.
-        check("CountLines", Some("Read(three.txt)"), "Read(three.txt)").await;
+        check("CountLines", |options| options.deny("Read(three.txt)"), "Read(three.txt)").await;
+    }
+
+    /// Hooks know its other name, and what it reads.
+    #[tokio::test]
+    async fn hooks_are_asked_about_the_tool() {
+        let hook = |condition: &str| {
+            let handler = format!(
+                r#"{{"type": "command", "if": "{condition}", "command": "echo Ask first. >&2; exit 2"}}"#
+            );
+            format!(r#"{{"hooks": {{"PreToolUse": [{{"matcher": "LineCount", "hooks": [{handler}]}}]}}}}"#)
+        };
+        let with = |condition: &str| {
+            let settings = hook(condition);
+            move |mut options: Options| {
+                options.settings.push(settings);
+                options
+            }
+        };
+        check("CountLines", with("Read(three.txt)"), "Ask first.").await;
+        check("CountLines", with("Read(other.txt)"), "3 lines").await;
     }
 }
