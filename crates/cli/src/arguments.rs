@@ -8,6 +8,7 @@ pub(crate) mod usage;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{anyhow, bail, ensure};
 use clap::error::ErrorKind;
@@ -178,7 +179,7 @@ pub(crate) struct Arguments {
     autocompact: Option<String>,
 
     /// Stop after this many turns
-    #[arg(long, value_name = "N", value_parser = turns, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = from_one::<u32>, allow_negative_numbers = true)]
     max_turns: Option<u32>,
 
     /// What runs without asking: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
@@ -483,8 +484,9 @@ fn parse_help(rest: &[OsString]) -> anyhow::Result<Request> {
     help::about(&topic.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Request::Show)
 }
 
-fn turns(text: &str) -> Result<u32, &'static str> {
-    text.parse().ok().filter(|turns| *turns > 0).ok_or("it must be a whole number from 1 on")
+/// Counts something of which there is one at least.
+pub(crate) fn from_one<T: FromStr + PartialOrd + Default>(text: &str) -> Result<T, &'static str> {
+    text.parse().ok().filter(|count| *count > T::default()).ok_or("it must be a whole number from 1 on")
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ pub struct ProcessContext {
 /// Everything a run is configured by.
 #[derive(Clone, Debug, Default)]
 pub struct RunConfig {
+    /// Whether a session is only played again, so that its directories may be gone.
+    pub is_replayed: bool,
     /// What the environment and the flags say.
     pub settings: Settings,
     /// The model.

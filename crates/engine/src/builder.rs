@@ -69,6 +69,7 @@ pub struct EngineBuilder {
     tools: Vec<Arc<dyn AnyTool>>,
     cwd: Option<PathBuf>,
     added: Vec<PathBuf>,
+    may_lack_directories: bool,
     system_prompt: Option<String>,
     append: Option<String>,
     config: Config,
@@ -81,7 +82,17 @@ impl Engine {
     pub fn builder(model: Arc<dyn ModelClient>, card: ModelCard) -> EngineBuilder {
         let config = Config { model: card, ..Config::default() };
         let (tools, added, ports) = (Vec::new(), Vec::new(), EnginePorts::default());
-        EngineBuilder { tools, cwd: None, added, system_prompt: None, append: None, config, model, ports }
+        EngineBuilder {
+            tools,
+            cwd: None,
+            added,
+            may_lack_directories: false,
+            system_prompt: None,
+            append: None,
+            config,
+            model,
+            ports,
+        }
     }
 
     /// A new session.
@@ -218,10 +229,20 @@ impl EngineBuilder {
         self
     }
 
+    /// Whether directories that are gone count as they are named: for an engine that only plays what was done in them.
+    pub fn may_lack_directories(mut self, may_lack: bool) -> Self {
+        self.may_lack_directories = may_lack;
+        self
+    }
+
     /// Checks everything and builds the engine.
     pub fn build(self) -> Result<Engine, EngineError> {
         check(&self.config)?;
         let named = self.cwd.unwrap_or_else(|| PathBuf::from("."));
+        let resolve = |path: &PathBuf| match resolve(path) {
+            Err(_) if self.may_lack_directories && path.is_absolute() => Ok(path.clone()),
+            resolved => resolved,
+        };
         let cwd = resolve(&named)?;
         let mut roots = vec![cwd.clone()];
         for path in &self.added {

@@ -116,6 +116,7 @@ pub fn wire_models(
         .change_watcher(Arc::new(FileChangeWatcher::new(tasks.clone())))
         .tasks(tasks)
         .working_directory(config.cwd)
+        .may_lack_directories(config.is_replayed)
         .redactor(redactor.clone());
     if let Some(paths) = &session.paths {
         builder = builder.results_directory(paths.results());

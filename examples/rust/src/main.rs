@@ -4,17 +4,29 @@ mod count_lines;
 
 use std::error::Error;
 use std::io::Write as _;
+use std::process::ExitCode;
 
 use windlass::{Options, Outcome, SessionChoice, Update, Windlass};
 
 use crate::count_lines::CountLines;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    match answer().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without standard error the exit code still says it.
+            let _ = writeln!(std::io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn answer() -> Result<(), Box<dyn Error>> {
     let prompt = std::env::args().nth(1).ok_or("Give a prompt.")?;
     let outcome = ask(Options::new(), &prompt).await?;
     writeln!(std::io::stdout(), "{}", outcome.text)?;
-    Ok(())
+    if outcome.terminal.is_success() { Ok(()) } else { Err(outcome.errors.join(" ").into()) }
 }
 
 async fn ask(options: Options, prompt: &str) -> Result<Box<Outcome>, Box<dyn Error>> {

@@ -54,7 +54,7 @@ Prompts:
 
 At a terminal:
   A prompt that you type during a run is queued and joins it at its next request; if you interrupt the run first, the next \
-run starts with it. A command waits for the end of the run, except /help and /exit, which act at once: /exit ends the run, \
+run starts with it. A command waits for the end of the run, except /help, /now and /exit, which act at once: /exit ends the run, \
 too. Ctrl-C clears the line you type. On an empty line it interrupts the run; at the prompt, pressed twice within two \
 seconds, it ends the session. A pasted text is part of the line you type, with its line breaks; Enter sends it.
   If TERM is unset or `dumb`, windlass writes no escape sequences: the terminal itself edits the line you type, and Ctrl-C \

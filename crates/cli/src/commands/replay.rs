@@ -13,7 +13,7 @@ use windlass::replay::{EarlierSession, SessionReplay, play};
 use windlass::session_store::SessionInfo;
 use windlass::{Options, SessionStore};
 
-use crate::arguments::{self, Arguments, Request};
+use crate::arguments::{self, Arguments, Request, from_one};
 use crate::commands::print as prompts;
 use crate::commands::sessions::print;
 use crate::{complain, display};
@@ -31,7 +31,7 @@ pub(crate) struct ReplayArguments {
     /// Session to replay
     session: String,
     /// Stop after event N and show the state there
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = from_one::<u64>)]
     until: Option<u64>,
     /// Continue from there with this model, in a copy of the session
     #[arg(long, value_name = "MODEL")]

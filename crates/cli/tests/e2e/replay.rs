@@ -230,8 +230,26 @@ fn settings_that_come_back_come_back_in_a_replay() {
     stage.run(&[&["-p", "--resume", &id, "thanks", "--effort", "low"], &flags[..]].concat());
     stage.run(&["-p", "--resume", &id, "more thanks", "--fallback-model", "claude-haiku-4-5"]);
     check_equal(&stage.run(&["replay", &id]));
-    // A directory that is gone keeps nobody from playing what was done.
-    std::fs::remove_dir(stage.project.path().join("more")).unwrap();
+}
+
+/// What was done in a directory is played after that is gone, and whatever project it is played in.
+#[test]
+fn directories_that_are_gone_are_no_difference() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Write", "input": {"file_path": "../more/new.txt", "content": "x"}},
+                {"tool": "Bash", "input": {"command": "ls ../more"}}]}, {"blocks": [{"text": "Done."}]}]"#,
+    );
+    let (here, more) = (stage.project.path().join("here"), stage.project.path().join("more"));
+    std::fs::create_dir(&here).unwrap();
+    std::fs::create_dir(&more).unwrap();
+    let flags = ["-p", "go", "--add-dir", "../more", "--permission-mode", "acceptEdits"];
+    let finished = stage.command(&flags).current_dir(&here).run().unwrap();
+    assert!(finished.stdout.contains("Done.") && more.join("new.txt").exists(), "{}", finished.stderr);
+    let id = id(&log(&stage));
+    check_equal(&stage.run(&["replay", &id]));
+    std::fs::remove_dir_all(&more).unwrap();
+    check_equal(&stage.run(&["replay", &id]));
+    std::fs::remove_dir_all(&here).unwrap();
     check_equal(&stage.run(&["replay", &id]));
 }
 

@@ -9,6 +9,7 @@ use windlass_config::{Flags, ProcessContext, RunConfig};
 use windlass_engine::{Answerer, Engine, RunSource, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
+use windlass_text::paths::clean;
 
 use crate::model_choice::silent_models;
 use crate::options::Options;
@@ -34,8 +35,10 @@ pub(super) fn engine(
     // Nothing is done, so nothing has to be refused to anybody.
     let place = ProcessContext { is_root: false, ..settings::process_context_at(header.cwd.clone()) };
     let mut flags = given.flags.clone();
-    // What is gone since then keeps nobody from playing the rest.
-    flags.add_directories.retain(|path| place.cwd.join(path).is_dir());
+    let added =
+        std::mem::take(&mut flags.add_directories).into_iter().map(|path| clean(place.cwd.join(path)));
+    let (there, gone): (Vec<_>, Vec<_>) = added.partition(|path| path.is_dir());
+    flags.add_directories = there;
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
@@ -45,6 +48,10 @@ pub(super) fn engine(
     let settings = files.settings(&files.environment(variables))?;
     let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
     config.permissions.asking = given.asking;
+    // What is gone since then counts as it was named.
+    config.is_replayed = true;
+    config.permissions.anchors.roots.extend(gone.iter().cloned());
+    config.added_directories.extend(gone);
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);
     }
