@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use serde_json::json;
 use windlass_config::{RunConfig, SourcedValue};
-use windlass_engine::ports::{BoxFuture, ModelClient};
+use windlass_engine::ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_engine::protocol::{ExaminedCall, ModelCard};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{
@@ -50,12 +50,15 @@ pub(crate) fn read_hooks(
 /// The hooks, if there are any, ready to run, and what is wrong with those that are none. What they set for commands is `later`.
 pub(crate) fn settings_hooks(
     config: &RunConfig,
-    own_tools: Vec<String>,
+    tools: &[Arc<dyn AnyTool>],
     session: &SessionStorage,
     (client, card): (Arc<dyn ModelClient>, ModelCard),
     (confinement, later): (Confinement, VariableChanges),
 ) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
-    let (set, problems) = read_hooks(config, own_tools)?;
+    if config.files.hooks.is_empty() {
+        return Ok((None, Vec::new()));
+    }
+    let (set, problems) = read_hooks(config, tools.iter().flat_map(|tool| names(&**tool)).collect())?;
     if set.is_empty() {
         return Ok((None, problems));
     }
@@ -86,6 +89,12 @@ pub(crate) fn settings_hooks(
     let hooks = SettingsHooks::new(set, host);
     hooks.bind(session.key, session.paths.as_ref().map(|paths| paths.file().to_owned()));
     Ok((Some(hooks), problems))
+}
+
+/// The names that matchers may use for a tool.
+fn names(tool: &dyn AnyTool) -> Vec<String> {
+    let spec = tool.spec();
+    spec.profile.aliases.iter().copied().chain([&*spec.name]).map(str::to_owned).collect()
 }
 
 /// Tells a host what becomes of each hook at the start of a session, and of others if it `wants_all`.

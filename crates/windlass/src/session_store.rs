@@ -30,7 +30,7 @@ use crate::settings;
 /// # let options = options.cwd(home.path()).variable("WINDLASS_HOME", home.path());
 /// let store = windlass::Windlass::open(options)?.store()?;
 /// for session in store.project_sessions() {
-///     println!("{} {:?}", session.id, session.glance.summary);
+///     println!("{} {:?}", session.id, session.preview.summary);
 /// }
 /// # Ok(())
 /// # }

@@ -91,19 +91,13 @@ pub fn wire_models(
     let later = VariableChanges::new(hidden.into_iter().map(Into::into));
     let confinement = sandbox::of_hooks(&config, sandbox.as_ref());
     let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
-    let own_names = |tool: &Arc<dyn AnyTool>| {
-        let spec = tool.spec();
-        let aliases = spec.profile.aliases.iter().map(ToString::to_string);
-        aliases.chain([spec.name.to_string()]).collect::<Vec<_>>()
-    };
-    let own_tools = more_tools.iter().flat_map(own_names).collect();
     tools.extend(more_tools);
     let mut standing: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     standing.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
     let model = (models.client.clone(), small);
-    let (hooks, problems) = settings_hooks(&config, own_tools, session, model, (confinement, later))?;
+    let (hooks, problems) = settings_hooks(&config, &tools, session, model, (confinement, later))?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
     let redactor = Redactor::new(config.settings.api.secrets());

@@ -303,7 +303,7 @@ impl ChangeWatcher for BrokenWatcher {
 }
 
 #[tokio::test]
-async fn the_lookout_says_what_it_sees_and_a_broken_one_sees_nothing() {
+async fn the_change_watcher_says_what_it_sees_and_a_broken_one_sees_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap().join("f");
     std::fs::write(&path, "now").unwrap();
