@@ -35,6 +35,14 @@ pub struct ProjectPart {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum PartContent {
+    /// A rule under which calls run unasked.
+    AllowRule(String),
+    /// A rule under which calls are asked about.
+    AskRule(String),
+    /// A rule under which calls never run.
+    DenyRule(String),
+    /// A working directory beside the project's.
+    WorkingDirectory(String),
     /// The mode at the start, by its name.
     PermissionMode(String),
     /// A variable, by its name.
@@ -46,42 +54,46 @@ pub enum PartContent {
         /// What the group runs, and for which calls.
         handlers: String,
     },
-    /// A rule, a working directory or another setting, in words.
-    Other(String),
+    /// Another setting.
+    Setting {
+        /// Its name, with the groups it lies in.
+        key: String,
+        /// Its value.
+        value: String,
+    },
 }
 
 impl PartContent {
     fn new(path: &str, value: &Value) -> Self {
         let text = || visible(&value.as_str().map_or_else(|| canonical(value), str::to_owned));
-        let name = match path {
-            "permissions.defaultMode" => return Self::PermissionMode(text()),
-            "permissions.allow" => "allow rule",
-            "permissions.ask" => "ask rule",
-            "permissions.deny" => "deny rule",
-            "permissions.additionalDirectories" => "working directory",
+        match path {
+            "permissions.allow" => Self::AllowRule(text()),
+            "permissions.ask" => Self::AskRule(text()),
+            "permissions.deny" => Self::DenyRule(text()),
+            "permissions.additionalDirectories" => Self::WorkingDirectory(text()),
+            "permissions.defaultMode" => Self::PermissionMode(text()),
             _ => match path.split_once('.') {
-                Some(("env", name)) => return Self::Variable(visible(name)),
+                Some(("env", name)) => Self::Variable(visible(name)),
                 Some(("hooks", event)) => {
-                    return Self::Hook { event: visible(event), handlers: visible(&handlers(value)) };
+                    Self::Hook { event: visible(event), handlers: visible(&handlers(value)) }
                 }
-                _ => path,
+                _ => Self::Setting { key: path.to_owned(), value: text() },
             },
-        };
-        Self::Other(format!("{name} {}", text()))
+        }
     }
 }
-
-const MODE: &str = "permission mode ";
-const VARIABLE: &str = "variable ";
-const HOOK: &str = "hook on ";
 
 impl fmt::Display for PartContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PermissionMode(mode) => write!(f, "{MODE}{mode}"),
-            Self::Variable(name) => write!(f, "{VARIABLE}{name}"),
-            Self::Hook { event, handlers } => write!(f, "{HOOK}{event}: {handlers}"),
-            Self::Other(words) => f.write_str(words),
+            Self::AllowRule(rule) => write!(f, "allow rule {rule}"),
+            Self::AskRule(rule) => write!(f, "ask rule {rule}"),
+            Self::DenyRule(rule) => write!(f, "deny rule {rule}"),
+            Self::WorkingDirectory(path) => write!(f, "working directory {path}"),
+            Self::PermissionMode(mode) => write!(f, "permission mode {mode}"),
+            Self::Variable(name) => write!(f, "variable {name}"),
+            Self::Hook { event, handlers } => write!(f, "hook on {event}: {handlers}"),
+            Self::Setting { key, value } => write!(f, "{key} {value}"),
         }
     }
 }
@@ -94,16 +106,27 @@ impl From<PartContent> for String {
 
 impl From<String> for PartContent {
     fn from(sentence: String) -> Self {
-        let hook = || sentence.strip_prefix(HOOK)?.split_once(": ");
-        if let Some(mode) = sentence.strip_prefix(MODE) {
-            Self::PermissionMode(mode.to_owned())
-        } else if let Some(name) = sentence.strip_prefix(VARIABLE) {
-            Self::Variable(name.to_owned())
-        } else if let Some((event, handlers)) = hook() {
-            Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() }
-        } else {
-            Self::Other(sentence)
+        type ContentOf = fn(String) -> PartContent;
+        const WORDS: [(&str, ContentOf); 6] = [
+            ("allow rule ", PartContent::AllowRule),
+            ("ask rule ", PartContent::AskRule),
+            ("deny rule ", PartContent::DenyRule),
+            ("working directory ", PartContent::WorkingDirectory),
+            ("permission mode ", PartContent::PermissionMode),
+            ("variable ", PartContent::Variable),
+        ];
+        for (words, content) in WORDS {
+            if let Some(rest) = sentence.strip_prefix(words) {
+                return content(rest.to_owned());
+            }
         }
+        if let Some((event, handlers)) =
+            sentence.strip_prefix("hook on ").and_then(|rest| rest.split_once(": "))
+        {
+            return Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() };
+        }
+        let (key, value) = sentence.split_once(' ').unwrap_or((&sentence, ""));
+        Self::Setting { key: key.to_owned(), value: value.to_owned() }
     }
 }
 
