@@ -13,7 +13,7 @@ const PROGRAMS: &[(&str, bool)] = &[("python3", true), ("node", false), ("chromi
 
 struct Stage {
     name: &'static str,
-    passed: bool,
+    has_passed: bool,
     took: Duration,
 }
 
@@ -24,8 +24,8 @@ pub(crate) fn test() -> Result<ExitCode> {
     let mut stage = |name: &'static str, run: &dyn Fn() -> Result<bool>| -> Result<()> {
         say(&format!("\n=== {name}"));
         let began = Instant::now();
-        let passed = run()?;
-        stages.push(Stage { name, passed, took: began.elapsed() });
+        let has_passed = run()?;
+        stages.push(Stage { name, has_passed, took: began.elapsed() });
         Ok(())
     };
     stage("format", &|| run(cargo(&["fmt", "--all", "--check"])))?;
@@ -38,7 +38,7 @@ pub(crate) fn test() -> Result<ExitCode> {
     stage("tests", &|| run(tests()))?;
     stage("documentation tests", &|| run(cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
     say(&format!("\n{}", summary(&stages)));
-    Ok(if stages.iter().all(|stage| stage.passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if stages.iter().all(|stage| stage.has_passed) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The tests, under nextest where it is installed: it runs test binaries side by side.
@@ -81,12 +81,12 @@ fn missing(program: &str, works: bool, needed: bool, strict: bool) -> Result<Opt
 
 fn summary(stages: &[Stage]) -> String {
     let line = |stage: &Stage| {
-        let verdict = if stage.passed { "ok" } else { "FAILED" };
+        let verdict = if stage.has_passed { "ok" } else { "FAILED" };
         format!("{:<20} {:>7.1} s  {verdict}", stage.name, stage.took.as_secs_f64())
     };
     let mut lines: Vec<String> = stages.iter().map(line).collect();
     let total: Duration = stages.iter().map(|stage| stage.took).sum();
-    let failed = stages.iter().filter(|stage| !stage.passed).count();
+    let failed = stages.iter().filter(|stage| !stage.has_passed).count();
     let verdict = if failed == 0 { "all stages passed".to_owned() } else { format!("{failed} failed") };
     lines.push(format!("{:<20} {:>7.1} s  {verdict}", "total", total.as_secs_f64()));
     lines.join("\n")
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_summary_names_what_failed() {
-        let stage = |name, passed, seconds| Stage { name, passed, took: Duration::from_secs(seconds) };
+        let stage =
+            |name, has_passed, seconds| Stage { name, has_passed, took: Duration::from_secs(seconds) };
         let lines = summary(&[stage("format", true, 1), stage("tests", false, 61)]);
         assert_eq!(
             lines,

@@ -38,9 +38,9 @@ pub(crate) struct WorkspaceMember {
 pub(crate) struct Dependency {
     pub(crate) package: String,
     /// For tests only.
-    pub(crate) dev: bool,
+    pub(crate) is_dev: bool,
     /// Of this workspace.
-    pub(crate) ours: bool,
+    pub(crate) is_ours: bool,
 }
 
 /// Runs the rules as a command of its own.
@@ -128,8 +128,8 @@ fn members(metadata: &str) -> Result<Vec<WorkspaceMember>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let dependency = |dependency: &Value| Dependency {
         package: text(&dependency["name"]),
-        dev: dependency["kind"] == "dev",
-        ours: dependency["path"].is_string(),
+        is_dev: dependency["kind"] == "dev",
+        is_ours: dependency["path"].is_string(),
     };
     let member = |package: &Value| {
         let manifest = text(&package["manifest_path"]);
@@ -160,7 +160,7 @@ pub(crate) mod made_up {
         let dependency = |word: &str| {
             let name = word.trim_start_matches("dev:");
             let package = if ours(name) { format!("windlass-{name}") } else { name.to_owned() };
-            Dependency { package, dev: word.starts_with("dev:"), ours: ours(name) }
+            Dependency { package, is_dev: word.starts_with("dev:"), is_ours: ours(name) }
         };
         WorkspaceMember {
             package: format!("windlass-{name}"),
@@ -184,7 +184,8 @@ mod tests {
             "dependencies":[{"name":"serde","kind":null},{"name":"windlass-protocol","kind":"dev","path":"/x/crates/protocol"}]}]}"#;
         let members = members(json).unwrap();
         assert_eq!((&*members[0].package, &*members[0].folder), ("windlass-core", "crates/core"));
-        let seen: Vec<_> = members[0].dependencies.iter().map(|d| (&*d.package, d.dev, d.ours)).collect();
+        let seen: Vec<_> =
+            members[0].dependencies.iter().map(|d| (&*d.package, d.is_dev, d.is_ours)).collect();
         assert_eq!(seen, [("serde", false, false), ("windlass-protocol", true, true)]);
     }
 }

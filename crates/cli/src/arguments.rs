@@ -257,7 +257,7 @@ impl SettingsArguments {
         SettingsFlags {
             settings: &self.settings,
             sources: &self.setting_sources,
-            trust: self.trust_project,
+            is_project_trusted: self.trust_project,
             ..SettingsFlags::default()
         }
     }
@@ -318,7 +318,7 @@ impl Arguments {
         options.flags = self.flags();
         options.settings.clone_from(&self.settings);
         options.setting_sources.clone_from(&self.setting_sources);
-        options.trust_project = self.trust_project;
+        options.is_project_trusted = self.trust_project;
         options.audience = self.audience(self.is_interactive());
         options
     }
@@ -332,9 +332,9 @@ impl Arguments {
                 InputFormat::Text if is_person => RunSource::Repl,
                 InputFormat::Text => RunSource::Print,
             },
-            partial_messages: self.include_partial_messages || streams_text,
-            reads_lines: self.output_format == Format::StreamJson,
-            prompt_suggestions: self.prompt_suggestions,
+            has_partial_messages: self.include_partial_messages || streams_text,
+            is_host: self.output_format == Format::StreamJson,
+            has_prompt_suggestions: self.prompt_suggestions,
         }
     }
 

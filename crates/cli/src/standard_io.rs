@@ -94,14 +94,14 @@ pub(crate) struct HostAtStdio {
     buffer: Vec<u8>,
     /// So much of the buffer is known to hold no end of a line.
     searched: usize,
-    ended: bool,
+    is_at_end: bool,
     aside: SideOutput,
 }
 
 impl HostAtStdio {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new(aside: SideOutput) -> Self {
-        Self { source: StandardInput::new(), buffer: Vec::new(), searched: 0, ended: false, aside }
+        Self { source: StandardInput::new(), buffer: Vec::new(), searched: 0, is_at_end: false, aside }
     }
 }
 
@@ -110,14 +110,14 @@ impl HostChannel for HostAtStdio {
 
     async fn next_line(&mut self) -> HostLine {
         loop {
-            if let Some(next) = take_line(&mut self.buffer, &mut self.searched, self.ended) {
+            if let Some(next) = take_line(&mut self.buffer, &mut self.searched, self.is_at_end) {
                 return next;
             }
             match self.source.read().await {
-                Ok(piece) if piece.is_empty() => self.ended = true,
+                Ok(piece) if piece.is_empty() => self.is_at_end = true,
                 Ok(piece) => self.buffer.extend_from_slice(&piece),
                 Err(error) => {
-                    self.ended = true;
+                    self.is_at_end = true;
                     self.buffer.clear();
                     return HostLine::Unreadable(format!("cannot read standard input: {error}"));
                 }
@@ -135,7 +135,7 @@ impl HostChannel for HostAtStdio {
 }
 
 /// The first line of the buffer, once it is there; at the end, what is left of it.
-fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<HostLine> {
+fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, is_at_end: bool) -> Option<HostLine> {
     let end = buffer[*searched..].iter().position(|byte| *byte == b'\n').map(|at| *searched + at);
     let length = match end {
         _ if end.unwrap_or(buffer.len()) > LINE_BYTES_MAX => {
@@ -146,7 +146,7 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<
             )));
         }
         Some(end) => end + 1,
-        None if !ended => {
+        None if !is_at_end => {
             *searched = buffer.len();
             return None;
         }
@@ -166,7 +166,7 @@ pub(crate) struct Output {
     /// What is to be written. Append to it, then flush.
     pub(crate) buffer: Vec<u8>,
     /// Whether everything is written at once: on a terminal, other things are written beside it and keep their order.
-    pub(crate) at_once: bool,
+    pub(crate) is_unbuffered: bool,
     /// Where others leave lines.
     pub(crate) aside: SideOutput,
     written: usize,
@@ -195,7 +195,7 @@ impl Output {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new() -> Self {
         let target = StandardStream::new(io::stdout, Interest::WRITABLE);
-        Self { buffer: Vec::new(), at_once: false, aside: SideOutput::default(), written: 0, target }
+        Self { buffer: Vec::new(), is_unbuffered: false, aside: SideOutput::default(), written: 0, target }
     }
 
     /// Writes what others have left since, as far as somebody still reads.

@@ -51,7 +51,7 @@ pub(crate) struct Person {
     questions: VecDeque<Question>,
     /// A question that was shown and not answered yet.
     open: Option<OpenQuestion>,
-    ended: bool,
+    is_at_end: bool,
     bells: Wakeups,
     /// Something was done already.
     has_run: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Person {
     queued: Vec<(Arc<str>, String)>,
     handed: QueuedPrompts,
     /// Something was left undone, and Enter on an empty line goes on with it.
-    may_go_on: bool,
+    can_go_on: bool,
 }
 
 /// A question that waits for its answer.
@@ -107,12 +107,12 @@ impl Person {
             interrupter,
             questions: VecDeque::new(),
             open: None,
-            ended: false,
+            is_at_end: false,
             bells,
             has_run: false,
             queued: Vec::new(),
             handed: handed.clone(),
-            may_go_on: false,
+            can_go_on: false,
         };
         Ok((person, QuestionRelay { news: sender, asked: Vec::new(), handed }))
     }
@@ -127,7 +127,7 @@ impl Person {
 
     /// Says what was left undone when the session was left, or by a run that failed; Enter goes on with it.
     pub(crate) fn offer(&mut self, left: UnfinishedWork) {
-        self.may_go_on = !left.unfinished.is_empty() || !left.waiting.is_empty();
+        self.can_go_on = !left.unfinished.is_empty() || !left.waiting.is_empty();
         for (_, command) in &left.undone {
             self.say(&format!("Not done: {}", display::line(command)));
         }
@@ -137,7 +137,7 @@ impl Person {
         for (_, text) in &left.waiting {
             self.say(&format!("Not sent yet: {}", display::line(text)));
         }
-        if self.may_go_on {
+        if self.can_go_on {
             self.say("Press Enter to go on with it, or type another prompt.");
         }
         self.handed.forgive();
@@ -149,7 +149,7 @@ impl Person {
         match line.trim() {
             "" => {}
             "/help" => self.say(&help::page(HELP)),
-            word if leaves(word) => self.ended = true,
+            word if leaves(word) => self.is_at_end = true,
             _ => return Some(Job::of_texts(&[line.trim_end().to_owned()])),
         }
         None
@@ -157,7 +157,7 @@ impl Person {
 
     /// What was typed during the last run and is still to be done. Whoever leaves finds it when the session is resumed.
     pub(crate) fn next_queued(&mut self, session: &mut Session) -> Option<Job> {
-        if self.ended {
+        if self.is_at_end {
             return None;
         }
         let work = self.handed.pay()?;
@@ -177,43 +177,43 @@ impl Person {
         // Somebody who has just begun is there.
         let _idle = self.has_run.then(|| self.bells.idle());
         let mut interrupted: Option<Instant> = None;
-        if !self.ended {
+        if !self.is_at_end {
             self.say("");
             self.show(Screen::ask_for_prompt);
             // What was typed during the last run and not sent.
             self.show_draft();
         }
         let mut job = None;
-        while job.is_none() && !self.ended {
+        while job.is_none() && !self.is_at_end {
             match self.keys.next().await {
                 KeyboardEvent::Key(EditorEvent::Changed) => self.show_draft(),
                 KeyboardEvent::Resumed => self.show(Screen::resume),
-                KeyboardEvent::Key(EditorEvent::Line(line)) if line.trim().is_empty() && self.may_go_on => {
+                KeyboardEvent::Key(EditorEvent::Line(line)) if line.trim().is_empty() && self.can_go_on => {
                     self.echo(&line);
                     job = Some(Job::GoOn);
                 }
                 KeyboardEvent::Key(EditorEvent::Line(line)) => {
                     self.echo(&line);
                     job = self.read(&line);
-                    if job.is_none() && !self.ended {
+                    if job.is_none() && !self.is_at_end {
                         self.show(Screen::ask_for_prompt);
                     }
                 }
                 KeyboardEvent::Key(EditorEvent::Interrupt)
                     if interrupted.is_some_and(|at| at.elapsed() < EXIT_TIME) =>
                 {
-                    self.ended = true;
+                    self.is_at_end = true;
                 }
                 KeyboardEvent::Key(EditorEvent::Interrupt) => {
                     interrupted = Some(Instant::now());
                     self.say("Press Ctrl-C again to exit.");
                 }
-                KeyboardEvent::Key(EditorEvent::End) => self.ended = true,
+                KeyboardEvent::Key(EditorEvent::End) => self.is_at_end = true,
                 KeyboardEvent::Gone(why) => self.lose(why),
             }
         }
         self.show(Screen::end_asking);
-        self.may_go_on &= job.is_none();
+        self.can_go_on &= job.is_none();
         job
     }
 
@@ -244,7 +244,7 @@ impl Person {
                 KeyboardEvent::Key(EditorEvent::Interrupt) => self.interrupter.interrupt(),
                 KeyboardEvent::Key(EditorEvent::Line(line)) => self.on_line(&line, &handle).await,
                 KeyboardEvent::Key(EditorEvent::End) => {
-                    if self.open.is_none() && !self.ended {
+                    if self.open.is_none() && !self.is_at_end {
                         self.say("Windlass exits when this run ends. /exit ends it at once.");
                     }
                     self.end(&handle).await;
@@ -333,14 +333,14 @@ impl Person {
 
     /// Nothing more will be typed: an open question is answered with no.
     async fn end(&mut self, handle: &Handle) {
-        self.ended = true;
+        self.is_at_end = true;
         if self.open.is_some() {
             self.on_line("n", handle).await;
         }
     }
 
     fn lose(&mut self, why: Option<String>) {
-        (self.is_gone, self.ended) = (true, true);
+        (self.is_gone, self.is_at_end) = (true, true);
         if let Some(why) = why {
             self.say(&format!("windlass: {why}"));
         }
@@ -348,7 +348,7 @@ impl Person {
 
     /// Ends the run and the session: whoever leaves does not want to wait for either.
     fn leave(&mut self, handle: &Handle) {
-        self.ended = true;
+        self.is_at_end = true;
         handle.leave();
     }
 
@@ -360,7 +360,7 @@ impl Person {
             _ if line.is_empty() => {}
             _ if leaves(line) => self.leave(handle),
             _ if line == "/help" => self.say(&help::page(HELP)),
-            _ if self.ended => self.say("Not sent: windlass exits when this run ends."),
+            _ if self.is_at_end => self.say("Not sent: windlass exits when this run ends."),
             PromptEntry::Refused(why) => self.say(&why),
             PromptEntry::Command(_) => {
                 self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));

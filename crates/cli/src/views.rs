@@ -142,12 +142,12 @@ pub(crate) fn hook_failures() -> impl FnMut(&Update) + Send {
 
 /// The result: the final text, or what went wrong.
 pub(crate) struct TextView {
-    for_terminal: bool,
+    is_for_terminal: bool,
 }
 
 impl TextView {
     pub(crate) fn new() -> Self {
-        Self { for_terminal: std::io::stdout().is_terminal() }
+        Self { is_for_terminal: std::io::stdout().is_terminal() }
     }
 
     /// A text of its own lines; nothing if there is none.
@@ -155,7 +155,7 @@ impl TextView {
         if text.is_empty() {
             return;
         }
-        let clean = self.for_terminal.then(|| display::paragraph(text));
+        let clean = self.is_for_terminal.then(|| display::paragraph(text));
         out.extend_from_slice(clean.as_deref().unwrap_or(text).as_bytes());
         if !text.ends_with('\n') {
             out.push(b'\n');

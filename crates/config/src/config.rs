@@ -77,7 +77,7 @@ pub struct ModelChoice {
     /// Its id, or the name of a family.
     pub name: String,
     /// Whether a flag named it: then it also wins over the model of a script.
-    pub by_flag: bool,
+    pub is_from_flag: bool,
 }
 
 impl RunConfig {
@@ -148,13 +148,13 @@ fn choose_model(
     };
     let models = &settings.models;
     let of_flag = named(&flags.model);
-    let by_flag = of_flag.is_some();
+    let is_from_flag = of_flag.is_some();
     let chosen = of_flag.or_else(|| named(&models.model)).or_else(|| named(&models.default));
     let name = match chosen {
         Some(name) => check_model(name, files)?,
         None => default_model(files)?,
     };
-    Ok(ModelChoice { name, by_flag })
+    Ok(ModelChoice { name, is_from_flag })
 }
 
 /// Ours, or the first that may be chosen if ours may not.

@@ -10,7 +10,7 @@ use crate::{ConfigError, HomeSettings, ProcessContext};
 pub struct Home {
     directory: Option<PathBuf>,
     /// Whether an Agent SDK started this process.
-    pub started_by_sdk: bool,
+    pub is_started_by_sdk: bool,
     /// Directories with what the user wants everywhere, such as memory: the reference's, then ours. They may not exist.
     pub(crate) user_directories: Vec<PathBuf>,
 }
@@ -21,17 +21,17 @@ impl Home {
         let absolute = |path: &PathBuf| place.cwd.join(path);
         let of_user = |name: &str| place.home.as_ref().map(|home| home.join(name));
         let entrypoint = settings.entrypoint.as_deref().unwrap_or_default();
-        let started_by_sdk = settings.sdk_version.is_some() || entrypoint.starts_with("sdk-");
+        let is_started_by_sdk = settings.sdk_version.is_some() || entrypoint.starts_with("sdk-");
         let shared = settings.shared.as_ref().map(absolute);
         let reference = shared.clone().or_else(|| of_user(".claude"));
-        let directory = if started_by_sdk {
+        let directory = if is_started_by_sdk {
             reference.clone()
         } else {
             settings.own.as_ref().map(absolute).or(shared).or_else(|| of_user(".windlass"))
         };
         let mut user_directories: Vec<PathBuf> = reference.into_iter().chain(directory.clone()).collect();
         user_directories.dedup();
-        Self { directory, started_by_sdk, user_directories }
+        Self { directory, is_started_by_sdk, user_directories }
     }
 
     /// The directory, if there is one.

@@ -36,7 +36,7 @@ pub(crate) fn load(
     user_directories: &[PathBuf],
 ) -> MemoryFiles {
     let mut found = MemoryFiles::default();
-    if memory.no_files {
+    if memory.is_off {
         return found;
     }
     let home = place.home.as_deref();

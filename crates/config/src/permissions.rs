@@ -37,11 +37,11 @@ impl RunConfig {
             rules: self.rules(flags, files, &anchors)?,
             asking: Answerer::Nobody,
             anchors,
-            may_bypass: mode == bypass,
+            can_bypass: mode == bypass,
             is_bypass_refused,
-            may_classify: files.permissions.auto_disabled.is_none(),
+            can_classify: files.permissions.auto_disabled.is_none(),
             classifier: files.auto_mode.clone(),
-            managed_only: files.permissions.managed_only.is_some(),
+            is_managed_only: files.permissions.managed_only.is_some(),
             sandbox: None,
         };
         Ok(())
@@ -163,7 +163,7 @@ fn check_mode(
             "the permission mode {mode} is switched off in {origin}. Use another --permission-mode."
         )));
     }
-    if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
+    if mode == PermissionMode::BypassPermissions && place.is_root && !settings.is_in_sandbox {
         return Err(ConfigError::Unusable(format!(
             "{named_by} is refused for the root user: every command would run unasked with full rights. \
              Use another user, another --permission-mode, or set IS_SANDBOX=1 inside a sandbox."

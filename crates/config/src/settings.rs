@@ -31,7 +31,7 @@ pub struct Settings {
     /// How files are read and found.
     pub files: FileToolSettings,
     /// Whether the process runs in a sandbox that confines even the root user.
-    pub in_sandbox: bool,
+    pub is_in_sandbox: bool,
 }
 
 /// How the model's provider is reached.
@@ -56,7 +56,7 @@ pub struct ApiSettings {
     /// How long a stream may be silent: both watchdogs. `None` keeps their defaults, 0 turns them off.
     pub silence_ms: Option<u64>,
     /// Whether no cache breakpoints are sent.
-    pub no_prompt_caching: bool,
+    pub is_prompt_caching_off: bool,
 }
 
 /// Which model is asked.
@@ -75,9 +75,9 @@ pub struct ModelSettings {
     /// The model for summaries in the background, where it was stated.
     pub small: Option<String>,
     /// Whether the small model says what the calls of a response did, where it was stated.
-    pub tool_use_summaries: Option<bool>,
+    pub has_tool_use_summaries: Option<bool>,
     /// Whether the small model says after a run what the user may want next, where it was stated.
-    pub prompt_suggestions: Option<bool>,
+    pub has_prompt_suggestions: Option<bool>,
     /// How many tokens the model may think, unless a flag says it; 0 for not at all.
     pub thinking_tokens: Option<u32>,
     /// How often the model may try again when its answer does not match a schema.
@@ -93,8 +93,8 @@ impl Default for ModelSettings {
             script: None,
             window_tokens: None,
             small: None,
-            tool_use_summaries: None,
-            prompt_suggestions: None,
+            has_tool_use_summaries: None,
+            has_prompt_suggestions: None,
             thinking_tokens: None,
             schema_retries_max: 5,
         }
@@ -105,7 +105,7 @@ impl Default for ModelSettings {
 #[derive(Clone, Debug, Default)]
 pub struct MemorySettings {
     /// Whether memory files are not read.
-    pub no_files: bool,
+    pub is_off: bool,
     /// Whose files are read; the administrator's always are.
     pub sources: SettingSources,
     /// Patterns of files that are not read; the administrator's are read all the same.
@@ -126,7 +126,7 @@ pub struct HomeSettings {
     /// When the log waits for the disk.
     pub sync: SyncPolicy,
     /// Whether the former content of files that calls may change is not kept.
-    pub no_checkpoints: bool,
+    pub is_without_checkpoints: bool,
 }
 
 /// How commands run.
@@ -139,11 +139,11 @@ pub struct ShellSettings {
     /// How many characters of output a result holds.
     pub output_chars_max: usize,
     /// Whether every command starts in the project's directory again.
-    pub keep_directory: bool,
+    pub should_keep_directory: bool,
     /// A script that is sourced before each command, if it exists.
     pub environment_file: Option<PathBuf>,
     /// Whether commands may go on in the background.
-    pub background: bool,
+    pub can_run_in_background: bool,
     /// Variables that commands see although they look like secrets.
     pub pass: Vec<String>,
 }
@@ -154,9 +154,9 @@ impl Default for ShellSettings {
             timeout_ms: 120_000,
             timeout_ms_max: 600_000,
             output_chars_max: 30_000,
-            keep_directory: false,
+            should_keep_directory: false,
             environment_file: None,
-            background: true,
+            can_run_in_background: true,
             pass: Vec::new(),
         }
     }
@@ -168,16 +168,21 @@ pub struct FileToolSettings {
     /// How many tokens one Read may return, roughly.
     pub read_tokens_max: usize,
     /// Whether Glob leaves out what `.gitignore` names.
-    pub glob_ignore: bool,
+    pub should_glob_ignore: bool,
     /// Whether Glob shows hidden files.
-    pub glob_hidden: bool,
+    pub should_glob_hidden: bool,
     /// How long one Glob may take.
     pub glob_timeout_s: u64,
 }
 
 impl Default for FileToolSettings {
     fn default() -> Self {
-        Self { read_tokens_max: 25_000, glob_ignore: false, glob_hidden: true, glob_timeout_s: 20 }
+        Self {
+            read_tokens_max: 25_000,
+            should_glob_ignore: false,
+            should_glob_hidden: true,
+            glob_timeout_s: 20,
+        }
     }
 }
 
@@ -202,7 +207,7 @@ impl Settings {
             };
             let understood = value.to_str().and_then(|text| (variable.set)(&mut settings, text));
             if understood.is_none() {
-                let value = if variable.secret { "(hidden)".into() } else { value.to_string_lossy() };
+                let value = if variable.is_secret { "(hidden)".into() } else { value.to_string_lossy() };
                 let (place, cure) = match origin(variable.name) {
                     Some(origin) => (format!("{origin}: "), "remove it there"),
                     None => (String::new(), "unset the variable"),

@@ -29,7 +29,7 @@ use serde_json::ser::PrettyFormatter;
 pub struct SharedFile {
     /// Where it is.
     pub path: PathBuf,
-    leaves_lock: bool,
+    should_leave_lock: bool,
 }
 
 /// Why a shared file cannot be read or changed. It is as it was, unless the text says otherwise.
@@ -68,13 +68,13 @@ pub enum SharedFileError {
 impl SharedFile {
     /// The file at a path. It need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), leaves_lock: true }
+        Self { path: path.into(), should_leave_lock: true }
     }
 
     /// Takes the file of the lock away after each change: for folders in which others would wonder about it.
     #[must_use]
     pub fn leaving_no_lock(self) -> Self {
-        Self { leaves_lock: false, ..self }
+        Self { should_leave_lock: false, ..self }
     }
 
     /// What it says now; an empty object if it is not there or has nothing in it.
@@ -106,7 +106,7 @@ impl SharedFile {
             }
             Ok((result, is_new))
         });
-        if !self.leaves_lock {
+        if !self.should_leave_lock {
             locked.remove();
         }
         // Whoever comes next need not wait for the disk to remember the name; one wait serves several.

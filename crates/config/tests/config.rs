@@ -233,7 +233,7 @@ fn the_nearest_name_of_a_model_wins() {
     let check = |variables: &[(&str, &str)], flag: Option<&str>, expected: (&str, bool)| {
         let flags = Flags { model: flag.map(str::to_owned), ..Flags::default() };
         let choice = config(variables, &flags).unwrap().model;
-        assert_eq!((choice.name.as_str(), choice.by_flag), expected);
+        assert_eq!((choice.name.as_str(), choice.is_from_flag), expected);
     };
     let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "default")];
     check(&both, Some("flag"), ("flag", true));

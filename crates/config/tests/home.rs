@@ -27,7 +27,7 @@ fn sessions_are_kept_where_their_readers_look() {
     let check = |variables: &[(&str, &str)], expected: &str| {
         let home = home(variables, Some("/home/u"));
         assert_eq!(home.required().unwrap(), Path::new(expected), "{variables:?}");
-        assert_eq!(home.started_by_sdk, variables.contains(&SDK) || variables.contains(&VERSION));
+        assert_eq!(home.is_started_by_sdk, variables.contains(&SDK) || variables.contains(&VERSION));
     };
     check(&[], "/home/u/.windlass");
     check(&[OWN], "/own");

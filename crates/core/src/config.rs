@@ -60,9 +60,9 @@ pub struct Config {
     /// What is remembered for every prompt of the project; it is attached again after a compaction.
     pub memory: Arc<[MemoryNote]>,
     /// Whether a small model says in a few words what the calls of a response did.
-    pub tool_use_summaries: bool,
+    pub has_tool_use_summaries: bool,
     /// Whether a small model says after a run what the user may want next, where somebody can see it.
-    pub prompt_suggestions: bool,
+    pub has_prompt_suggestions: bool,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
@@ -70,7 +70,7 @@ pub struct Config {
     /// How long a cancelled call may take to stop before it is given up.
     pub stop_grace_ms: u64,
     /// Whether pieces of blocks are shown as they arrive.
-    pub partial_messages: bool,
+    pub has_partial_messages: bool,
     /// Who may do what.
     pub permissions: Permissions,
     /// When and how often a failed request is sent again.
@@ -112,12 +112,12 @@ impl Default for Config {
             stop_hook_blocks_max: 8,
             pauses_max: 10,
             memory: [].into(),
-            tool_use_summaries: false,
-            prompt_suggestions: false,
+            has_tool_use_summaries: false,
+            has_prompt_suggestions: false,
             shared_calls_max: 10,
             early_start: EarlyStart::All,
             stop_grace_ms: 800,
-            partial_messages: false,
+            has_partial_messages: false,
             permissions: Permissions::default(),
             retry: RetryPolicy::default(),
         }
@@ -252,9 +252,9 @@ pub struct ContextPolicy {
     /// When the transcript may give way to a summary.
     pub compaction: CompactionPolicy,
     /// Whether spans of finished rounds are collapsed; never where compaction is not automatic.
-    pub collapse: bool,
+    pub can_collapse: bool,
     /// Whether old results are cleared.
-    pub micro_compact: bool,
+    pub can_micro_compact: bool,
     /// Use this window rather than the model's for the thresholds; never more than the model's.
     pub window_tokens: Option<u64>,
     /// Compact at this share of the effective window; can only lower the threshold.
@@ -301,8 +301,8 @@ impl Default for ContextPolicy {
     fn default() -> Self {
         Self {
             compaction: CompactionPolicy::Automatic,
-            collapse: true,
-            micro_compact: true,
+            can_collapse: true,
+            can_micro_compact: true,
             window_tokens: None,
             compact_percent: None,
             output_reserve_tokens: None,
@@ -396,9 +396,9 @@ pub struct RetryPolicy {
     /// Streams of one request that break before they said anything, before the answer is asked for at once.
     pub broken_streams_max: u32,
     /// Whether an answer may be asked for at once when streams break.
-    pub whole_answers: bool,
+    pub can_ask_whole: bool,
     /// Wait for as long as the provider is overloaded or a quota is used up, instead of ending the run.
-    pub patient: bool,
+    pub is_patient: bool,
 }
 
 impl Default for RetryPolicy {
@@ -413,8 +413,8 @@ impl Default for RetryPolicy {
             retry_after_ms_max: 300_000,
             overloads_max: 3,
             broken_streams_max: 2,
-            whole_answers: true,
-            patient: false,
+            can_ask_whole: true,
+            is_patient: false,
         }
     }
 }

@@ -42,7 +42,7 @@ pub enum Effect {
         /// Who may do what by now, if the session has changed it.
         permissions: Option<Arc<Permissions>>,
         /// Whether it runs in the sandbox.
-        confined: bool,
+        is_confined: bool,
     },
     /// Ask a running call to stop; it still finishes.
     CancelTool(CallId),

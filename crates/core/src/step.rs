@@ -107,9 +107,9 @@ impl Cx<'_> {
     /// Something from the user's side enters the conversation while the run goes on: it is logged, then shown.
     pub(crate) fn show_said(&mut self, said: UserEntry) {
         let (id, blocks) = (said.message.id, said.message.blocks.clone());
-        let (synthetic, prompts) = (!said.is_prompt(), said.prompts.clone());
+        let (is_synthetic, prompts) = (!said.is_prompt(), said.prompts.clone());
         self.persist(Record::Said(said));
-        self.emit(Update::UserText { id, blocks, synthetic, prompts });
+        self.emit(Update::UserText { id, blocks, is_synthetic, prompts });
     }
 
     /// Notes that the machine goes to another phase, also where it does not rest there.

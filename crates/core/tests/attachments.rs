@@ -33,7 +33,7 @@ fn shows(path: &str) -> ToolOutput {
         path: path.into(),
         hash: 1,
         lines: [].into(),
-        whole: true,
+        is_whole: true,
         shown: Vec::new(),
         stamp: None,
     };
@@ -58,7 +58,7 @@ fn with_tasks(config: &mut Config) {
 }
 
 fn with_summaries(config: &mut Config) {
-    config.tool_use_summaries = true;
+    config.has_tool_use_summaries = true;
     config.small_model = Some(ModelCard::unknown("small"));
 }
 

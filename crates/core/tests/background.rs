@@ -8,7 +8,7 @@ use windlass_core::{Config, Interrupt, RunSource};
 use windlass_protocol::{ModelCard, Outcome, Price, StopReason, Terminal};
 
 fn suggesting(config: &mut Config) {
-    config.prompt_suggestions = true;
+    config.has_prompt_suggestions = true;
     config.source = RunSource::Repl;
     config.small_model = Some(ModelCard::unknown("small"));
 }
@@ -81,7 +81,7 @@ fn nothing_is_suggested_that_nobody_could_use() {
         ";
     check(answered(|config| config.source = RunSource::Print), silent);
     check(answered(|config| config.source = RunSource::Agent("explore".into())), silent);
-    check(answered(|config| config.prompt_suggestions = false), silent);
+    check(answered(|config| config.has_prompt_suggestions = false), silent);
     check(answered(|config| config.small_model = None), silent);
     let asked = || Scenario::new().with(suggesting).submit("x").text("Done.");
     check(

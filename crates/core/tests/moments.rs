@@ -118,7 +118,7 @@ fn a_prompt_that_waits_for_hooks_is_lost_only_if_its_user_stops_it() {
     );
     let recalled = recall(records(asked()));
     assert_eq!(recalled.state.waiting(), 1);
-    assert!(recalled.cut_off);
+    assert!(recalled.is_cut_off);
     assert_eq!(log::state(asked()).waiting(), 1);
 }
 

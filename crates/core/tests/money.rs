@@ -153,7 +153,7 @@ fn max_budget_usd_counts_from_when_the_session_was_opened() {
 /// What calls did is summarised by another model.
 fn with_summaries(config: &mut Config) {
     config.small_model = Some(ModelCard::unknown("small"));
-    config.tool_use_summaries = true;
+    config.has_tool_use_summaries = true;
 }
 
 #[test]

@@ -77,8 +77,10 @@ fn what_is_taken_back_and_changed_is_logged() {
 #[test]
 fn thinking_goes_before_what_it_was_bound_to() {
     let bound = |config: &mut Config| {
-        let thinking = ThinkingSupport { adaptive: true, by_default: true, ..ThinkingSupport::default() };
-        config.model = ModelCard { thinking, known: true, binds_thinking: true, ..ModelCard::unknown("m") };
+        let thinking =
+            ThinkingSupport { is_adaptive: true, is_on_by_default: true, ..ThinkingSupport::default() };
+        config.model =
+            ModelCard { thinking, is_known: true, is_thinking_bound: true, ..ModelCard::unknown("m") };
     };
     let picture =
         Prompt { blocks: vec![Block::text("look"), Block::image("image/png", "AA==")], ..Prompt::default() };

@@ -59,7 +59,7 @@ fn number(retries_max: u32) -> impl FnOnce(&mut Config) {
 /// What calls did is summarised by another model.
 fn with_summaries(config: &mut Config) {
     config.small_model = Some(ModelCard::unknown("small"));
-    config.tool_use_summaries = true;
+    config.has_tool_use_summaries = true;
 }
 
 /// Of two rules that both apply, the one that stands first in the order of stage 6 is heard.

@@ -65,14 +65,14 @@ fn a_call_of_which_only_the_words_are_known_may_have_run() {
     let words = |scenario: Scenario| recall(records(scenario).into_iter().filter(said));
     let open = words(new().submit("x").call("write a"));
     assert_eq!(open.open.iter().map(|(_, fate)| *fate).collect::<Vec<_>>(), [Fate::Unknown]);
-    assert!(open.cut_off);
+    assert!(open.is_cut_off);
     let doubtful = |recalled: RecalledSession| recalled.state.snapshot().unwrap().doubtful;
     let known = recall(records(new().submit("x").call("write a")));
     assert_eq!(doubtful(open), doubtful(known), "the very same call needs a decision");
 
     let over = words(new().submit("x").text("Done.").ended(StopReason::EndTurn));
-    assert!(!over.cut_off, "whoever answered has nothing left to say");
-    assert!(words(new().submit("x")).cut_off);
+    assert!(!over.is_cut_off, "whoever answered has nothing left to say");
+    assert!(words(new().submit("x")).is_cut_off);
 }
 
 /// The later call has ended, but its result waits for the earlier one.
@@ -121,8 +121,8 @@ fn text_that_was_not_complete_is_not_recalled() {
 }
 
 fn with_fallback(config: &mut Config) {
-    let thinks = ThinkingSupport { adaptive: true, by_default: true, ..ThinkingSupport::default() };
-    let card = |id| ModelCard { thinking: thinks, known: true, ..ModelCard::unknown(id) };
+    let thinks = ThinkingSupport { is_adaptive: true, is_on_by_default: true, ..ThinkingSupport::default() };
+    let card = |id| ModelCard { thinking: thinks, is_known: true, ..ModelCard::unknown(id) };
     config.model = card("first");
     config.fallbacks = [card("second")].into();
 }
@@ -346,7 +346,7 @@ fn files_directory_and_results_in_files_come_back() {
         path: "/project/a".into(),
         hash: 7,
         lines: [1, 2].into(),
-        whole: true,
+        is_whole: true,
         shown: Vec::new(),
         stamp: None,
     };
@@ -363,7 +363,7 @@ fn files_directory_and_results_in_files_come_back() {
     let recalled = recall(records(played()));
     let facts = recalled.state.snapshot().unwrap();
     assert_eq!((facts.cwd.to_str(), &facts.files[..]), (Some("/project/sub"), &[seen][..]));
-    assert!(recalled.cut_off);
+    assert!(recalled.is_cut_off);
     let stored = windlass_protocol::StoredResult {
         tool_use_id: "toolu_1".into(),
         path: "/session/1.txt".into(),
@@ -380,7 +380,7 @@ fn a_session_at_rest_is_the_same_to_the_last_byte() {
     let check = |scenario: fn(Vec<MemoryNote>) -> Scenario| {
         let live = state(scenario(memory.clone()));
         let recalled = recall(records(scenario(memory.clone())));
-        assert!(!recalled.cut_off && recalled.open.is_empty() && recalled.results.is_empty());
+        assert!(!recalled.is_cut_off && recalled.open.is_empty() && recalled.results.is_empty());
         assert_eq!(live.snapshot(), recalled.state.snapshot());
         assert_eq!(next_request(live), next_request(recalled.state));
     };

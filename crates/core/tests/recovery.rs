@@ -429,7 +429,7 @@ fn when_streams_themselves_break_the_answer_is_asked_for_at_once_one_time() {
     // The next request is a stream again.
     let next = broken(&[Cut, Cut]).call("read a").ended(StopReason::ToolUse).finished(1, "A");
     assert_eq!(sent(next), "ssws");
-    let off = broken(&[Cut, Cut]).with(|config| config.retry.whole_answers = false);
+    let off = broken(&[Cut, Cut]).with(|config| config.retry.can_ask_whole = false);
     assert_eq!(sent(off), "sss");
 }
 
@@ -483,7 +483,7 @@ fn a_used_up_quota_ends_the_run_with_its_time_unless_the_run_is_patient() {
         < fails quota                settling done | failed api_error | = api_error after 1: it failed Some(3600)
         ",
     );
-    let patient = |config: &mut Config| config.retry.patient = true;
+    let patient = |config: &mut Config| config.retry.is_patient = true;
     check(
         Scenario::new().with(patient).wall_s(600).submit("x").fails_with("quota", quota()).timer(1),
         "

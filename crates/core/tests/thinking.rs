@@ -16,16 +16,16 @@ use windlass_protocol::{
 fn new_model(id: &str) -> ModelCard {
     ModelCard {
         output_tokens_max: 128_000,
-        known: true,
+        is_known: true,
         thinking: ThinkingSupport {
-            adaptive: true,
-            budgeted: false,
+            is_adaptive: true,
+            is_budgeted: false,
             disabled_up_to: Some(Effort::High),
-            by_default: true,
+            is_on_by_default: true,
         },
         efforts: &Effort::ALL,
-        edits_context: true,
-        takes_task_budget: true,
+        can_edit_context: true,
+        can_take_task_budget: true,
         ..ModelCard::unknown(id)
     }
 }
@@ -34,12 +34,12 @@ fn new_model(id: &str) -> ModelCard {
 fn old_model(id: &str) -> ModelCard {
     ModelCard {
         output_tokens_max: 64_000,
-        known: true,
+        is_known: true,
         thinking: ThinkingSupport {
-            adaptive: false,
-            budgeted: true,
+            is_adaptive: false,
+            is_budgeted: true,
             disabled_up_to: Some(Effort::Max),
-            by_default: false,
+            is_on_by_default: false,
         },
         ..ModelCard::unknown(id)
     }
@@ -112,7 +112,7 @@ fn a_request_says_what_the_model_takes_and_nothing_else() {
     );
     check_settings(
         new(),
-        |config| config.context.micro_compact = false,
+        |config| config.context.can_micro_compact = false,
         "≤8000, thinking adaptive, effort -",
     );
     // The summariser sends the same conversation, so it is cleared in the same way.
@@ -400,7 +400,7 @@ fn what_is_left_of_a_task_budget_is_said_from_the_first_rewrite_on() {
                 turn(
                     Scenario::new()
                         .with(|config| {
-                            config.model = ModelCard { edits_context: false, ..new_model("new") };
+                            config.model = ModelCard { can_edit_context: false, ..new_model("new") };
                             config.task_budget = Some(50_000);
                         })
                         .showing_requests(settings)

@@ -31,7 +31,7 @@ fn collapsing(config: &mut Config) {
     config.context.blocking_margin_tokens = Some(3_000);
     config.context.span_tokens = 1_000;
     config.context.rounds_kept = 1;
-    config.context.micro_compact = false;
+    config.context.can_micro_compact = false;
 }
 
 /// A call whose result has about 2 000 tokens.

@@ -62,7 +62,7 @@ impl Run {
     fn calls(&mut self, call: u32, outcome: ToolOutput) -> &mut Self {
         let input = RawValue::from_string(format!("{{\"n\":{call}}}")).expect("JSON");
         self.says(Block::tool_use(&format!("toolu_{call}"), "Read", input)).ends(StopReason::ToolUse);
-        let facts = CallFacts { shared: true, ..CallFacts::new(CallKind::Read) };
+        let facts = CallFacts { is_shared: true, ..CallFacts::new(CallKind::Read) };
         let call = CallId(call);
         self.tell(Event::Examined(call, Admission::Ready { tool: "Read".into(), facts }));
         self.tell(Event::Finished(call, outcome))
@@ -115,7 +115,7 @@ fn card(id: &str) -> ModelCard {
 /// A model, and a small one that says what calls did.
 fn config() -> Config {
     let model = card("a");
-    Config { model, small_model: Some(card("small")), tool_use_summaries: true, ..Config::default() }
+    Config { model, small_model: Some(card("small")), has_tool_use_summaries: true, ..Config::default() }
 }
 
 fn tokens(input_tokens: u64) -> Usage {
@@ -145,7 +145,7 @@ fn a_fork_that_answers_twice_is_paid_once() {
 
 #[test]
 fn a_run_that_was_dropped_waits_for_none_of_its_forks() {
-    let mut config = Config { source: RunSource::Print, tool_use_summaries: false, ..config() };
+    let mut config = Config { source: RunSource::Print, has_tool_use_summaries: false, ..config() };
     config.context.stage_percent = 0;
     config.context.span_tokens = 1;
     config.context.rounds_kept = 1;
@@ -230,7 +230,7 @@ fn a_budget_that_is_spent_during_a_look_around_keeps_the_results() {
         path: "/project/a".into(),
         hash: 1,
         lines: [].into(),
-        whole: true,
+        is_whole: true,
         shown: Vec::new(),
         stamp: None,
     };
@@ -244,9 +244,11 @@ fn a_budget_that_is_spent_during_a_look_around_keeps_the_results() {
 
 #[test]
 fn thinking_that_is_bound_to_media_goes_with_them() {
-    let thinking = ThinkingSupport { adaptive: true, by_default: true, ..ThinkingSupport::default() };
-    let model = ModelCard { binds_thinking: true, thinking, ..card("a") };
-    let mut run = Run::new(Config { model, tool_use_summaries: false, ..config() }, Transcript::default());
+    let thinking =
+        ThinkingSupport { is_adaptive: true, is_on_by_default: true, ..ThinkingSupport::default() };
+    let model = ModelCard { is_thinking_bound: true, thinking, ..card("a") };
+    let mut run =
+        Run::new(Config { model, has_tool_use_summaries: false, ..config() }, Transcript::default());
     let thought = |signature| {
         let json = format!("{{\"type\":\"thinking\",\"thinking\":\"hm\",\"signature\":\"{signature}\"}}");
         Block::from_json(&json).expect("JSON")
@@ -290,7 +292,7 @@ fn another_model_is_asked_for_the_rest_of_words_that_were_paused() {
 
 #[test]
 fn a_refused_transcript_is_compacted_once_until_the_next_results() {
-    let mut config = Config { source: RunSource::Print, tool_use_summaries: false, ..config() };
+    let mut config = Config { source: RunSource::Print, has_tool_use_summaries: false, ..config() };
     config.token_budget = Some(1_000_000);
     let mut run = Run::new(config, Transcript::default());
     let cured = |run: &mut Run, fork, look| {

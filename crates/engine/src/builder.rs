@@ -69,7 +69,7 @@ pub struct EngineBuilder {
     tools: Vec<Arc<dyn AnyTool>>,
     cwd: Option<PathBuf>,
     added: Vec<PathBuf>,
-    may_lack_directories: bool,
+    can_lack_directories: bool,
     system_prompt: Option<String>,
     append: Option<String>,
     config: Config,
@@ -86,7 +86,7 @@ impl Engine {
             tools,
             cwd: None,
             added,
-            may_lack_directories: false,
+            can_lack_directories: false,
             system_prompt: None,
             append: None,
             config,
@@ -231,7 +231,7 @@ impl EngineBuilder {
 
     /// Whether directories that are gone count as they are named: for an engine that only plays what was done in them.
     pub fn may_lack_directories(mut self, may_lack: bool) -> Self {
-        self.may_lack_directories = may_lack;
+        self.can_lack_directories = may_lack;
         self
     }
 
@@ -240,7 +240,7 @@ impl EngineBuilder {
         check(&self.config)?;
         let named = self.cwd.unwrap_or_else(|| PathBuf::from("."));
         let resolve = |path: &PathBuf| match resolve(path) {
-            Err(_) if self.may_lack_directories && path.is_absolute() => Ok(path.clone()),
+            Err(_) if self.can_lack_directories && path.is_absolute() => Ok(path.clone()),
             resolved => resolved,
         };
         let cwd = resolve(&named)?;

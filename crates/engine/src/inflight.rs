@@ -132,7 +132,7 @@ impl Inflight {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined(call, admission));
             }
-            Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, confined } => {
+            Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, is_confined } => {
                 let (tool_use_id, cancel) = (tool_use.id.clone(), CancellationToken::new());
                 let context = ToolContext {
                     call,
@@ -142,7 +142,7 @@ impl Inflight {
                     hidden: self.hidden(permissions, &facts.paths),
                     facts,
                     seen,
-                    confined,
+                    is_confined,
                     cancel: cancel.clone(),
                     progress: self.progress.0.clone(),
                 };

@@ -22,11 +22,11 @@ pub(crate) struct Journal {
     /// What was said of a block that is not complete yet.
     partial: Option<Partial>,
     /// The log could not be written: nothing goes in before the run is over.
-    failed: bool,
+    has_failed: bool,
     /// The state says something that the log does not.
-    stale: bool,
+    is_stale: bool,
     /// The log does not even say what happened since it could not be written.
-    lost: bool,
+    has_lost_records: bool,
 }
 
 /// Checkpoints that are being taken, or records that are being appended.
@@ -46,18 +46,18 @@ struct Partial {
 
 impl Journal {
     /// A journal whose log lacks these records, or anything else that the state says.
-    pub(crate) fn new(log: Box<dyn SessionLog>, missing: Vec<Record>, stale: bool) -> Self {
-        Self { log: Some(log), stale: stale || !missing.is_empty(), batch: missing, ..Self::default() }
+    pub(crate) fn new(log: Box<dyn SessionLog>, missing: Vec<Record>, is_stale: bool) -> Self {
+        Self { log: Some(log), is_stale: is_stale || !missing.is_empty(), batch: missing, ..Self::default() }
     }
 
     fn is_on(&self) -> bool {
-        self.log.is_some() && !self.failed
+        self.log.is_some() && !self.has_failed
     }
 
     /// Notes what the core is told. Progress changes nothing; the pieces of a block only count if the block never comes. That the
     /// log could not be written is the first thing it is told when it can be: whoever reads it knows that something is missing.
     pub(crate) fn hear(&mut self, input: &Input) {
-        let is_failure = self.lost && matches!(input.event, Event::StoreFailed { .. });
+        let is_failure = self.has_lost_records && matches!(input.event, Event::StoreFailed { .. });
         if !(self.is_on() || is_failure) {
             return;
         }
@@ -102,7 +102,7 @@ impl Journal {
         records: Vec<Record>,
         durability: Durability,
     ) -> Result<(), LogError> {
-        let Some(log) = self.log.as_mut().filter(|_| !self.failed) else { return Ok(()) };
+        let Some(log) = self.log.as_mut().filter(|_| !self.has_failed) else { return Ok(()) };
         self.batch.extend(records);
         match log.take_checkpoints(&self.batch, durability) {
             AppendProgress::Now(taken) => {
@@ -123,7 +123,7 @@ impl Journal {
         records: impl IntoIterator<Item = Record>,
         durability: Durability,
     ) -> Result<(), LogError> {
-        let Some(log) = self.log.as_mut().filter(|_| !self.failed) else { return Ok(()) };
+        let Some(log) = self.log.as_mut().filter(|_| !self.has_failed) else { return Ok(()) };
         self.batch.extend(records);
         let appended = log.append(&self.batch, durability);
         self.batch.clear();
@@ -158,16 +158,16 @@ impl Journal {
 
     /// The log cannot be written. Until the run is over nothing else is tried.
     pub(crate) fn fail(&mut self) {
-        self.failed = true;
-        self.stale = true;
-        self.lost = true;
+        self.has_failed = true;
+        self.is_stale = true;
+        self.has_lost_records = true;
         self.batch.clear();
         self.partial = None;
     }
 
     /// A run is over; the log has another chance with the next.
     pub(crate) fn next_run(&mut self) {
-        self.failed = false;
+        self.has_failed = false;
         self.partial = None;
     }
 
@@ -175,26 +175,26 @@ impl Journal {
     /// a snapshot is written. Whether a step was pending: nobody waits to learn what becomes of it.
     pub(crate) fn left_behind(&mut self) -> bool {
         self.partial = None;
-        self.stale = true;
+        self.is_stale = true;
         let is_unknown = self.pending.take().is_some();
-        self.lost |= is_unknown;
+        self.has_lost_records |= is_unknown;
         is_unknown
     }
 
     /// The log is to be told everything that counts, whatever it knows.
     pub(crate) fn outdate(&mut self) {
-        self.stale = true;
+        self.is_stale = true;
     }
 
     /// Whether a snapshot is to be written.
     pub(crate) fn wants_snapshot(&self) -> bool {
-        !self.failed && self.log.as_ref().is_some_and(|log| self.stale || log.wants_snapshot())
+        !self.has_failed && self.log.as_ref().is_some_and(|log| self.is_stale || log.wants_snapshot())
     }
 
     /// A snapshot is written; whether that is all the log knows of what happened last.
     pub(crate) fn restated(&mut self) -> bool {
-        self.stale = false;
-        std::mem::take(&mut self.lost)
+        self.is_stale = false;
+        std::mem::take(&mut self.has_lost_records)
     }
 }
 

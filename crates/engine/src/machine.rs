@@ -38,7 +38,7 @@ pub(crate) struct Machine {
     /// How many inputs there were: the position in the seed's randomness.
     inputs: u64,
     /// Whether a run has begun and not ended.
-    running: bool,
+    is_running: bool,
     journal: Journal,
     /// Effects that wait until the records in front of them are in the log.
     todo: VecDeque<Effect>,
@@ -55,7 +55,7 @@ impl Machine {
             world,
             seed,
             inputs: 0,
-            running: false,
+            is_running: false,
             journal: Journal::default(),
             todo: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -137,7 +137,7 @@ impl Machine {
     /// Tells the machine what happened, and does what it asks for.
     pub(crate) fn advance(&mut self, event: Event) {
         if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. }) {
-            self.running = true;
+            self.is_running = true;
             self.journal.next_run();
         }
         // What the log was never told goes in before anything new does.
@@ -260,7 +260,7 @@ impl Machine {
         let is_over = self.state.terminal().is_some();
         self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
         if is_over {
-            if self.running {
+            if self.is_running {
                 self.emit(Update::Notice(format!("The session log is incomplete: {error}.")));
             }
             let after = std::mem::replace(&mut self.todo, behind);
@@ -271,7 +271,7 @@ impl Machine {
     }
 
     fn emit(&mut self, update: Update) {
-        self.running &= !matches!(update, Update::Done(_));
+        self.is_running &= !matches!(update, Update::Done(_));
         self.outbox.push_back(update);
     }
 
@@ -279,7 +279,7 @@ impl Machine {
     pub(crate) fn rest(&mut self) {
         self.inflight.end_run();
         self.outbox.clear();
-        if std::mem::take(&mut self.running) {
+        if std::mem::take(&mut self.is_running) {
             self.inflight.clear();
             self.todo.clear();
             if self.journal.left_behind() {

@@ -32,7 +32,7 @@ pub struct Replay {
     /// Nothing was heard yet, and nobody said what the session was before.
     is_new: bool,
     /// The log could not be written for a while: only what is restated next is known.
-    lost: bool,
+    has_lost_records: bool,
     /// What differed when a run seemed to be dropped, in case it goes on after all.
     doubt: Option<Mismatch>,
 }
@@ -100,7 +100,7 @@ impl Engine {
             events: 0,
             trail: VecDeque::new(),
             is_new: true,
-            lost: false,
+            has_lost_records: false,
             doubt: None,
         }
     }
@@ -114,7 +114,7 @@ impl Replay {
         self.state = recalled.state.reopened();
         self.due = recalled.results.into_iter().map(Record::Result).collect();
         self.is_new = false;
-        self.lost = false;
+        self.has_lost_records = false;
         self.doubt = None;
     }
 
@@ -122,7 +122,7 @@ impl Replay {
     pub fn rewind(&mut self) {
         self.due.clear();
         self.doubt = None;
-        self.lost = true;
+        self.has_lost_records = true;
     }
 
     /// Takes the next record of the log. What was shown to the caller at that moment comes back, but for pieces of blocks and
@@ -161,7 +161,7 @@ impl Replay {
 
     /// Whether the log has shown everything that follows from what was heard so far. If it has not at its end, it was cut off.
     pub fn is_complete(&self) -> bool {
-        self.due.is_empty() && !self.lost
+        self.due.is_empty() && !self.has_lost_records
     }
 
     fn hear(&mut self, input: &Input) -> Result<Vec<Update>, Mismatch> {
@@ -208,7 +208,7 @@ impl Replay {
 
     /// Everything that followed from the last event must be there before the next one.
     fn check_due(&self, next: &Event) -> Result<(), Mismatch> {
-        if self.lost {
+        if self.has_lost_records {
             return Err(self.mismatch("facts", Mismatch::missing(&"a snapshot", event_name(next))));
         }
         match self.due.front() {
@@ -241,7 +241,7 @@ impl Replay {
     }
 
     fn compare(&mut self, record: &Record) -> Result<(), Mismatch> {
-        if self.lost && matches!(record, Record::Result(_)) {
+        if self.has_lost_records && matches!(record, Record::Result(_)) {
             // The snapshot that follows says it too.
             return Ok(());
         }
@@ -262,7 +262,7 @@ impl Replay {
     /// A snapshot is written where the run goes on, or where it was dropped, or where the log was of no use before.
     fn compare_snapshot(&mut self, snapshot: &SessionSnapshot) -> Result<(), Mismatch> {
         let is_new = std::mem::take(&mut self.is_new);
-        if std::mem::take(&mut self.lost) || is_new {
+        if std::mem::take(&mut self.has_lost_records) || is_new {
             let before_usd = self.state.before_usd();
             self.state = State::from_snapshot(snapshot.clone());
             self.state.set_before_usd(before_usd);

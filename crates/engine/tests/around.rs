@@ -47,7 +47,7 @@ impl Tool for Say {
     const NAME: &'static str = "Say";
 
     fn facts(&self, _: &SayInput, _: &ExamineContext) -> Result<CallFacts, String> {
-        Ok(CallFacts { shared: true, target: "say".into(), ..CallFacts::new(CallKind::Read) })
+        Ok(CallFacts { is_shared: true, target: "say".into(), ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: SayInput, cx: ToolContext) -> ToolOutput {
@@ -134,7 +134,7 @@ async fn a_session_is_compacted_on_request_by_a_fork_of_itself() {
         _ => None,
     });
     let compaction = compaction.unwrap_or_else(|| panic!("{updates:?}"));
-    assert_eq!((compaction.trigger, compaction.mechanical), (CompactTrigger::Manual, false));
+    assert_eq!((compaction.trigger, compaction.is_mechanical), (CompactTrigger::Manual, false));
     assert!(!updates.iter().any(|update| matches!(update, Update::Block { .. })), "nobody sees the fork");
     let json = session.messages().to_json();
     assert!(json.contains("We spoke of a blue gate.") && !json.contains("The gate is blue."), "{json}");
@@ -240,8 +240,8 @@ impl HookRunner for Objector {
 
     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         async move {
-            let HookCall::Stop { active, .. } = call else { return HookAnswer::default() };
-            let script = if active { "exit 0" } else { "echo run the tests first; exit 2" };
+            let HookCall::Stop { is_active, .. } = call else { return HookAnswer::default() };
+            let script = if is_active { "exit 0" } else { "echo run the tests first; exit 2" };
             let program = move || Command::new("sh").arg("-c").arg(script).output().unwrap();
             let output = tokio::task::spawn_blocking(program).await.unwrap();
             let objection = String::from_utf8(output.stdout).unwrap();

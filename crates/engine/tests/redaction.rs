@@ -36,7 +36,7 @@ impl Tool for Leak {
 
     fn facts(&self, _: &LeakInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = CallKind::Read;
-        Ok(CallFacts { shared: true, target: "leak".into(), ..CallFacts::new(kind) })
+        Ok(CallFacts { is_shared: true, target: "leak".into(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, _: LeakInput, cx: ToolContext) -> ToolOutput {
@@ -56,7 +56,7 @@ impl Tool for Leak {
 
 /// A file that the conversation knows, so that somebody looks whether it changes.
 fn read() -> FileSeen {
-    FileSeen { path: "/x".into(), hash: 0, lines: [].into(), whole: true, shown: vec![], stamp: None }
+    FileSeen { path: "/x".into(), hash: 0, lines: [].into(), is_whole: true, shown: vec![], stamp: None }
 }
 
 /// Finds files with secrets in them.

@@ -58,7 +58,7 @@ impl Tool for Wait {
 
     fn facts(&self, input: &WaitInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
-        Ok(CallFacts { shared: !input.acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
+        Ok(CallFacts { is_shared: !input.acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutput {
@@ -106,8 +106,8 @@ async fn words(session: &mut Session, prompt: &str) -> Vec<String> {
 fn word(update: &Update) -> Option<String> {
     Some(match update {
         Update::Requesting { .. } => "request".into(),
-        Update::Block { block, aborted, .. } => match block.as_text() {
-            Some(text) if *aborted => format!("aborted:{text}"),
+        Update::Block { block, is_aborted, .. } => match block.as_text() {
+            Some(text) if *is_aborted => format!("aborted:{text}"),
             Some(text) => text.to_owned(),
             None => "call".into(),
         },
@@ -180,7 +180,7 @@ async fn a_slow_reader_stops_the_models_stream() {
     let items = Arc::new(AtomicUsize::new(0));
     let model = Counting { inner: ScriptModel::new(Script::parse(&script).unwrap()), items: items.clone() };
     let engine = Engine::builder(Arc::new(model), model_card("x"))
-        .with(|config| config.partial_messages = true)
+        .with(|config| config.has_partial_messages = true)
         .build()
         .unwrap();
     let mut session = engine.session();
@@ -578,7 +578,7 @@ const SUGGESTED: &str = r#"{"responses": [
 async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
     let small = Some(model_card("small"));
     let engine = builder(SUGGESTED, &Wait::default())
-        .config(Config { prompt_suggestions: true, ..Config::default() })
+        .config(Config { has_prompt_suggestions: true, ..Config::default() })
         .with(|config| config.small_model = small);
     let mut session = engine.build().unwrap().session();
     assert_eq!(words(&mut session, "a").await, ["request", "one", "=completed"]);

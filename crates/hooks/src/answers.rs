@@ -98,7 +98,7 @@ pub(crate) fn from_failure(handler: &Handler, failed: &HandlerFailure) -> HookAn
     let is_silent_host =
         matches!((&handler.action, failed), (HandlerAction::Callback(_), HandlerFailure::TimedOut(_)))
             && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
-    if events::failure_can_block(handler.event) && (handler.blocks_on_failure || is_silent_host) {
+    if events::failure_can_block(handler.event) && (handler.should_block_on_failure || is_silent_host) {
         let failure = told("Blocked: this hook must succeed.");
         let mut answer = HookAnswer::default();
         add_objection(&mut answer, handler.event, failure.text.clone());
@@ -141,8 +141,8 @@ pub(crate) fn from_objection(handler: &Handler, parsed: Option<ParsedAnswer>, st
 
 /// Nothing passes without a handler that blocks on failure, so a decision of it that is lost is a failure.
 fn whole(handler: &Handler, parsed: ParsedAnswer) -> Result<ParsedAnswer, String> {
-    match parsed.misspelt.iter().find(|misspelt| misspelt.decides) {
-        Some(lost) if handler.blocks_on_failure => Err(lost.to_string()),
+    match parsed.misspelt.iter().find(|misspelt| misspelt.is_decision) {
+        Some(lost) if handler.should_block_on_failure => Err(lost.to_string()),
         _ => Ok(parsed),
     }
 }

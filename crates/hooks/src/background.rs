@@ -27,16 +27,16 @@ impl BackgroundHooks {
         Self { wake, ..Self::default() }
     }
 
-    /// Starts a program and lets it be. With `wakes`, its objection wakes an idle session.
+    /// Starts a program and lets it be. With `should_wake`, its objection wakes an idle session.
     pub(crate) fn start(
         &self,
         handler: Arc<Handler>,
         program: HookProgram,
-        wakes: bool,
+        should_wake: bool,
         observer: RunObserver,
     ) {
         let found = self.found.clone();
-        let wake = self.wake.clone().filter(|_| wakes);
+        let wake = self.wake.clone().filter(|_| should_wake);
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that are done need not be kept.
         while running.try_join_next().is_some() {}
@@ -46,11 +46,11 @@ impl BackgroundHooks {
                 Ok(exit) => ObservedEnd {
                     printed: exit.printed.clone(),
                     code: exit.code,
-                    failed: exit.code != Some(0),
+                    has_failed: exit.code != Some(0),
                 },
                 Err(failure) => ObservedEnd::failed("", failure),
             });
-            let (told, objection) = findings(&handler, ended, wakes);
+            let (told, objection) = findings(&handler, ended, should_wake);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.extend(told);
             match (objection, wake) {
@@ -75,7 +75,7 @@ impl BackgroundHooks {
 fn findings(
     handler: &Handler,
     ended: Result<ProgramExit, HandlerFailure>,
-    wakes: bool,
+    should_wake: bool,
 ) -> (Vec<String>, Option<String>) {
     let told = |failure: &HandlerFailure| format!("{} {}.", handler.name(), failure.words());
     let exit = match ended {
@@ -84,10 +84,10 @@ fn findings(
     };
     if exit.is_cut && exit.code != Some(OBJECTION) {
         let text = told(&HandlerFailure::TooLong);
-        return if wakes { (Vec::new(), Some(text)) } else { (vec![text], None) };
+        return if should_wake { (Vec::new(), Some(text)) } else { (vec![text], None) };
     }
     let HookPrinted { output, errors } = &exit.printed;
-    if exit.code == Some(OBJECTION) && wakes {
+    if exit.code == Some(OBJECTION) && should_wake {
         let text = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
         return (Vec::new(), text.map(str::to_owned));
     }

@@ -54,11 +54,11 @@ pub(crate) async fn ask(
     let is_lost = exit.is_cut && !is_objection && answers::may_be_answer(handler, &exit.printed.output);
     let answer =
         if is_lost { Err(HandlerFailure::TooLong) } else { read_exit(handler, &command.form, &exit) };
-    let (answer, failed) = match answer {
+    let (answer, has_failed) = match answer {
         Ok(answer) => (answer, is_objection),
         Err(failure) => (answers::from_failure(handler, &failure), true),
     };
-    (answer, ObservedEnd { printed: exit.printed, code: exit.code, failed })
+    (answer, ObservedEnd { printed: exit.printed, code: exit.code, has_failed })
 }
 
 /// What a program that ended by itself said.

@@ -25,9 +25,9 @@ pub(crate) struct Handler {
     /// What is shown while it runs.
     pub(crate) status: Option<String>,
     /// Whether it is asked only until it has worked once.
-    pub(crate) once: bool,
+    pub(crate) is_once: bool,
     /// Whether what it guards is blocked when it fails.
-    pub(crate) blocks_on_failure: bool,
+    pub(crate) should_block_on_failure: bool,
     pub(crate) action: HandlerAction,
     /// What was configured, to recognise the same handler in another file.
     pub(crate) spec: Value,
@@ -60,9 +60,9 @@ pub(crate) enum CommandForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HandlerPace {
     Awaited,
-    /// It runs beside the session; with `wakes`, its objection wakes an idle one.
+    /// It runs beside the session; with `should_wake`, its objection wakes an idle one.
     Background {
-        wakes: bool,
+        should_wake: bool,
     },
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct HttpHandler {
 pub(crate) struct PromptHandler {
     pub(crate) prompt: String,
     pub(crate) model: Option<String>,
-    pub(crate) continue_on_block: bool,
+    pub(crate) should_continue_on_block: bool,
 }
 
 const USUAL: Duration = Duration::from_mins(10);
@@ -108,7 +108,7 @@ impl Handler {
     }
 
     pub(crate) fn is_spent(&self) -> bool {
-        self.once && self.has_worked.load(Ordering::Relaxed)
+        self.is_once && self.has_worked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn worked(&self) {
@@ -158,7 +158,7 @@ pub struct CallbackHook {
     /// How long it may take; a minute if nothing is said.
     pub timeout: Option<Duration>,
     /// Whether what it guards is blocked when it fails.
-    pub blocks_on_failure: bool,
+    pub should_block_on_failure: bool,
     /// What is asked.
     pub callback: Arc<dyn HookCallback>,
 }
@@ -167,7 +167,7 @@ impl CallbackHook {
     /// A callback for every call of an event.
     pub fn new(event: HookEvent, name: &str, callback: Arc<dyn HookCallback>) -> Self {
         let (name, matcher) = (name.to_owned(), String::new());
-        Self { event, name, matcher, timeout: None, blocks_on_failure: false, callback }
+        Self { event, name, matcher, timeout: None, should_block_on_failure: false, callback }
     }
 
     pub(crate) fn into_handler(self) -> Result<Handler, HookProblem> {
@@ -184,8 +184,8 @@ impl CallbackHook {
             condition: Condition::None,
             timeout: self.timeout,
             status: None,
-            once: false,
-            blocks_on_failure: self.blocks_on_failure,
+            is_once: false,
+            should_block_on_failure: self.should_block_on_failure,
             action: HandlerAction::Callback(self.callback),
             spec: Value::Null,
             has_worked: AtomicBool::new(false),

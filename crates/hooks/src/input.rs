@@ -111,13 +111,13 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
             fields.put("notification_type", kind);
         }
         HookCall::SessionEnd { reason } => fields.put("reason", reason.name()),
-        HookCall::Stop { active, text } => ending(fields, *active, text),
+        HookCall::Stop { is_active, text } => ending(fields, *is_active, text),
         HookCall::SubagentStart { id, kind } | HookCall::SubagentStop { id, kind, .. } => {
             fields.put("agent_id", id);
             fields.put("agent_type", kind);
-            if let HookCall::SubagentStop { active, text, transcript, .. } = call {
+            if let HookCall::SubagentStop { is_active, text, transcript, .. } = call {
                 fields.put("agent_transcript_path", &transcript.as_deref().map(shown).unwrap_or_default());
-                ending(fields, *active, text);
+                ending(fields, *is_active, text);
             }
         }
         // Each file is told by itself.

@@ -250,7 +250,7 @@ pub(crate) struct MisspeltField {
     field: String,
     meant: String,
     /// Whether a decision is lost with it.
-    pub(crate) decides: bool,
+    pub(crate) is_decision: bool,
 }
 
 impl fmt::Display for MisspeltField {
@@ -268,11 +268,11 @@ fn misspelt(object: &RawObject<'_>, path: &str, own: &'static str) -> Vec<Misspe
         let near = nearest(name, known());
         let deciding = |meant: &str| DECIDING.iter().find(|(name, _)| *name == meant);
         let elsewhere = || nearest(name, DECIDING.map(|(name, _)| name)).and_then(deciding);
-        let (meant, decides) = match near {
+        let (meant, is_decision) = match near {
             Some(near) => (format!("{path}{near}"), deciding(near).is_some()),
             None => (elsewhere()?.1.to_owned(), true),
         };
-        Some(MisspeltField { field: format!("{path}{name}"), meant, decides })
+        Some(MisspeltField { field: format!("{path}{name}"), meant, is_decision })
     });
     told.collect()
 }

@@ -79,9 +79,9 @@ fn filled(prompt: &str, input: &str) -> String {
 
 #[derive(Debug, PartialEq, Eq)]
 struct ModelVerdict {
-    ok: bool,
+    is_ok: bool,
     reason: String,
-    impossible: bool,
+    is_impossible: bool,
 }
 
 impl ModelVerdict {
@@ -90,23 +90,23 @@ impl ModelVerdict {
         let (start, end) = (text.find('{')?, text.rfind('}')?);
         let value: Value = serde_json::from_str(text.get(start..=end)?).ok()?;
         let reason = value.get("reason").and_then(Value::as_str).unwrap_or(NO_REASON);
-        let impossible = value.get("impossible").and_then(Value::as_bool).unwrap_or(false);
-        Some(Self { ok: value.get("ok")?.as_bool()?, reason: reason.to_owned(), impossible })
+        let is_impossible = value.get("impossible").and_then(Value::as_bool).unwrap_or(false);
+        Some(Self { is_ok: value.get("ok")?.as_bool()?, reason: reason.to_owned(), is_impossible })
     }
 
     fn answer(self, handler: &Handler, prompt: &PromptHandler) -> HookAnswer {
-        let Self { ok, reason, impossible } = self;
-        if ok {
+        let Self { is_ok, reason, is_impossible } = self;
+        if is_ok {
             return HookAnswer::default();
         }
         let mut answer = HookAnswer {
             notices: vec![format!("{} objects: {reason}", handler.name())],
             ..HookAnswer::default()
         };
-        let ends = !prompt.continue_on_block;
+        let ends = !prompt.should_continue_on_block;
         match handler.event {
             // What can never be met is no reason to go on.
-            HookEvent::Stop | HookEvent::SubagentStop if impossible => (),
+            HookEvent::Stop | HookEvent::SubagentStop if is_impossible => (),
             HookEvent::PreToolUse => {
                 answer.stop = ends.then(|| reason.clone());
                 answer.permission = Some(HookPermission::Deny(reason));
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn a_verdict_is_found_in_whatever_a_model_says() {
         let check = |text: &str, expected: Option<(bool, &str, bool)>| {
-            let expected = expected.map(|(ok, reason, impossible)| ModelVerdict {
-                ok,
+            let expected = expected.map(|(is_ok, reason, is_impossible)| ModelVerdict {
+                is_ok,
                 reason: reason.into(),
-                impossible,
+                is_impossible,
             });
             assert_eq!(ModelVerdict::read(text), expected, "{text}");
         };

@@ -183,13 +183,13 @@ impl Reader<'_> {
             condition,
             timeout: fields.seconds("timeout")?,
             status: fields.text("statusMessage")?,
-            once: self.once(&fields)?,
-            blocks_on_failure: self.blocks_on_failure(&fields)?,
+            is_once: self.once(&fields)?,
+            should_block_on_failure: self.blocks_on_failure(&fields)?,
             action,
             spec: hook.clone(),
             has_worked: AtomicBool::new(false),
         };
-        if handler.blocks_on_failure && handler.is_background() && events::failure_can_block(event) {
+        if handler.should_block_on_failure && handler.is_background() && events::failure_can_block(event) {
             let what = "\"onFailure\" is \"block\", but a background hook cannot block";
             return Err(fields.problem(what, "remove \"async\" and \"asyncRewake\", or \"onFailure\""));
         }
@@ -258,8 +258,8 @@ impl Reader<'_> {
             }
         };
         let pace = match (fields.flag("async")?, fields.flag("asyncRewake")?) {
-            (_, true) => HandlerPace::Background { wakes: true },
-            (true, false) => HandlerPace::Background { wakes: false },
+            (_, true) => HandlerPace::Background { should_wake: true },
+            (true, false) => HandlerPace::Background { should_wake: false },
             (false, false) => HandlerPace::Awaited,
         };
         Ok(CommandHandler { form, pace })
@@ -287,7 +287,7 @@ fn prompt(fields: &ConfigFields<'_>) -> Result<PromptHandler, HookProblem> {
     Ok(PromptHandler {
         prompt: fields.required("prompt")?,
         model: fields.text("model")?,
-        continue_on_block: fields.flag("continueOnBlock")?,
+        should_continue_on_block: fields.flag("continueOnBlock")?,
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn report(handler: &Handler, took: Duration, answer: &HookAnswer, see
     HookRun {
         hook: shorten(&action_name(handler), NAME_CHARS, "…").into_owned(),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        ending: if seen.failed { HookEnding::Failed } else { HookEnding::Worked },
+        ending: if seen.has_failed { HookEnding::Failed } else { HookEnding::Worked },
         said: shorten(&said(answer, seen), SAID_CHARS, "…").into_owned(),
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct RunObserver {
 pub(crate) struct ObservedEnd {
     pub(crate) printed: HookPrinted,
     pub(crate) code: Option<i32>,
-    pub(crate) failed: bool,
+    pub(crate) has_failed: bool,
 }
 
 impl ObservedEnd {
@@ -86,7 +86,7 @@ impl ObservedEnd {
     /// It failed, and said this before.
     pub(crate) fn failed(output: &str, why: &HandlerFailure) -> Self {
         let printed = HookPrinted { output: output.to_owned(), errors: why.words() };
-        Self { printed, code: None, failed: true }
+        Self { printed, code: None, has_failed: true }
     }
 }
 
@@ -116,8 +116,8 @@ impl RunObserver {
     }
 
     pub(crate) fn ends(mut self, seen: ObservedEnd) {
-        let ObservedEnd { printed, code, failed } = seen;
-        let ending = if failed { HookEnding::Failed } else { HookEnding::Worked };
+        let ObservedEnd { printed, code, has_failed } = seen;
+        let ending = if has_failed { HookEnding::Failed } else { HookEnding::Worked };
         self.tell(HookMoment::Ended { printed, code, ending });
         self.tell = None;
     }

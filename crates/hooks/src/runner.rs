@@ -229,9 +229,9 @@ impl Inner {
                         let program = command::program(command, &asked.input, around, time);
                         command::ask(&handler, command, program, &observer).await
                     }
-                    HandlerPace::Background { wakes } => {
+                    HandlerPace::Background { should_wake } => {
                         let program = command::program(command, &asked.input, around, handler.time());
-                        self.background.start(handler, program, wakes, observer);
+                        self.background.start(handler, program, should_wake, observer);
                         return HookAnswer::default();
                     }
                 }

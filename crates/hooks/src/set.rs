@@ -36,7 +36,7 @@ pub struct HookSource {
 pub enum SourceKind {
     /// Settings of an administrator, the user, a project or the command line.
     Settings,
-    /// A skill: `once` counts here, and its handlers are never taken for those of another place.
+    /// A skill: `is_once` counts here, and its handlers are never taken for those of another place.
     Skill,
     /// A caller of the library, or a host.
     Caller,
@@ -119,12 +119,18 @@ pub struct HookProblem {
     /// What does not run for it.
     pub left_out: Option<&'static str>,
     /// Whether nothing may start: what does not run says that nothing passes without it.
-    pub stops: bool,
+    pub is_fatal: bool,
 }
 
 impl HookProblem {
     pub(crate) fn new(origin: &str, what: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { origin: origin.into(), what: what.into(), advice: advice.into(), left_out: None, stops: false }
+        Self {
+            origin: origin.into(),
+            what: what.into(),
+            advice: advice.into(),
+            left_out: None,
+            is_fatal: false,
+        }
     }
 
     /// The same, with what does not run for it.
@@ -132,9 +138,9 @@ impl HookProblem {
         Self { left_out: Some(left_out), ..self }
     }
 
-    /// The same; nothing may start if `stops`.
-    pub(crate) fn stops_if(self, stops: bool) -> Self {
-        Self { stops, ..self }
+    /// The same; nothing may start if it `is_fatal`.
+    pub(crate) fn stops_if(self, is_fatal: bool) -> Self {
+        Self { is_fatal, ..self }
     }
 }
 
@@ -145,7 +151,7 @@ impl fmt::Display for HookProblem {
             write!(f, ", so {left_out}")?;
         }
         write!(f, "; {}", self.advice)?;
-        if self.stops {
+        if self.is_fatal {
             f.write_str("; nothing starts without a hook whose \"onFailure\" blocks")?;
         }
         Ok(())

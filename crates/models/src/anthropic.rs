@@ -67,7 +67,7 @@ impl AnthropicClient {
         let shared = ClientState {
             endpoint: settings::endpoint(&settings.base_url)?,
             headers: settings::headers(&settings)?,
-            bodies: BodyBuilder::new(settings.prompt_caching),
+            bodies: BodyBuilder::new(settings.has_prompt_caching),
             refusals: ExtraRefusals::default(),
             client: ClientCell::new(),
             settings,

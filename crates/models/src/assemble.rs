@@ -38,8 +38,8 @@ const EXCERPT_CHARS_MAX: usize = 160;
 pub struct ResponseAssembler {
     /// The model that was asked, for a server that does not say which one answers.
     model: Arc<str>,
-    started: bool,
-    ended: bool,
+    has_started: bool,
+    has_ended: bool,
     open: Vec<OpenBlock>,
     /// Complete blocks behind one that is not: blocks are given out in the order of the response.
     held: Vec<(u32, Block)>,
@@ -50,7 +50,7 @@ pub struct ResponseAssembler {
     usage: Usage,
     stop: Option<StopReason>,
     bytes: usize,
-    news: bool,
+    has_news: bool,
 }
 
 /// Any event of the stream: the union of the fields the engine reads.
@@ -115,13 +115,13 @@ impl ResponseAssembler {
 
     /// Takes the JSON text of the next event.
     pub fn on_event(&mut self, data: &str) -> Option<ModelEvent> {
-        self.news = false;
-        if self.ended {
+        self.has_news = false;
+        if self.has_ended {
             return None;
         }
         match self.advance(data) {
             Ok(event) => {
-                self.ended = matches!(event, Some(ModelEvent::Ended { .. } | ModelEvent::Failed(_)));
+                self.has_ended = matches!(event, Some(ModelEvent::Ended { .. } | ModelEvent::Failed(_)));
                 event
             }
             Err(problem) => {
@@ -134,7 +134,7 @@ impl ResponseAssembler {
 
     /// Takes an event that the stream itself names an error, whatever its data is.
     pub(crate) fn on_error(&mut self, data: &str) -> ModelEvent {
-        self.ended = true;
+        self.has_ended = true;
         ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(data))))
     }
 
@@ -153,20 +153,20 @@ impl ResponseAssembler {
 
     /// Says that the stream has no more events. A response that is not complete by then broke off.
     pub fn on_eof(&mut self) -> Option<ModelEvent> {
-        if self.ended {
+        if self.has_ended {
             return None;
         }
-        let seen = if self.started { "during the response" } else { "before the response" };
+        let seen = if self.has_started { "during the response" } else { "before the response" };
         Some(self.fail(FailureClass::Cut, format!("The response stream broke off {seen}.")))
     }
 
     /// Whether the last event says something about the response, unlike a `ping`; for the watchdog on events.
     pub(crate) fn has_news(&self) -> bool {
-        self.news
+        self.has_news
     }
 
     fn fail(&mut self, class: FailureClass, message: String) -> ModelEvent {
-        self.ended = true;
+        self.has_ended = true;
         ModelEvent::Failed(Box::new(Failure::new(class, message)))
     }
 
@@ -176,7 +176,7 @@ impl ResponseAssembler {
             return Err(format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"));
         }
         let event = StreamEvent::parse(data)?;
-        self.news = event.name() != "ping";
+        self.has_news = event.name() != "ping";
         if event.name() == "content_block_delta" {
             // Half a character at the end of it may find its other half in the next one.
             return self.on_block_delta(&event).map(Some);
@@ -201,13 +201,13 @@ impl ResponseAssembler {
     }
 
     fn on_message_start(&mut self, event: &StreamEvent<'_>) -> Result<ModelEvent, String> {
-        if self.started {
+        if self.has_started {
             return Err("a second `message_start`".to_owned());
         }
         let message: MessageStart<'_> = parse(event.message, "message")?;
         usage::overwrite(&mut self.usage, message.usage);
         self.notes.extend(usage::dropped(message.input_transformations));
-        self.started = true;
+        self.has_started = true;
         let named = message.model.filter(|name| !name.trim().is_empty());
         Ok(ModelEvent::Started {
             message_id: message.id.unwrap_or_default().into(),
@@ -310,7 +310,7 @@ impl ResponseAssembler {
     }
 
     fn expect_started(&self, kind: &str) -> Result<(), String> {
-        if self.started { Ok(()) } else { Err(format!("`{kind}` before `message_start`")) }
+        if self.has_started { Ok(()) } else { Err(format!("`{kind}` before `message_start`")) }
     }
 
     fn open_position(&self, event: &StreamEvent<'_>) -> Result<usize, String> {

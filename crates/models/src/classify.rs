@@ -35,7 +35,7 @@ pub(crate) fn stream_failure(body: &ErrorBody) -> Failure {
 fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders) -> Failure {
     let named = body.status.filter(|status| (400..=599).contains(status));
     let class = match rules::class_of(status.or(named), &with_kind(body, headers)) {
-        FailureClass::RateLimited if headers.quota_rejected => FailureClass::Quota,
+        FailureClass::RateLimited if headers.is_quota_rejected => FailureClass::Quota,
         class => class,
     };
     let wait_ms = headers.retry_after_ms.or(body.wait_ms).or_else(|| match class {

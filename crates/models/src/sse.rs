@@ -37,8 +37,8 @@ pub struct SseDecoder {
     /// Where to go on looking for its end.
     scan_from: usize,
     /// The last line ended with a CR, so that an LF right after it is part of the same line end.
-    after_cr: bool,
-    past_bom: bool,
+    is_after_cr: bool,
+    is_past_bom: bool,
     pending: PendingEvent,
     /// The data lines of an event that has several, joined by LF.
     joined: Vec<u8>,
@@ -117,7 +117,7 @@ impl SseDecoder {
 
     /// Whether decoding can begin: with fewer than three bytes a byte order mark may still be on its way.
     fn skip_bom(&mut self) -> bool {
-        if self.past_bom {
+        if self.is_past_bom {
             return true;
         }
         let mark = &BOM[..BOM.len().min(self.buffer.len())];
@@ -128,14 +128,14 @@ impl SseDecoder {
         } else if self.buffer.starts_with(mark) {
             return false;
         }
-        self.past_bom = true;
+        self.is_past_bom = true;
         true
     }
 
     /// The next complete line, without its end.
     fn next_line(&mut self) -> Option<Range<usize>> {
-        if self.after_cr && self.line_start < self.buffer.len() {
-            self.after_cr = false;
+        if self.is_after_cr && self.line_start < self.buffer.len() {
+            self.is_after_cr = false;
             if self.buffer[self.line_start] == b'\n' {
                 self.line_start += 1;
                 self.scan_from = self.line_start;
@@ -148,7 +148,7 @@ impl SseDecoder {
         };
         let end = self.scan_from + length;
         let line = self.line_start..end;
-        self.after_cr = self.buffer[end] == b'\r';
+        self.is_after_cr = self.buffer[end] == b'\r';
         self.line_start = end + 1;
         self.scan_from = self.line_start;
         Some(line)

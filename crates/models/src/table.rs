@@ -95,12 +95,12 @@ pub fn model_card(name: &str) -> ModelCard {
         window_tokens: row.window_tokens,
         output_tokens_max: row.output_tokens_max,
         price: Some(row.price),
-        known: true,
+        is_known: true,
         thinking: row.abilities.thinking,
         efforts: row.abilities.efforts,
-        binds_thinking: row.abilities.binds_thinking,
-        edits_context: row.abilities.edits_context,
-        takes_task_budget: row.abilities.takes_task_budget,
+        is_thinking_bound: row.abilities.is_thinking_bound,
+        can_edit_context: row.abilities.can_edit_context,
+        can_take_task_budget: row.abilities.can_take_task_budget,
         ..unknown
     }
 }
@@ -128,63 +128,63 @@ fn plain_id(id: &str) -> String {
 struct Abilities {
     thinking: ThinkingSupport,
     efforts: &'static [Effort],
-    binds_thinking: bool,
-    edits_context: bool,
-    takes_task_budget: bool,
+    is_thinking_bound: bool,
+    can_edit_context: bool,
+    can_take_task_budget: bool,
 }
 
 const NONE: ThinkingSupport =
-    ThinkingSupport { adaptive: false, budgeted: false, disabled_up_to: None, by_default: false };
+    ThinkingSupport { is_adaptive: false, is_budgeted: false, disabled_up_to: None, is_on_by_default: false };
 
 /// Off unless the request asks for it, and can be said to be off at any effort.
 const ON_REQUEST: ThinkingSupport = ThinkingSupport { disabled_up_to: Some(Effort::Max), ..NONE };
 
 /// Thinks unless the request switches it off, which it may do at efforts up to this.
 const fn by_default(disabled_up_to: Option<Effort>) -> ThinkingSupport {
-    ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to, by_default: true }
+    ThinkingSupport { is_adaptive: true, is_budgeted: false, disabled_up_to, is_on_by_default: true }
 }
 
 const FABLE_5: Abilities = Abilities {
     thinking: by_default(None),
     efforts: &Effort::ALL,
-    binds_thinking: false,
-    edits_context: true,
-    takes_task_budget: true,
+    is_thinking_bound: false,
+    can_edit_context: true,
+    can_take_task_budget: true,
 };
 
 /// Also the models of the Fable family that came later.
-const OPUS_5_5: Abilities = Abilities { binds_thinking: true, ..FABLE_5 };
+const OPUS_5_5: Abilities = Abilities { is_thinking_bound: true, ..FABLE_5 };
 
 const OPUS_5: Abilities = Abilities { thinking: by_default(Some(Effort::High)), ..FABLE_5 };
 
 const OPUS_4_8: Abilities =
-    Abilities { thinking: ThinkingSupport { adaptive: true, ..ON_REQUEST }, ..FABLE_5 };
+    Abilities { thinking: ThinkingSupport { is_adaptive: true, ..ON_REQUEST }, ..FABLE_5 };
 
-const SONNET_5_5: Abilities = Abilities { takes_task_budget: false, ..OPUS_5_5 };
+const SONNET_5_5: Abilities = Abilities { can_take_task_budget: false, ..OPUS_5_5 };
 
 const SONNET_5: Abilities =
-    Abilities { thinking: by_default(Some(Effort::Max)), takes_task_budget: false, ..FABLE_5 };
+    Abilities { thinking: by_default(Some(Effort::Max)), can_take_task_budget: false, ..FABLE_5 };
 
-const HAIKU_5_5: Abilities = Abilities { binds_thinking: true, ..OPUS_5 };
+const HAIKU_5_5: Abilities = Abilities { is_thinking_bound: true, ..OPUS_5 };
 
 /// What all models of the fourth generation take.
 const BUDGETED: Abilities = Abilities {
-    thinking: ThinkingSupport { budgeted: true, ..ON_REQUEST },
+    thinking: ThinkingSupport { is_budgeted: true, ..ON_REQUEST },
     efforts: &[],
-    binds_thinking: false,
-    edits_context: true,
-    takes_task_budget: false,
+    is_thinking_bound: false,
+    can_edit_context: true,
+    can_take_task_budget: false,
 };
 
 const OPUS_4_6: Abilities = Abilities {
-    thinking: ThinkingSupport { adaptive: true, budgeted: true, ..ON_REQUEST },
+    thinking: ThinkingSupport { is_adaptive: true, is_budgeted: true, ..ON_REQUEST },
     efforts: &[Effort::Low, Effort::Medium, Effort::High, Effort::Max],
     ..BUDGETED
 };
 
 const OPUS_4_5: Abilities = Abilities { efforts: &[Effort::Low, Effort::Medium, Effort::High], ..BUDGETED };
 
-const HAIKU_3_5: Abilities = Abilities { thinking: NONE, edits_context: false, ..BUDGETED };
+const HAIKU_3_5: Abilities = Abilities { thinking: NONE, can_edit_context: false, ..BUDGETED };
 
 #[cfg(test)]
 mod tests {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(card.window_tokens, window_tokens, "{name}");
         assert_eq!(card.output_tokens_max, output_tokens_max, "{name}");
         assert_eq!(card.price.map(|price| price.input), input, "{name}");
-        assert_eq!(card.known, input.is_some(), "{name}");
+        assert_eq!(card.is_known, input.is_some(), "{name}");
     }
 
     #[test]
@@ -250,12 +250,12 @@ mod tests {
         let thinking = card.thinking;
         let mut words = Vec::new();
         let mut say = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
-        say(thinking.by_default, "thinks");
-        say(thinking.adaptive, "adaptive");
-        say(thinking.budgeted, "budgeted");
-        say(card.binds_thinking, "binds");
-        say(card.edits_context, "edits");
-        say(card.takes_task_budget, "budget");
+        say(thinking.is_on_by_default, "thinks");
+        say(thinking.is_adaptive, "adaptive");
+        say(thinking.is_budgeted, "budgeted");
+        say(card.is_thinking_bound, "binds");
+        say(card.can_edit_context, "edits");
+        say(card.can_take_task_budget, "budget");
         words.extend(thinking.disabled_up_to.map(|level| format!("off<={}", level.name())));
         words.extend(card.efforts.iter().map(|level| level.name().to_owned()));
         assert_eq!(words.join(" "), expected, "{name}");

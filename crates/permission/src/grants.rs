@@ -95,7 +95,7 @@ impl Grants {
 
 impl Permissions {
     fn add(&mut self, behaviour: Behaviour, rules: &[String], source: &RuleSource) -> Result<(), String> {
-        if behaviour == Behaviour::Allow && self.managed_only {
+        if behaviour == Behaviour::Allow && self.is_managed_only {
             return Err("only rules in managed settings can allow something".into());
         }
         let anchors = self.anchors.clone();
@@ -118,10 +118,10 @@ fn source(destination: SettingsDestination) -> RuleSource {
 fn mode(name: &str, permissions: &Permissions) -> Result<PermissionMode, String> {
     match PermissionMode::from_name(name) {
         None => Err(format!("unknown permission mode {name}")),
-        Some(PermissionMode::BypassPermissions) if !permissions.may_bypass => {
+        Some(PermissionMode::BypassPermissions) if !permissions.can_bypass => {
             Err("the mode bypassPermissions can only be chosen when the session starts".into())
         }
-        Some(PermissionMode::Auto) if !permissions.may_classify => {
+        Some(PermissionMode::Auto) if !permissions.can_classify => {
             Err("the mode auto is not available in this session".into())
         }
         Some(mode) => Ok(mode),

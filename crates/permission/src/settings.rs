@@ -16,15 +16,15 @@ pub struct Permissions {
     /// What the paths of rules that are added during the session are anchored at.
     pub anchors: Anchors,
     /// Whether the mode that lets everything run may be chosen during the session: only if the user chose it at the start.
-    pub may_bypass: bool,
+    pub can_bypass: bool,
     /// The mode that lets everything run is refused at the start too: for the root user, or by settings.
     pub is_bypass_refused: bool,
     /// Whether the mode in which a model judges may be chosen.
-    pub may_classify: bool,
+    pub can_classify: bool,
     /// What the judge of that mode is told besides.
     pub classifier: Classifier,
     /// Whether nobody but the administrator may allow anything by a rule.
-    pub managed_only: bool,
+    pub is_managed_only: bool,
     /// How commands are confined, if they are.
     pub sandbox: Option<SandboxPermissions>,
 }
@@ -33,9 +33,9 @@ pub struct Permissions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SandboxPermissions {
     /// Commands in the sandbox run unasked.
-    pub auto_allow: bool,
+    pub should_auto_allow: bool,
     /// The model may ask to run a command outside.
-    pub may_leave: bool,
+    pub can_leave: bool,
     /// Commands that run outside.
     pub excluded: Vec<CommandPattern>,
 }

@@ -43,7 +43,7 @@ pub struct PermissionCase<'a> {
     /// What a hook wants to become of it.
     pub hook: Option<&'a HookPermission>,
     /// Whether the same call was started before, and nobody knows what came of it.
-    pub doubtful: bool,
+    pub is_doubtful: bool,
     /// Files outside the working directories that tools made for reading.
     pub readable: &'a BTreeSet<PathBuf>,
     /// Who may do what.
@@ -68,7 +68,18 @@ impl<'a> PermissionCase<'a> {
         let cwd = roots.first().map_or(Path::new("/"), |root| root);
         let (input, readable) = (&**NULL, &NOTHING);
         let profile = ToolProfile::named(tool);
-        Self { tool, profile, input, facts, hook: None, doubtful: false, readable, permissions, roots, cwd }
+        Self {
+            tool,
+            profile,
+            input,
+            facts,
+            hook: None,
+            is_doubtful: false,
+            readable,
+            permissions,
+            roots,
+            cwd,
+        }
     }
 
     fn mode(&self) -> PermissionMode {
@@ -182,19 +193,19 @@ pub fn why_each_time(case: &PermissionCase<'_>) -> String {
         return format!("the rule {} ({}) requires it", rule.text, rule.source);
     }
     let removes_much = || removals::critical(&review).is_some();
-    let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.hidden);
+    let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.has_hidden);
     let changed = protected_path(case);
     let why = match case.hook {
         Some(HookPermission::Ask(_)) => "a hook requires it",
-        _ if case.profile.needs_person => "only you can answer it",
-        _ if case.doubtful => "whether it took effect before is unknown",
+        _ if case.profile.is_for_person => "only you can answer it",
+        _ if case.is_doubtful => "whether it took effect before is unknown",
         _ if removes_much() => "it deletes more than one project's files",
         _ if changed.as_ref().is_some_and(|changed| changed.perhaps.is_some()) => {
             "it may change a protected file"
         }
         _ if changed.is_some() => "it changes a protected file",
         _ if sandbox::asks_to_leave(case) => "leaving the sandbox is asked about every time",
-        _ if case.permissions.managed_only => MANAGED_ONLY,
+        _ if case.permissions.is_managed_only => MANAGED_ONLY,
         _ if hidden => "part of the command is invisible",
         _ => "no rule can describe just this call",
     };
@@ -212,7 +223,7 @@ pub fn can_ask(permissions: &Permissions) -> bool {
 }
 
 fn allow(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into(), undecided: false }
+    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into(), is_undecided: false }
 }
 
 fn allow_by(rule: &Rule) -> Ruling {
@@ -221,7 +232,7 @@ fn allow_by(rule: &Rule) -> Ruling {
 }
 
 fn deny(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into(), undecided: false }
+    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into(), is_undecided: false }
 }
 
 fn by_rule(rule: &Rule) -> RulingRule {
@@ -278,7 +289,7 @@ fn asked_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
 }
 
 fn needs_person(case: &CaseReview<'_>) -> Option<Ruling> {
-    case.profile.needs_person.then(|| {
+    case.profile.is_for_person.then(|| {
         let reason = format!("{} needs an answer from the user.", case.tool);
         ask_because(case, reason, || Remedy::one(advice::being_asked(case)))
     })
@@ -286,7 +297,7 @@ fn needs_person(case: &CaseReview<'_>) -> Option<Ruling> {
 
 /// Nothing that does more than read is made twice without a decision, whatever else allows it.
 fn outcome_unknown(case: &CaseReview<'_>) -> Option<Ruling> {
-    let doubtful = case.doubtful && !case.facts.kind.is_read_only();
+    let doubtful = case.is_doubtful && !case.facts.kind.is_read_only();
     doubtful.then(|| {
         let reason =
             "The same call was running when the session was cut off; whether it took effect is unknown.";
@@ -379,7 +390,7 @@ fn classified(case: &CaseReview<'_>) -> Option<Ruling> {
 }
 
 fn classify(case: &PermissionCase<'_>) -> Ruling {
-    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case), undecided: false }
+    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case), is_undecided: false }
 }
 
 fn ask(case: &PermissionCase<'_>) -> Ruling {
@@ -391,7 +402,7 @@ fn ask_because(case: &PermissionCase<'_>, reason: String, remedy: impl FnOnce() 
     if can_ask(case.permissions) {
         return Ruling { verdict: Verdict::Ask, ..allow(reason) };
     }
-    Ruling { undecided: true, ..deny(advice::denial(case, &reason, remedy())) }
+    Ruling { is_undecided: true, ..deny(advice::denial(case, &reason, remedy())) }
 }
 
 /// What no rule of the user can do anything about.

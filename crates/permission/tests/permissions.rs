@@ -110,9 +110,9 @@ fn path() -> impl Strategy<Value = PathFact> {
 fn named() -> impl Strategy<Value = NamedPath> {
     use PathNaming::{Exact, Mentioned, Pattern, Unknown};
     let naming = prop::sample::select(vec![Exact, Exact, Pattern, Unknown, Mentioned]);
-    (path(), naming, any::<bool>(), any::<bool>()).prop_map(|(path, naming, recursive, redirected)| {
+    (path(), naming, any::<bool>(), any::<bool>()).prop_map(|(path, naming, is_recursive, is_redirected)| {
         let path = path.into();
-        NamedPath { path, naming, recursive, redirected }
+        NamedPath { path, naming, is_recursive, is_redirected }
     })
 }
 
@@ -127,18 +127,23 @@ fn plain() -> impl Strategy<Value = PlainCommand> {
             text: format!("{words:?}"),
             whole: words.clone(),
             words,
-            exact_only: dice == [true; 4],
+            is_exact_only: dice == [true; 4],
             spelled: (dice == [true, false, true, false]).then_some(2),
             effect,
             reads,
             writes,
-            network: dice == [false; 4],
+            has_network: dice == [false; 4],
         }
     })
 }
 
 /// The facts of a line. What one reading lists, the other finds.
-fn line(commands: Vec<PlainCommand>, why: Option<String>, unseen: Option<String>, hidden: bool) -> CallFacts {
+fn line(
+    commands: Vec<PlainCommand>,
+    why: Option<String>,
+    unseen: Option<String>,
+    has_hidden: bool,
+) -> CallFacts {
     let found = commands.iter().map(|command| FoundCommand {
         words: command.words.clone(),
         reads: command.reads.clone(),
@@ -149,7 +154,7 @@ fn line(commands: Vec<PlainCommand>, why: Option<String>, unseen: Option<String>
     let text: Vec<&str> = commands.iter().map(|command| command.text.as_str()).collect();
     let line = text.join(" && ").into();
     let plain = why.map_or(Ok(commands), Err);
-    let facts = CommandFacts { line, plain, found, unseen, hidden };
+    let facts = CommandFacts { line, plain, found, unseen, has_hidden };
     CallFacts { commands: Some(facts.into()), ..CallFacts::new(CallKind::Execute) }
 }
 
@@ -242,7 +247,7 @@ proptest! {
         let unseen = commands.unseen.clone();
         if decide(&call, &permissions).verdict == Verdict::Allow {
             for command in list {
-                let alone = ("Bash".to_owned(), line(vec![command.clone()], None, unseen.clone(), commands.hidden));
+                let alone = ("Bash".to_owned(), line(vec![command.clone()], None, unseen.clone(), commands.has_hidden));
                 prop_assert_eq!(decide(&alone, &permissions).verdict, Verdict::Allow, "{:?}", command);
             }
         }
@@ -251,7 +256,7 @@ proptest! {
     #[test]
     fn nothing_runs_unasked_without_a_rule(call in calls()) {
         let ruling = decide(&call, &permissions(PermissionMode::Default, &[]));
-        let looks = |command: &PlainCommand| command.effect == CommandEffect::Looks && !command.network;
+        let looks = |command: &PlainCommand| command.effect == CommandEffect::Looks && !command.has_network;
         let harmless = match &call.1.commands {
             Some(commands) => commands.plain.as_ref().is_ok_and(|list| list.iter().all(looks)),
             None => matches!(call.1.kind, CallKind::Read | CallKind::Session),
@@ -265,7 +270,7 @@ proptest! {
         let before = permissions(mode, &rules);
         if decide(&call, &before).verdict != Verdict::Ask { return Ok(()) }
         let offered = missing_rules(&PermissionCase::new(tool, facts, &before, &[ROOT.into()]));
-        prop_assert!(offered.is_empty() || !facts.commands.as_ref().is_some_and(|commands| commands.hidden));
+        prop_assert!(offered.is_empty() || !facts.commands.as_ref().is_some_and(|commands| commands.has_hidden));
         if !offered.is_empty() {
             let offered = offered.into_iter().map(|rule| (Behaviour::Allow, rule));
             let more: Vec<Listed> = rules.iter().cloned().chain(offered).collect();

@@ -143,7 +143,7 @@ pub struct ToolContext {
     /// What a search must not show.
     pub hidden: HiddenPaths,
     /// Whether a command runs in the sandbox. A command that should and cannot does not run.
-    pub confined: bool,
+    pub is_confined: bool,
     /// Fires when the call is to stop.
     pub cancel: CancellationToken,
     /// Where to say how it is getting on.
@@ -174,7 +174,7 @@ impl ToolContext {
             facts: Arc::new(CallFacts::new(CallKind::Execute)),
             seen: Vec::new(),
             hidden: HiddenPaths::default(),
-            confined: false,
+            is_confined: false,
             cancel: CancellationToken::new(),
             progress: progress_channel().0,
         }

@@ -123,7 +123,7 @@ pub struct CommandFacts {
     /// Why something may run that was not found.
     pub unseen: Option<String>,
     /// The line holds something a person cannot see.
-    pub hidden: bool,
+    pub has_hidden: bool,
 }
 
 /// One command of a line in the strict reading.
@@ -136,7 +136,7 @@ pub struct PlainCommand {
     /// Its words with the wrappers.
     pub whole: Vec<CommandWord>,
     /// Only a rule for these very words may allow it: it runs other commands that a pattern would let through unseen.
-    pub exact_only: bool,
+    pub is_exact_only: bool,
     /// A rule with a star must spell so many of its words: they name another program that is run.
     pub spelled: Option<usize>,
     /// What it does.
@@ -146,7 +146,7 @@ pub struct PlainCommand {
     /// What it changes.
     pub writes: Vec<NamedPath>,
     /// Whether its redirections use the network.
-    pub network: bool,
+    pub has_network: bool,
 }
 
 /// What a command does, as far as its words tell.
@@ -182,9 +182,9 @@ pub struct NamedPath {
     /// How it was named.
     pub naming: PathNaming,
     /// Whether everything below it is meant too.
-    pub recursive: bool,
+    pub is_recursive: bool,
     /// Whether a redirection names it.
-    pub redirected: bool,
+    pub is_redirected: bool,
 }
 
 /// Where a path leads that a command names.
@@ -245,7 +245,7 @@ pub struct UrlFact {
     /// The address as it is fetched.
     pub text: String,
     /// Whether the connection is encrypted.
-    pub secure: bool,
+    pub is_secure: bool,
     /// Where it leads.
     pub host: HostFact,
     /// The port.

@@ -84,9 +84,9 @@ pub struct Compaction {
     /// The first message of the tail that stays; none if nothing stays.
     pub tail: Option<MessageId>,
     /// Whether the tail went on without its thinking.
-    pub unbound: bool,
+    pub is_unbound: bool,
     /// Whether no model wrote the summary.
-    pub mechanical: bool,
+    pub is_mechanical: bool,
     /// Tokens before.
     pub tokens_before: u64,
     /// Tokens after, estimated.

@@ -131,7 +131,7 @@ pub enum HookCall {
     /// The model says it is done.
     Stop {
         /// Whether an earlier objection caused this try.
-        active: bool,
+        is_active: bool,
         /// The model's last text.
         text: Arc<str>,
     },
@@ -179,7 +179,7 @@ pub enum HookCall {
         /// Its type.
         kind: Arc<str>,
         /// Whether an earlier objection caused this try.
-        active: bool,
+        is_active: bool,
         /// Its last text.
         text: Arc<str>,
         /// Where its conversation is kept.

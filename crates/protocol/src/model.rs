@@ -376,17 +376,17 @@ pub struct ModelCard {
     /// Prices; `None` means unknown, never zero.
     pub price: Option<Price>,
     /// Whether the model is in the table; otherwise window and cap are assumptions.
-    pub known: bool,
+    pub is_known: bool,
     /// Which ways of thinking it takes.
     pub thinking: ThinkingSupport,
     /// The levels of effort it takes, ascending; none if the request must not say one.
     pub efforts: &'static [Effort],
     /// Whether its thinking is only valid behind the exact prefix it was made for.
-    pub binds_thinking: bool,
+    pub is_thinking_bound: bool,
     /// Whether the provider clears old content itself on request.
-    pub edits_context: bool,
+    pub can_edit_context: bool,
     /// Whether the model can be told of a budget of tokens.
-    pub takes_task_budget: bool,
+    pub can_take_task_budget: bool,
 }
 
 impl ModelCard {
@@ -397,12 +397,12 @@ impl ModelCard {
             window_tokens: 200_000,
             output_tokens_max: 32_000,
             price: None,
-            known: false,
+            is_known: false,
             thinking: ThinkingSupport::default(),
             efforts: &[],
-            binds_thinking: false,
-            edits_context: false,
-            takes_task_budget: false,
+            is_thinking_bound: false,
+            can_edit_context: false,
+            can_take_task_budget: false,
         }
     }
 }
@@ -411,13 +411,13 @@ impl ModelCard {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThinkingSupport {
     /// [`RequestThinking::Adaptive`].
-    pub adaptive: bool,
+    pub is_adaptive: bool,
     /// [`RequestThinking::Budgeted`].
-    pub budgeted: bool,
+    pub is_budgeted: bool,
     /// [`RequestThinking::Disabled`], up to this level of effort.
     pub disabled_up_to: Option<Effort>,
     /// Whether it thinks when the request says nothing.
-    pub by_default: bool,
+    pub is_on_by_default: bool,
 }
 
 /// USD per million tokens.

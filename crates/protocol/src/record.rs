@@ -101,7 +101,7 @@ pub struct AnswerBlock {
     /// Usage as far as it was known.
     pub usage: Option<Box<Usage>>,
     /// Whether an interrupt cut it short.
-    pub aborted: bool,
+    pub is_aborted: bool,
 }
 
 /// The answer to a call.
@@ -192,7 +192,7 @@ pub struct SpendEntry {
     /// Tokens and money.
     pub spend: ModelSpend,
     /// Whether a fork took it.
-    pub by_fork: bool,
+    pub is_by_fork: bool,
     /// What the session has cost with it, as far as prices are known.
     pub total_usd: f64,
 }
@@ -221,7 +221,7 @@ pub struct SessionMemory {
     /// Prompts whose run did not end well, since the last that did.
     pub unfinished: Vec<UnfinishedPrompt>,
     /// Whether a provider ever answered.
-    pub reached: bool,
+    pub has_been_reached: bool,
     /// How long the runs took; none before the first has ended.
     pub time: Option<TimeSpent>,
 }
@@ -239,7 +239,7 @@ pub struct TimeSpent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactionMemory {
     /// Whether the transcript was compacted since the user last said something.
-    pub compacted: bool,
+    pub is_compacted: bool,
     /// Turns since the last compaction.
     pub turns_since: u32,
     /// Summariser failures in a row.
@@ -247,7 +247,7 @@ pub struct CompactionMemory {
     /// Compactions in a row that made no progress.
     pub no_progress: u32,
     /// Whether the last one left more than half of what triggers the next.
-    pub above_half: bool,
+    pub is_above_half: bool,
     /// How many tokens the run had spent when the transcript was last rewritten.
     pub rewritten_at_tokens: Option<u64>,
     /// The last message whose results were decided on.
@@ -273,7 +273,7 @@ pub struct SentRequest {
     /// Its model.
     pub model: Arc<str>,
     /// Whether thinking was on.
-    pub thinking: bool,
+    pub has_thinking: bool,
 }
 
 /// Everything that counts between two rounds of a session.

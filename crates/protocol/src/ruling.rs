@@ -168,7 +168,7 @@ pub struct Offers {
     /// The same rules with a star behind commands that are usually repeated with other arguments, if there are such.
     pub prefix_rules: Vec<String>,
     /// Whether the mode `acceptEdits` allows the call.
-    pub accepts_edits: bool,
+    pub can_accept_edits: bool,
 }
 
 impl Offers {
@@ -191,7 +191,7 @@ impl Offers {
     pub fn suggestions(&self) -> Vec<PermissionUpdate> {
         let add = |rules: &Vec<String>| PermissionUpdate::allow(rules, SettingsDestination::Local);
         let rules = [&self.rules, &self.prefix_rules].into_iter().filter(|rules| !rules.is_empty()).map(add);
-        rules.chain(self.accepts_edits.then(Self::accept_edits)).collect()
+        rules.chain(self.can_accept_edits.then(Self::accept_edits)).collect()
     }
 
     /// The change that makes the session accept edits.
@@ -252,7 +252,7 @@ pub struct Ruling {
     /// Why; a denial says what would allow the call.
     pub reason: String,
     /// It is denied only because nobody can be asked.
-    pub undecided: bool,
+    pub is_undecided: bool,
 }
 
 /// The rule that decided.

@@ -75,7 +75,7 @@ mod tests {
                     model: "m".into(),
                     usage: Box::default(),
                 },
-                "b" => Update::Block { id, index: 0, block: Block::text("x"), aborted: false },
+                "b" => Update::Block { id, index: 0, block: Block::text("x"), is_aborted: false },
                 "r" => Update::ToolResult {
                     id,
                     call: CallId(1),
@@ -83,7 +83,7 @@ mod tests {
                     result: Block::tool_result("t", &[], false),
                     structured: None,
                 },
-                "t" => Update::UserText { id, blocks: vec![], synthetic: true, prompts: vec![] },
+                "t" => Update::UserText { id, blocks: vec![], is_synthetic: true, prompts: vec![] },
                 _ => Update::Retracted { messages: vec![id], calls: vec![] },
             });
         }

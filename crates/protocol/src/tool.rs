@@ -14,7 +14,7 @@ pub struct CallFacts {
     /// What kind of thing the call does.
     pub kind: CallKind,
     /// Whether it may overlap with other shared calls. A call that is not shared runs alone, in order.
-    pub shared: bool,
+    pub is_shared: bool,
     /// The files and directories it names.
     pub paths: Vec<PathFact>,
     /// The files it may change, resolved, as far as that is known; their content is kept before it starts.
@@ -147,7 +147,7 @@ pub struct FileSeen {
     /// A hash per line, to say which lines changed when the content did.
     pub lines: Arc<[u32]>,
     /// Whether the whole file was shown, or only a part.
-    pub whole: bool,
+    pub is_whole: bool,
     /// Which parts of this very content were read, the latest last, so that they need not be shown again.
     pub shown: Vec<ShownPart>,
     /// What the file looked like from outside when it had this content; nothing if nobody looked. A file that still

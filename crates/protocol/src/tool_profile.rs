@@ -14,13 +14,13 @@ pub struct ToolProfile {
     /// What its calls are about.
     pub subject: ToolSubject,
     /// Whether a result is the content of the file that the call names.
-    pub shows_file: bool,
+    pub is_file_content: bool,
     /// Whether old results may be cleared: what they say can be found out again.
     pub is_clearable: bool,
     /// Whether an answer of the user is its whole purpose, so that nothing else can stand for it.
-    pub needs_person: bool,
+    pub is_for_person: bool,
     /// Whether it keeps the task list.
-    pub keeps_tasks: bool,
+    pub is_task_list: bool,
 }
 
 /// What the calls of a tool are about, with the field of the input that says it.
@@ -74,15 +74,15 @@ impl ToolProfile {
         aliases: &[],
         kind: CallKind::Execute,
         subject: ToolSubject::Other,
-        shows_file: false,
+        is_file_content: false,
         is_clearable: false,
-        needs_person: false,
-        keeps_tasks: false,
+        is_for_person: false,
+        is_task_list: false,
     };
     const CLEARABLE: Self = Self { is_clearable: true, ..Self::DEFAULT };
     const SESSION: Self = Self { kind: CallKind::Session, ..Self::DEFAULT };
-    const ASKS_USER: Self = Self { needs_person: true, ..Self::SESSION };
-    const KEEPS_TASKS: Self = Self { keeps_tasks: true, ..Self::SESSION };
+    const ASKS_USER: Self = Self { is_for_person: true, ..Self::SESSION };
+    const KEEPS_TASKS: Self = Self { is_task_list: true, ..Self::SESSION };
     const MONITOR: Self = Self { subject: ToolSubject::Command("command"), ..Self::DEFAULT };
     const READS_FILE: Self =
         Self { kind: CallKind::Read, subject: ToolSubject::File("file_path"), ..Self::DEFAULT };
@@ -96,7 +96,7 @@ impl ToolProfile {
     /// `Edit`, `Write` and `NotebookEdit`.
     pub const EDIT: Self = Self { is_clearable: true, ..Self::EDITS_FILE };
     /// Read.
-    pub const READ: Self = Self { shows_file: true, is_clearable: true, ..Self::READS_FILE };
+    pub const READ: Self = Self { is_file_content: true, is_clearable: true, ..Self::READS_FILE };
     /// Glob.
     pub const GLOB: Self =
         Self { kind: CallKind::Read, subject: ToolSubject::FileNames("pattern"), ..Self::CLEARABLE };

@@ -51,7 +51,7 @@ pub enum Update {
         /// The block.
         block: Block,
         /// Whether an interrupt cut it short.
-        aborted: bool,
+        is_aborted: bool,
     },
     /// The answer is complete.
     Responded {
@@ -112,7 +112,7 @@ pub enum Update {
         /// The blocks.
         blocks: Vec<Block>,
         /// Whether the engine wrote it, not a person.
-        synthetic: bool,
+        is_synthetic: bool,
         /// The ids their senders gave to the prompts in it.
         prompts: Vec<Arc<str>>,
     },
@@ -244,7 +244,7 @@ pub struct Question {
     /// Why it is asked.
     pub reason: String,
     /// Whether the same call keeps giving the same result, which is asked about whatever allows it.
-    pub repeated: bool,
+    pub is_repeated: bool,
     /// What would spare the question.
     pub offers: Offers,
     /// Where nothing is offered, why, in a few words.
@@ -282,7 +282,7 @@ pub struct Denial {
     /// Why not, and what would allow it.
     pub reason: String,
     /// Whether a person said no, rather than a rule.
-    pub by_person: bool,
+    pub is_by_person: bool,
 }
 
 /// One thing the last gate mended in a request.

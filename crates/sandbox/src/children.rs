@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use crate::tree::{self, TreeState};
 
-static CHILDREN: Mutex<Children> = Mutex::new(Children { own: Vec::new(), adopts: false, lost_since: None });
+static CHILDREN: Mutex<Children> =
+    Mutex::new(Children { own: Vec::new(), should_adopt: false, lost_since: None });
 
 /// After the time given to [`wait_for_trees`], what was killed gets this long to disappear.
 const LAST_TIME: Duration = Duration::from_millis(300);
@@ -35,7 +36,7 @@ struct OwnChild {
 struct Children {
     own: Vec<OwnChild>,
     /// Whether this process adopts what a lost supervisor leaves.
-    adopts: bool,
+    should_adopt: bool,
     /// When the first of the lost supervisors began whose processes may still be there.
     lost_since: Option<u64>,
 }
@@ -46,9 +47,9 @@ fn children() -> MutexGuard<'static, Children> {
 
 pub(crate) fn spawn(command: &mut Command, role: ChildRole) -> io::Result<Pid> {
     let mut children = children();
-    if role == ChildRole::Supervisor && !children.adopts {
+    if role == ChildRole::Supervisor && !children.should_adopt {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        children.adopts = true;
+        children.should_adopt = true;
     }
     let child = command.spawn()?;
     let pid = Pid::from_child(&child);

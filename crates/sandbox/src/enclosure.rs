@@ -36,7 +36,7 @@ pub(crate) struct Enclosure {
     channel: Option<UnixStream>,
     buffer: MessageBuffer,
     complaints: File,
-    stands: bool,
+    is_standing: bool,
     is_namespaced: bool,
     _stubs: Stubs,
     _group: Option<ControlGroup>,
@@ -56,7 +56,7 @@ pub(crate) fn start(
     let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
     let group = ControlGroup::make(confined.plan.limits.processes);
     let program = File::open("/proc/self/exe")?;
-    let mut setup = ChildSetup { holds_signals: true, ..ChildSetup::new(Leader::Group) };
+    let mut setup = ChildSetup { should_hold_signals: true, ..ChildSetup::new(Leader::Group) };
     setup.group = group.as_ref().map(ControlGroup::list).transpose()?;
     setup.inherited = vec![
         (out_of_the_way(&theirs)?, CHANNEL_FD),
@@ -78,7 +78,7 @@ pub(crate) fn start(
         channel: Some(ours),
         buffer: MessageBuffer::default(),
         complaints,
-        stands: false,
+        is_standing: false,
         is_namespaced,
         _stubs: mounts.stubs,
         _group: group,
@@ -122,7 +122,7 @@ impl Enclosure {
     pub(crate) fn hear(&mut self) -> Option<(CommandReport, Option<OwnedFd>)> {
         loop {
             match self.buffer.take() {
-                Ok(Some(CommandReport::Confined)) => self.stands = true,
+                Ok(Some(CommandReport::Confined)) => self.is_standing = true,
                 Ok(Some(message)) => return Some((message, self.buffer.descriptor.take())),
                 Ok(None) => {}
                 Err(_) => self.channel = None,
@@ -154,7 +154,7 @@ impl Enclosure {
 
     /// How the command ended if nobody inside said so.
     pub(crate) fn end(&mut self, status: CommandStatus) -> Exit {
-        if !self.stands {
+        if !self.is_standing {
             let mut text = String::new();
             let read = self
                 .complaints

@@ -26,7 +26,7 @@ pub struct ShellJob {
     /// Its whole environment. A sandbox changes what must be different inside.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether to report the working directory bash ends in. Without it bash becomes the command where it can.
-    pub track_cwd: bool,
+    pub should_track_cwd: bool,
     /// A file that is sourced first.
     pub source: Option<PathBuf>,
     /// What confines it.
@@ -133,14 +133,14 @@ pub(crate) fn out_of_the_way(descriptor: &impl AsFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, FIXED_FD_MAX + 1)?)
 }
 
-fn prelude_text(track_cwd: bool, source: Option<&Path>) -> Vec<u8> {
+fn prelude_text(should_track_cwd: bool, source: Option<&Path>) -> Vec<u8> {
     let mut text = format!("unset BASH_ENV; exec {PRELUDE_FD}<&-\n").into_bytes();
     if let Some(source) = source {
         text.extend(b". ");
         text.extend(quoted(source));
         text.push(b'\n');
     }
-    if track_cwd {
+    if should_track_cwd {
         // The redirection keeps `set -x` from showing a line nobody wrote.
         text.extend(format!("trap '{{ builtin pwd -P >&{CWD_FD}; }} 2>/dev/null' EXIT\n").bytes());
     }

@@ -98,8 +98,11 @@ impl Launcher {
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
         let streams =
             StandardStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
-        let script =
-            ShellScript { text: job.script.clone(), track_cwd: job.track_cwd, source: job.source.clone() };
+        let script = ShellScript {
+            text: job.script.clone(),
+            track_cwd: job.should_track_cwd,
+            source: job.source.clone(),
+        };
         let (exit, tree) = self.launch(Task {
             command: CommandToRun::Shell(script),
             cwd: &job.cwd,

@@ -202,7 +202,7 @@ impl Mounts {
             return self.walk(root, &rest, goal, links);
         }
         // Where nothing can be written, nothing can be made.
-        if real.exists {
+        if real.is_there {
             self.add(&real.path, goal.access);
         }
         Ok(())
@@ -289,7 +289,7 @@ impl Mounts {
 /// A path without links, of which the last parts may not exist.
 pub(crate) struct ResolvedPath {
     pub(crate) path: PathBuf,
-    pub(crate) exists: bool,
+    pub(crate) is_there: bool,
 }
 
 pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
@@ -300,7 +300,7 @@ pub(crate) fn resolve(path: &Path) -> io::Result<ResolvedPath> {
         match rest.canonicalize() {
             Ok(real) => {
                 let path = missing.iter().rev().fold(real, |path, part| path.join(part));
-                return Ok(ResolvedPath { path, exists: missing.is_empty() });
+                return Ok(ResolvedPath { path, is_there: missing.is_empty() });
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
             // What cannot be looked into cannot be reached from inside either, with fewer rights.

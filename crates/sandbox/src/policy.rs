@@ -22,7 +22,7 @@ pub struct SandboxPolicy {
     /// What of the network can be reached.
     pub network: Network,
     /// Whether Unix sockets can be made, beside connected pairs. Known ways out are hidden all the same.
-    pub unix_sockets: bool,
+    pub can_make_unix_sockets: bool,
     /// The directory that `TMPDIR` names. Without one the sandbox makes its own and removes it at its end.
     pub temp: Option<PathBuf>,
     /// How much a command may use.
@@ -42,7 +42,7 @@ impl SandboxPolicy {
             protected: Vec::new(),
             hidden: credential_stores(home).into_iter().chain(SYSTEM.map(PathBuf::from)).collect(),
             network: Network::Off,
-            unix_sockets: false,
+            can_make_unix_sockets: false,
             temp: None,
             limits: ResourceLimits::default(),
             backend: BackendChoice::Best,

@@ -138,8 +138,8 @@ impl Sandbox {
             hidden: policy.hidden.iter().cloned().chain(sockets::outside()).collect(),
             temp,
         };
-        let SandboxPolicy { unix_sockets, limits, .. } = *policy;
-        let plan = ConfinementPlan { backend, files, network, unix_sockets, limits };
+        let SandboxPolicy { can_make_unix_sockets, limits, .. } = *policy;
+        let plan = ConfinementPlan { backend, files, network, unix_sockets: can_make_unix_sockets, limits };
         let barriers = barriers(policy, &plan);
         let arbiter = match &policy.network {
             Network::Proxied(arbiter) => Some(arbiter.clone()),
@@ -274,7 +274,7 @@ fn landlock(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
     if version < landlock_rules::VERSION_MIN {
         return Err(missing(format!("the kernel has only version {version}")));
     }
-    if policy.unix_sockets {
+    if policy.can_make_unix_sockets {
         let why = "Unix sockets are allowed, and Landlock cannot close those of other programs";
         let advice = "Install bubblewrap, or do not allow Unix sockets.";
         return Err(SandboxUnavailable::new("a way to hide sockets", why, advice));
@@ -286,7 +286,7 @@ fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
     let program = find_bwrap(policy)?;
     let isolates_network = !matches!(policy.network, Network::Open);
     if !isolates_network
-        && policy.unix_sockets
+        && policy.can_make_unix_sockets
         && landlock_rules::version() < Some(landlock_rules::VERSION_SIGNALS)
     {
         let why = "the network is open, Unix sockets are allowed, and the kernel's Landlock is too old";

@@ -30,14 +30,14 @@ pub(crate) struct ChildSetup {
     /// Descriptors, with the fixed numbers under which the child finds them.
     pub(crate) inherited: Vec<(OwnedFd, i32)>,
     /// Whether requests to terminate wait, so that whoever watches a command does not end before it.
-    pub(crate) holds_signals: bool,
+    pub(crate) should_hold_signals: bool,
     /// The list of a control group that the child puts itself on.
     pub(crate) group: Option<OwnedFd>,
 }
 
 impl ChildSetup {
     pub(crate) fn new(leader: Leader) -> Self {
-        Self { leader, inherited: Vec::new(), holds_signals: false, group: None }
+        Self { leader, inherited: Vec::new(), should_hold_signals: false, group: None }
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn before_exec(command: &mut Command, setup: ChildSetup) {
         }
         die_with(parent)?;
         no_core_file()?;
-        forget_signal_setup(setup.holds_signals);
+        forget_signal_setup(setup.should_hold_signals);
         if let Some(group) = &setup.group {
             rustix::io::write(group, b"0")?;
         }

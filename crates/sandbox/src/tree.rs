@@ -12,7 +12,7 @@ pub(crate) struct ProcessEntry {
     parent: i32,
     session: i32,
     started: u64,
-    ended: bool,
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum TreeState {
 pub(crate) fn below(root: Pid) -> Vec<ProcessEntry> {
     let root = root.as_raw_pid();
     let mut below = with_descendants(all_processes(), BTreeSet::from([root]));
-    below.retain(|entry| !entry.ended && entry.pid != root);
+    below.retain(|entry| !entry.has_ended && entry.pid != root);
     below
 }
 
@@ -46,9 +46,9 @@ pub(crate) fn adopted(own: &[i32], since: u64) -> (Vec<ProcessEntry>, Vec<Pid>) 
     };
     let roots: Vec<ProcessEntry> = all.iter().filter(is_root).copied().collect();
     let ended =
-        roots.iter().filter(|entry| entry.ended).filter_map(|entry| Pid::from_raw(entry.pid)).collect();
+        roots.iter().filter(|entry| entry.has_ended).filter_map(|entry| Pid::from_raw(entry.pid)).collect();
     let mut living = with_descendants(all, roots.iter().map(|entry| entry.pid).collect());
-    living.retain(|entry| !entry.ended);
+    living.retain(|entry| !entry.has_ended);
     (living, ended)
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn started(pid: Pid) -> Option<u64> {
 /// All living processes of the session that `leader` leads.
 pub(crate) fn in_session(leader: Pid) -> Vec<ProcessEntry> {
     let session = leader.as_raw_pid();
-    all_processes().into_iter().filter(|entry| !entry.ended && entry.session == session).collect()
+    all_processes().into_iter().filter(|entry| !entry.has_ended && entry.session == session).collect()
 }
 
 /// Signals exactly these processes: ended ones, reused numbers, and what may not be signalled are skipped.
@@ -146,7 +146,7 @@ fn parse_stat(pid: i32, text: &str) -> Option<ProcessEntry> {
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     Some(ProcessEntry {
         pid,
-        ended: matches!(*fields.first()?, "Z" | "X" | "x"),
+        has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
@@ -162,6 +162,6 @@ mod tests {
         let text =
             "77 (a) Z 1 (b) S 5 6 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1000 1 18446744073709551615";
         let entry = parse_stat(77, text).unwrap();
-        assert_eq!((entry.parent, entry.session, entry.started, entry.ended), (5, 7, 4242, false));
+        assert_eq!((entry.parent, entry.session, entry.started, entry.has_ended), (5, 7, 4242, false));
     }
 }

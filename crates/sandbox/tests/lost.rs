@@ -43,7 +43,7 @@ fn main() {
 
 /// A command that can work against its supervisor is one whose directory matters afterwards.
 fn job(script: &str) -> ShellJob {
-    ShellJob { track_cwd: true, ..harness::job(script) }
+    ShellJob { should_track_cwd: true, ..harness::job(script) }
 }
 
 /// Leaves three processes behind that nothing but a kill ends, says who they are, and goes on.

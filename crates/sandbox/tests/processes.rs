@@ -92,9 +92,9 @@ fn a_script_cannot_tell_that_it_is_watched() {
         "alias",
     ];
     for script in scripts {
-        let run = |track_cwd| {
+        let run = |should_track_cwd| {
             block_on(async {
-                finish(supervised().start(&ShellJob { track_cwd, ..job(script) }).unwrap()).await
+                finish(supervised().start(&ShellJob { should_track_cwd, ..job(script) }).unwrap()).await
             })
         };
         let (plain, watched) = (run(false), run(true));
@@ -107,8 +107,8 @@ fn the_last_directory_is_reported() {
     let root = dir.path().canonicalize().unwrap();
     fs::create_dir_all(root.join("a b/new\nline")).unwrap();
     std::os::unix::fs::symlink("a b", root.join("link")).unwrap();
-    let end = |script: &str, track_cwd| {
-        check(&ShellJob { track_cwd, cwd: root.clone(), ..job(script) }, "", CommandStatus::Code(0))
+    let end = |script: &str, should_track_cwd| {
+        check(&ShellJob { should_track_cwd, cwd: root.clone(), ..job(script) }, "", CommandStatus::Code(0))
     };
     assert_eq!(end("true", true), Some(root.clone()));
     assert_eq!(end("cd 'a b'", true), Some(root.join("a b")));
@@ -125,8 +125,9 @@ fn a_file_is_sourced_first() {
     let dir = tempfile::tempdir().unwrap();
     let source = dir.path().join("it's");
     fs::write(&source, "export FROM_FILE=yes\n").unwrap();
-    for track_cwd in [false, true] {
-        let job = ShellJob { source: Some(source.clone()), track_cwd, ..job("echo $FROM_FILE $LINENO") };
+    for should_track_cwd in [false, true] {
+        let job =
+            ShellJob { source: Some(source.clone()), should_track_cwd, ..job("echo $FROM_FILE $LINENO") };
         check(&job, "yes 1\n", CommandStatus::Code(0));
     }
 }
@@ -144,7 +145,7 @@ fn only_the_standard_descriptors_are_inherited() {
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let script = "for i in {0..300}; do [ ! -e /proc/$$/fd/$i ] || echo -n \"$i \"; done";
     check(&job(script), "0 1 2 ", CommandStatus::Code(0));
-    let tracked = ShellJob { track_cwd: true, ..job(script) };
+    let tracked = ShellJob { should_track_cwd: true, ..job(script) };
     check(&tracked, "0 1 2 250 ", CommandStatus::Code(0));
 }
 

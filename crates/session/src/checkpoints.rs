@@ -107,7 +107,7 @@ struct CheckpointState {
 struct StartedCall {
     roots: Vec<PathBuf>,
     before: LookResult,
-    execute: bool,
+    can_execute: bool,
 }
 
 impl Checkpoints {
@@ -153,7 +153,7 @@ impl Checkpoints {
             _ => false,
         };
         let pending = pending.iter().filter(|line| !is_logged(line)).cloned();
-        Ok(logged.iter().filter(|prompt| prompt.kept).map(prompt_line).chain(pending).collect())
+        Ok(logged.iter().filter(|prompt| prompt.is_kept).map(prompt_line).chain(pending).collect())
     }
 
     fn prompt(&self, said: &UserEntry) -> ManifestLine {
@@ -221,7 +221,7 @@ impl PreImageTaker for Checkpoints {
 impl CheckpointState {
     /// Keeps what a call may change.
     fn before(&mut self, call: &CallIntent) -> io::Result<ManifestLine> {
-        let execute = call.kind == CallKind::Execute;
+        let can_execute = call.kind == CallKind::Execute;
         let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
         let mut files: Vec<PathSnapshot> =
@@ -230,7 +230,7 @@ impl CheckpointState {
             Some(watched) => watched,
             none => none.insert(watched_in(&self.manifest.path)?),
         };
-        for (path, known) in watched.iter_mut().filter(|_| execute) {
+        for (path, known) in watched.iter_mut().filter(|_| can_execute) {
             if let Some(state) = before.states.get(path) {
                 known.clone_from(state);
                 continue;
@@ -244,9 +244,9 @@ impl CheckpointState {
         self.tell_of_obstacles(&before);
         let about = self.about.remove(&call.tool_use_id).unwrap_or_default();
         let id = call.tool_use_id.to_string();
-        let open = StartedCall { roots: call.changes.clone(), before, execute };
+        let open = StartedCall { roots: call.changes.clone(), before, can_execute };
         self.open.insert(Arc::clone(&call.tool_use_id), open);
-        Ok(ManifestLine::Before { id, tool: call.tool.to_string(), execute, about, files })
+        Ok(ManifestLine::Before { id, tool: call.tool.to_string(), execute: can_execute, about, files })
     }
 
     fn tell_of_obstacles(&mut self, before: &LookResult) {
@@ -257,7 +257,7 @@ impl CheckpointState {
                 self.notices.push(notice);
             }
         }
-        if !before.complete {
+        if !before.is_complete {
             let notice = "A command may change more files than a checkpoint can hold. Files without a \
                           checkpoint cannot be rewound.";
             self.notices.push(notice.to_owned());
@@ -285,7 +285,7 @@ impl CheckpointState {
         }
         let watched = self.watched.get_or_insert_default();
         let mut files = Vec::new();
-        for (path, known) in watched.iter().filter(|_| open.execute) {
+        for (path, known) in watched.iter().filter(|_| open.can_execute) {
             if !after.contains_key(path) {
                 let now = look.state(path)?;
                 files.extend(changed(path, known, now));
@@ -295,7 +295,7 @@ impl CheckpointState {
             match open.before.states.get(&path) {
                 Some(was) => files.extend(changed(&path, was, now)),
                 // In a directory that was seen whole, what was not there is new.
-                None if open.before.complete => {
+                None if open.before.is_complete => {
                     files.extend(changed(&path, &FileState::Absent { missing: 0 }, now));
                 }
                 None => {}

@@ -49,7 +49,7 @@ pub(crate) struct FileStatus {
     /// How long it is.
     pub len: u64,
     /// Whether others find it under its name.
-    pub named: bool,
+    pub is_named: bool,
 }
 
 /// Why a file is not touched, though the system would allow it.
@@ -214,8 +214,9 @@ impl LogFile for RealFile {
     fn look(&self) -> io::Result<FileStatus> {
         let found = self.file.metadata()?;
         let under_name = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
-        let named = under_name.is_ok_and(|other| (other.st_dev, other.st_ino) == (found.dev(), found.ino()));
-        Ok(FileStatus { len: found.len(), named })
+        let is_named =
+            under_name.is_ok_and(|other| (other.st_dev, other.st_ino) == (found.dev(), found.ino()));
+        Ok(FileStatus { len: found.len(), is_named })
     }
 
     fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>> {

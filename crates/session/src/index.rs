@@ -39,14 +39,14 @@ pub(crate) struct PreviewCache {
     path: Option<PathBuf>,
     known: BTreeMap<String, CachedPreview>,
     current: BTreeMap<String, CachedPreview>,
-    changed: bool,
+    has_changed: bool,
 }
 
 impl PreviewCache {
     /// Opens a cache. One that cannot be used counts as empty.
     pub(crate) fn open(path: Option<PathBuf>) -> Self {
         let known = path.as_deref().and_then(read).unwrap_or_default();
-        Self { path, known, current: BTreeMap::new(), changed: false }
+        Self { path, known, current: BTreeMap::new(), has_changed: false }
     }
 
     /// What the ends of a file say; it is looked at only if it has changed.
@@ -60,7 +60,7 @@ impl PreviewCache {
         let row = if let Some(row) = known {
             row
         } else {
-            self.changed = true;
+            self.has_changed = true;
             CachedPreview { size: found.len(), modified, inode: found.ino(), preview: preview(file)? }
         };
         let preview = row.preview.clone();
@@ -70,7 +70,7 @@ impl PreviewCache {
 
     /// Keeps what was learnt. A list is as good without it, so a failure is of no interest.
     pub(crate) fn save(self) {
-        let is_new = self.changed || !self.known.is_empty();
+        let is_new = self.has_changed || !self.known.is_empty();
         if let Some(path) = self.path.filter(|_| is_new) {
             let _ = write(&path, &Rows { version: VERSION, sessions: self.current });
         }

@@ -56,9 +56,9 @@ pub struct LoadedLog {
     /// The end, if it is no line.
     pub torn: Option<TornEnd>,
     /// Whether the last line has no line feed.
-    pub ends_open: bool,
+    pub is_open_ended: bool,
     /// Whether another program wrote any of it.
-    pub foreign: bool,
+    pub is_foreign: bool,
     /// How many bytes of the file were taken into account.
     pub length: u64,
     /// Whether more stands behind them. Whoever goes on from there leaves that out for good.

@@ -58,7 +58,7 @@ pub(crate) struct Commits {
 #[derive(Default)]
 struct State {
     file: Option<Arc<dyn LogFile>>,
-    named: bool,
+    is_named: bool,
     written: u64,
     synced: u64,
     lost: Option<LostAppends>,
@@ -69,7 +69,7 @@ struct State {
     /// Who waits for what.
     asked: Vec<(Ticket, oneshot::Sender<SyncResult>)>,
     has_thread: bool,
-    closing: bool,
+    is_closing: bool,
 }
 
 impl State {
@@ -113,7 +113,7 @@ impl Commits {
         let mut state = self.state();
         if state.file.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &file)) {
             state.file = Some(file);
-            state.named = false;
+            state.is_named = false;
         }
         state.written += 1;
         Ticket(state.written)
@@ -132,7 +132,7 @@ impl Commits {
         }
         if state.due.is_none() {
             // The name of a new file takes the disk longest. Nobody waits for it if it is done while the model thinks.
-            let wait = if state.named { GROUP_WAIT } else { NAME_WAIT };
+            let wait = if state.is_named { GROUP_WAIT } else { NAME_WAIT };
             state.due = Some(Instant::now() + wait);
             self.wake.notify_one();
         }
@@ -165,7 +165,7 @@ impl Commits {
                 return Err(error);
             }
             match &state.file {
-                Some(file) if state.synced < ticket.0 => (Arc::clone(file), state.written, state.named),
+                Some(file) if state.synced < ticket.0 => (Arc::clone(file), state.written, state.is_named),
                 _ => return state.tell(asker),
             }
         };
@@ -174,7 +174,7 @@ impl Commits {
         let from = std::mem::replace(&mut state.synced, target);
         match synced {
             Ok(()) => {
-                state.named |= state.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file));
+                state.is_named |= state.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file));
                 state.tell(asker)
             }
             Err(error) => {
@@ -213,9 +213,9 @@ impl Commits {
     }
 }
 
-fn sync_file(file: &dyn LogFile, named: bool) -> io::Result<()> {
+fn sync_file(file: &dyn LogFile, is_named: bool) -> io::Result<()> {
     uninterrupted(|| file.sync())?;
-    if named { Ok(()) } else { uninterrupted(|| file.sync_name()) }
+    if is_named { Ok(()) } else { uninterrupted(|| file.sync_name()) }
 }
 
 /// The thread that syncs. It sleeps while there is nothing to do, and ends, after a last sync, when this is dropped.
@@ -245,7 +245,7 @@ impl Drop for GroupCommit {
     fn drop(&mut self) {
         let is_done = {
             let mut state = self.commits.state();
-            state.closing = true;
+            state.is_closing = true;
             state.has_thread = false;
             let is_done = state.synced >= state.written && state.asked.is_empty();
             if is_done {
@@ -300,11 +300,11 @@ fn next(commits: &Commits) -> Option<Job> {
         }
         let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
         match left {
-            Some(left) if state.closing || left.is_zero() => {
+            Some(left) if state.is_closing || left.is_zero() => {
                 state.due = None;
                 return Some(Job::SyncUrgency(Ticket(state.written)));
             }
-            None if state.closing => return None,
+            None if state.is_closing => return None,
             Some(left) => {
                 let woken = commits.wake.wait_timeout(state, left);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;

@@ -21,11 +21,11 @@ pub struct PromptLine {
     /// Its number in the conversation; 0 in the files of others.
     pub number: u64,
     /// Whether what calls behind it change is kept, as far as the log says.
-    pub kept: bool,
+    pub is_kept: bool,
     /// Whether a call that may change files followed it, up to the next one; or something that cannot be read.
-    pub changing: bool,
+    pub is_changing: bool,
     /// Whether the conversation did not go back behind it.
-    pub standing: bool,
+    pub is_standing: bool,
     /// Up to here nothing of it is in the log.
     pub starts_at: u64,
     /// What it says, as far as it is text.
@@ -46,7 +46,7 @@ struct TurnReader {
     entries: Vec<ConversationEntry>,
     /// Where the next prompt begins. What was heard, and what the engine put in front, belong to the prompt behind them.
     start: Option<u64>,
-    kept: bool,
+    is_kept: bool,
 }
 
 struct ConversationEntry {
@@ -54,7 +54,7 @@ struct ConversationEntry {
     is_prompt: bool,
     is_meta: bool,
     /// Whether the conversation did not go back behind it.
-    standing: bool,
+    is_standing: bool,
 }
 
 impl TurnReader {
@@ -86,7 +86,7 @@ impl TurnReader {
             }
         }
         if !entry.is_aside {
-            self.entries.push(ConversationEntry { uuid, is_prompt, is_meta, standing: true });
+            self.entries.push(ConversationEntry { uuid, is_prompt, is_meta, is_standing: true });
         }
     }
 
@@ -96,9 +96,9 @@ impl TurnReader {
             uuid: entry.uuid,
             also,
             number,
-            kept: self.kept,
-            changing: false,
-            standing: true,
+            is_kept: self.is_kept,
+            is_changing: false,
+            is_standing: true,
             starts_at,
             text: entry.message.as_deref().map(message_texts).unwrap_or_default().join("\n"),
             wall_ms: entry.wall_ms,
@@ -113,7 +113,7 @@ impl TurnReader {
         self.start = None;
         match &own.own {
             OwnLineBody::Opened(header) | OwnLineBody::Snapshot { header, .. } => {
-                self.kept = header.has_pre_images();
+                self.is_kept = header.has_pre_images();
             }
             OwnLineBody::Mark(SessionMark::Rewound { to }) => self.goes_back(*to),
             _ if matches!(own.record(), Some(Record::Intended(call)) if may_change_files(call)) => {
@@ -125,7 +125,7 @@ impl TurnReader {
 
     fn changes(&mut self) {
         if let Some(last) = self.prompts.last_mut() {
-            last.changing = true;
+            last.is_changing = true;
         }
     }
 
@@ -134,10 +134,10 @@ impl TurnReader {
         let (before, behind) = self.entries.split_at_mut(last.map_or(0, |last| last + 1));
         let prompts = before.iter().filter(|entry| entry.is_prompt).count();
         for entry in behind {
-            entry.standing = false;
+            entry.is_standing = false;
         }
         for prompt in &mut self.prompts[prompts..] {
-            prompt.standing = false;
+            prompt.is_standing = false;
         }
     }
 }
@@ -147,7 +147,7 @@ pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String
     let turn =
         Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
     let read = TurnReader::read(path).map_err(|error| format!("cannot read the session: {error}"))?;
-    let mut standing = read.entries.iter().filter(|entry| entry.standing);
+    let mut standing = read.entries.iter().filter(|entry| entry.is_standing);
     if !standing.any(|entry| entry.uuid == behind) {
         return Err(format!("there is no message {behind}"));
     }

@@ -28,8 +28,8 @@ pub trait PreImageTaker: Send + Sync {
     /// Whether heeding these records touches the disk: then it is done on a thread that may block.
     fn touches_disk(&self, records: &[Record]) -> bool;
 
-    /// Takes note of records before they are written. With `sync`, what is kept must survive a loss of power.
-    fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()>;
+    /// Takes note of records before they are written. With `should_sync`, what is kept must survive a loss of power.
+    fn take_note(&self, records: &[Record], should_sync: bool) -> io::Result<()>;
 }
 
 /// How a log is written.
@@ -91,7 +91,7 @@ impl LogWriter {
         // What is torn or damaged is told once: whoever reads behind the snapshot does not come across it again.
         let is_flawed = loaded.torn.is_some() || !loaded.damage.is_empty();
         let wants =
-            loaded.foreign || loaded.is_cut || is_flawed || loaded.since_snapshot >= SNAPSHOT_EVERY_BYTES;
+            loaded.is_foreign || loaded.is_cut || is_flawed || loaded.since_snapshot >= SNAPSHOT_EVERY_BYTES;
         writer.log.wants_snapshot.store(wants, Ordering::Release);
         Ok(writer)
     }
@@ -191,7 +191,7 @@ impl SharedLog {
         runtime: &Handle,
         taker: Arc<dyn PreImageTaker>,
         records: Vec<Record>,
-        sync: bool,
+        should_sync: bool,
     ) -> AppendProgress {
         let log = Arc::clone(self);
         let alive = Arc::new(());
@@ -201,7 +201,7 @@ impl SharedLog {
                 log.wants_snapshot.store(true, Ordering::Release);
                 return Err(trouble::given_up(&log.path));
             }
-            log.checkpointed(taker.take_note(&records, sync))
+            log.checkpointed(taker.take_note(&records, should_sync))
         });
         let given_up = trouble::given_up(&self.path);
         AppendProgress::Later(
@@ -252,7 +252,7 @@ impl SharedLog {
 
     fn write_marks(&self) -> Result<Option<AppendTicket>, LogError> {
         let mut pen = self.pen();
-        if pen.marks.is_empty() || !pen.opened {
+        if pen.marks.is_empty() || !pen.is_opened {
             return Ok(None);
         }
         let file =

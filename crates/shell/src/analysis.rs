@@ -26,7 +26,7 @@ pub struct Analysis {
     /// Why something may run that is not among the commands found.
     pub unseen: Option<String>,
     /// The text holds something that a person cannot see. Nothing should be remembered for it.
-    pub hidden: bool,
+    pub has_hidden: bool,
 }
 
 /// One simple command that bash would run.
@@ -39,9 +39,9 @@ pub struct StrictCommand {
     /// The arguments with the wrappers.
     pub whole: Vec<Word>,
     /// It gets further arguments from its input: a bare `xargs` is among the wrappers.
-    pub gets_more: bool,
+    pub has_more_from_input: bool,
     /// No rule with a prefix may allow it, since what it runs is in its arguments.
-    pub exact_only: bool,
+    pub is_exact_only: bool,
     /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that is run.
     pub spelled: Option<usize>,
     /// What the program does. What redirections do is in [`StrictCommand::writes`] and [`StrictCommand::reads`] only.
@@ -128,7 +128,7 @@ pub struct LinePath {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchFilter {
     /// Those that are neither hidden nor ignored.
-    pub visible: bool,
+    pub is_only_visible: bool,
     /// Those whose names fit one of these patterns; all if there is none.
     pub patterns: Vec<String>,
 }
@@ -139,10 +139,10 @@ impl SearchFilter {
         program: &str,
         options: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Option<Self> {
-        let mut only = Self { visible: program == "rg", patterns: Vec::new() };
+        let mut only = Self { is_only_visible: program == "rg", patterns: Vec::new() };
         for (name, value) in options {
             let is_whole = has_name("u uu uuu unrestricted . hidden follow L", name);
-            only.visible &= !is_whole && !name.starts_with("no-ignore");
+            only.is_only_visible &= !is_whole && !name.starts_with("no-ignore");
             if name == "include" && program != "rg" {
                 only.patterns.push(value.to_owned());
             }
@@ -151,7 +151,7 @@ impl SearchFilter {
         if only.patterns.iter().any(|pattern| is_unusual_text(pattern)) {
             only.patterns.clear();
         }
-        (only.visible || !only.patterns.is_empty()).then_some(only)
+        (only.is_only_visible || !only.patterns.is_empty()).then_some(only)
     }
 }
 
@@ -242,7 +242,7 @@ pub struct LooseCommand {
 /// assert_eq!(analyse("sudo sh -c 'rm -rf x'").found.last().unwrap().words, ["rm", "-rf", "x"]);
 /// ```
 pub fn analyse(line: &str) -> Analysis {
-    let hidden = visible::hides_something(line);
+    let has_hidden = visible::hides_something(line);
     let mut found = all_commands::walk(line);
     let mut plain = strict::read(line);
     if let Ok(commands) = &plain
@@ -251,5 +251,5 @@ pub fn analyse(line: &str) -> Analysis {
         found.unseen.get_or_insert(difference);
         plain = Err("two analyses of it differ".to_owned());
     }
-    Analysis { plain, found: found.commands, unseen: found.unseen, hidden }
+    Analysis { plain, found: found.commands, unseen: found.unseen, has_hidden }
 }

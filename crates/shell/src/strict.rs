@@ -360,7 +360,7 @@ impl Reader<'_> {
         let stripped = strip::wrappers(&command.words);
         command.whole = command.words.clone();
         command.words.drain(..stripped.skip);
-        command.gets_more = stripped.gets_more;
+        command.has_more_from_input = stripped.gets_more;
         effect::refuse_shell_changes(&command.words)?;
         self.assigned.refuse_others(&command.words)?;
         let facts =
@@ -396,7 +396,7 @@ impl Reader<'_> {
 
     fn push(&mut self, start: usize, mut command: StrictCommand, facts: Facts) {
         command.source = start..self.last_end;
-        command.exact_only = facts.exact_only;
+        command.is_exact_only = facts.exact_only;
         // A connection is more than looking.
         command.effect = if command.network.is_some() { LineEffect::Unknown } else { facts.effect };
         command.reads.extend(facts.reads);

@@ -47,11 +47,11 @@ pub(crate) struct Checker {
     /// A prompt was submitted and is not part of the conversation yet.
     is_submitting: bool,
     /// The log failed in this run: the core asked for things that were not done.
-    log_failed: bool,
+    has_log_failed: bool,
     /// The call that the event of this step says has come to its end.
     finished: Option<CallId>,
     /// The run goes on where another was left, and may have to ask the model to.
-    goes_on: bool,
+    is_continuation: bool,
     /// How often somebody was asked about a call in doubt.
     pub(crate) doubts_asked: u64,
     /// How often a fork was cancelled that had cost something.
@@ -64,14 +64,14 @@ pub(crate) struct CheckedStep<'a> {
     /// Where the machine was before.
     pub(crate) from: PhaseName,
     /// Whether a prompt was submitted.
-    pub(crate) submitted: bool,
+    pub(crate) is_submitted: bool,
     /// The state it led to.
     pub(crate) state: &'a State,
     pub(crate) effects: &'a [Effect],
     pub(crate) config: &'a Config,
     pub(crate) now_ms: u64,
     /// Whether effects behind these were not done.
-    pub(crate) cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -103,7 +103,7 @@ impl Checker {
 
     /// The log cannot be written, so what stands behind does not happen.
     pub(crate) fn on_log_failed(&mut self) {
-        self.log_failed = true;
+        self.has_log_failed = true;
         self.account.is_blind = true;
         self.requests.is_blind = true;
         self.side_work.is_blind = true;
@@ -137,7 +137,7 @@ impl Checker {
 
     /// Whether the log failed in this run.
     pub(crate) fn has_log_failed(&self) -> bool {
-        self.log_failed
+        self.has_log_failed
     }
 
     /// Steered prompts that became part of the conversation.
@@ -163,7 +163,7 @@ impl Checker {
                 }
             }
             Event::Hooked(hook, answer) if answer.stop.is_some() => {
-                self.calls.ending |= self.side_work.asks_before_call(*hook);
+                self.calls.is_ending |= self.side_work.asks_before_call(*hook);
             }
             Event::Forked(fork, outcome) if self.side_work.waits_for(*fork) => {
                 self.account.book_fork(&outcome.models);
@@ -171,7 +171,7 @@ impl Checker {
             Event::Forked(fork, outcome) if self.side_work.is_background(*fork) => {
                 self.account.book_background(&outcome.models);
             }
-            Event::GoOn { .. } => self.goes_on = true,
+            Event::GoOn { .. } => self.is_continuation = true,
             _ => (),
         }
         self.finished = finished_call(event);
@@ -182,7 +182,7 @@ impl Checker {
 
     /// Checks one step.
     pub(crate) fn check(&mut self, step: &CheckedStep<'_>) -> Verdict {
-        self.is_submitting |= step.submitted && step.from == PhaseName::Idle;
+        self.is_submitting |= step.is_submitted && step.from == PhaseName::Idle;
         if self.is_submitting {
             self.is_submitting = !self.requests.on_submit(step.state, step.effects);
             // Hooks hear of a prompt before it is part of the conversation, and may refuse it.
@@ -201,10 +201,10 @@ impl Checker {
             self.side_work.check_begun()?;
         }
         self.calls.check_overlap(step.config)?;
-        self.witness.on_step(self.finished.take().filter(|_| !step.cut), step.effects, |call| {
+        self.witness.on_step(self.finished.take().filter(|_| !step.is_cut), step.effects, |call| {
             self.calls.facts.get(&call).map_or(CallKind::Read, |facts| facts.kind)
         });
-        if step.cut {
+        if step.is_cut {
             return Ok(());
         }
         match step.state.terminal() {
@@ -222,7 +222,7 @@ impl Checker {
         let is_over = self.dones > 0;
         let fits = match effect {
             Effect::Fork { config, .. } => is_over == (config.source == RunSource::PromptSuggestion),
-            Effect::Persist(Record::Spent(spent), _) => !is_over || spent.by_fork,
+            Effect::Persist(Record::Spent(spent), _) => !is_over || spent.is_by_fork,
             Effect::CancelFork(fork) => !is_over || self.side_work.is_background(*fork),
             Effect::Emit(Update::PromptSuggestion { .. }) => {
                 self.suggestions += 1;
@@ -237,7 +237,7 @@ impl Checker {
     fn check_effect(&mut self, effect: &Effect, step: &CheckedStep<'_>) -> Verdict {
         let config = step.config;
         self.doubts_asked += u64::from(self.doubt.check(effect)?);
-        if !self.log_failed {
+        if !self.has_log_failed {
             self.order.check(effect)?;
         }
         self.calls.check_effect(effect, config)?;
@@ -257,7 +257,7 @@ impl Checker {
             }
             Effect::CancelModel(request) => {
                 self.account.close_response(config);
-                let is_out = self.request.take() == Some(*request) || self.log_failed;
+                let is_out = self.request.take() == Some(*request) || self.has_log_failed;
                 if is_out { Ok(()) } else { Err("a request was cancelled that is not out".into()) }
             }
             Effect::RunTool { call, .. } => {
@@ -293,10 +293,10 @@ impl Checker {
         self.calls.check_update(update, step.config)?;
         self.requests.on_update(update)?;
         match update {
-            Update::Block { block, aborted: true, .. } if block.as_text() != Some(&self.spoken) => {
+            Update::Block { block, is_aborted: true, .. } if block.as_text() != Some(&self.spoken) => {
                 Err(format!("{:?} was said, {block:?} was kept", self.spoken))
             }
-            Update::Repaired(repairs) if self.goes_on && repairs[..] == [Repair::AddedUser] => Ok(()),
+            Update::Repaired(repairs) if self.is_continuation && repairs[..] == [Repair::AddedUser] => Ok(()),
             Update::Repaired(repairs) => {
                 Err(format!("a conversation that nobody damaged was repaired: {repairs:?}"))
             }

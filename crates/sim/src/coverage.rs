@@ -233,7 +233,7 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Cleared { .. } => "cleared",
         Decision::Staged(_) => "staged",
         Decision::Collapsed { .. } => "collapsed",
-        Decision::Compacted(compaction) => match (compaction.trigger, compaction.mechanical) {
+        Decision::Compacted(compaction) => match (compaction.trigger, compaction.is_mechanical) {
             (CompactTrigger::Auto, false) => "compacted auto by a model",
             (CompactTrigger::Auto, true) => "compacted auto mechanically",
             (CompactTrigger::Manual, false) => "compacted manually by a model",

@@ -135,7 +135,7 @@ impl Mutant {
             match self {
                 Self::ShowsWithheld => told.insert(0, Effect::Emit(Update::Notice(text))),
                 Self::AsksAfterFailure => {
-                    let call = HookCall::Stop { active: false, text: "".into() };
+                    let call = HookCall::Stop { is_active: false, text: "".into() };
                     let scene = HookScene::default();
                     told.insert(0, Effect::RunHooks(HookId(u32::MAX), call, scene));
                 }

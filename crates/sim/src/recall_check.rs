@@ -14,7 +14,7 @@ pub(crate) fn check_same_facts(live: &State, recalled: &RecalledSession) -> Verd
     let (Some(live), Some(own)) = (live.snapshot(), recalled.state.snapshot()) else {
         return Err("a session at rest has no facts".into());
     };
-    if recalled.cut_off {
+    if recalled.is_cut_off {
         return Err("a run that ended is recalled as cut off".into());
     }
     if live == own {
@@ -51,7 +51,7 @@ pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Conf
     let (live, own) = (next(live), next(recalled));
     // What is at work in the background is in no log. What it has cost so far may be more than the cap.
     let is_paid =
-        |effect: &Effect| matches!(effect, Effect::Persist(Record::Spent(spent), _) if spent.by_fork);
+        |effect: &Effect| matches!(effect, Effect::Persist(Record::Spent(spent), _) if spent.is_by_fork);
     let is_stop = |effect: &&Effect| matches!(effect, Effect::CancelFork(_));
     let kinds = |effects: &[Effect]| {
         effects.iter().filter(|effect| !is_stop(effect)).map(std::mem::discriminant).collect::<Vec<_>>()

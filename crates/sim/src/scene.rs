@@ -48,7 +48,7 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         source: rng.pick(&sources).unwrap_or(RunSource::Sdk),
         turns_max: rng.one_in(8).then(|| 1 + rng.small(5)),
         shared_calls_max: 1 + usize::try_from(rng.below(4)).unwrap_or(0),
-        partial_messages: rng.one_in(3),
+        has_partial_messages: rng.one_in(3),
         context: context(rng, window),
         output: output(rng),
         thinking: wish(rng),
@@ -56,8 +56,8 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         hooks: hooks(rng),
         stop_hook_blocks_max: 1 + rng.small(4),
         pauses_max: rng.small(4),
-        tool_use_summaries: rng.one_in(2),
-        prompt_suggestions: rng.one_in(2),
+        has_tool_use_summaries: rng.one_in(2),
+        has_prompt_suggestions: rng.one_in(2),
         retry: retry(rng),
         repeats: repeats(rng),
         ..Config::default()
@@ -113,17 +113,22 @@ fn card(rng: &mut Rng, id: &str, window_tokens: u64) -> ModelCard {
     let thinking = rng.pick(&[
         ThinkingSupport::default(),
         ThinkingSupport {
-            adaptive: true,
-            budgeted: false,
+            is_adaptive: true,
+            is_budgeted: false,
             disabled_up_to: Some(Effort::High),
-            by_default: true,
+            is_on_by_default: true,
         },
-        ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to: None, by_default: true },
         ThinkingSupport {
-            adaptive: false,
-            budgeted: true,
+            is_adaptive: true,
+            is_budgeted: false,
+            disabled_up_to: None,
+            is_on_by_default: true,
+        },
+        ThinkingSupport {
+            is_adaptive: false,
+            is_budgeted: true,
             disabled_up_to: Some(Effort::Max),
-            by_default: false,
+            is_on_by_default: false,
         },
     ]);
     let efforts = rng.pick(&[&[][..], &[Effort::Low, Effort::High], &Effort::ALL]);
@@ -131,12 +136,12 @@ fn card(rng: &mut Rng, id: &str, window_tokens: u64) -> ModelCard {
         window_tokens,
         output_tokens_max: rng.pick(&[8_000, 32_000, 64_000, 128_000]).unwrap_or(32_000),
         price: Some(Price { input: 3.0, output: 15.0, write_5m: 4.0, write_1h: 6.0, read: 0.3, tier: None }),
-        known: !rng.one_in(4),
+        is_known: !rng.one_in(4),
         thinking: thinking.unwrap_or_default(),
         efforts: efforts.unwrap_or_default(),
-        binds_thinking: rng.one_in(3),
-        edits_context: rng.one_in(4),
-        takes_task_budget: rng.one_in(2),
+        is_thinking_bound: rng.one_in(3),
+        can_edit_context: rng.one_in(4),
+        can_take_task_budget: rng.one_in(2),
         ..ModelCard::unknown(id)
     }
 }
@@ -145,8 +150,8 @@ fn context(rng: &mut Rng, window: u64) -> ContextPolicy {
     use CompactionPolicy::{Automatic, Off, OnRequest};
     ContextPolicy {
         compaction: rng.pick(&[Automatic, Automatic, Automatic, OnRequest, Off]).unwrap_or_default(),
-        collapse: !rng.one_in(4),
-        micro_compact: !rng.one_in(3),
+        can_collapse: !rng.one_in(4),
+        can_micro_compact: !rng.one_in(3),
         window_tokens: rng.one_in(6).then_some(window / 2),
         compact_percent: rng.one_in(6).then(|| 30 + rng.below(60)),
         output_reserve_tokens: Some(window / 10),
@@ -197,8 +202,8 @@ fn retry(rng: &mut Rng) -> RetryPolicy {
         stalls_max: rng.small(2),
         overloads_max: 1 + rng.small(2),
         broken_streams_max: 1 + rng.small(2),
-        whole_answers: rng.one_in(2),
-        patient: rng.one_in(12),
+        can_ask_whole: rng.one_in(2),
+        is_patient: rng.one_in(12),
         ..RetryPolicy::default()
     }
 }

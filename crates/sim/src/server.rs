@@ -44,26 +44,26 @@ enum Habit {
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     body: Option<Arc<ModelRequest>>,
-    started: bool,
+    has_started: bool,
     index: u32,
-    open: bool,
-    calls: bool,
+    is_open: bool,
+    has_calls: bool,
     /// Blocks that are still to come.
     left: u32,
     /// One of its calls has started.
-    pub(crate) acted: bool,
+    pub(crate) has_acted: bool,
     usage: Usage,
 }
 
 impl Response {
     /// Where a failure now would be.
     pub(crate) fn failure_points(&self) -> impl Iterator<Item = FailurePoint> + use<> {
-        let place = match (self.started, self.open) {
+        let place = match (self.has_started, self.is_open) {
             (false, _) => FailurePoint::BeforeResponse,
             (true, true) => FailurePoint::InsideBlock,
             (true, false) => FailurePoint::BetweenBlocks,
         };
-        std::iter::once(place).chain(self.acted.then_some(FailurePoint::AfterCallStarted))
+        std::iter::once(place).chain(self.has_acted.then_some(FailurePoint::AfterCallStarted))
     }
 }
 
@@ -103,7 +103,7 @@ impl ModelServer {
 
     /// The refusal of a request that is too long: that much is true whatever else happens.
     pub(crate) fn refusal(&mut self, config: &Config) -> Option<Failure> {
-        if self.response.started {
+        if self.response.has_started {
             return None;
         }
         let body = self.response.body.clone()?;
@@ -153,17 +153,17 @@ impl ModelServer {
 
     /// What comes next of the response.
     pub(crate) fn next(&mut self, rng: &mut Rng, config: &Config, spoken: &mut String) -> ModelEvent {
-        if !self.response.started {
+        if !self.response.has_started {
             return self.start(rng);
         }
         let index = self.response.index;
-        if self.response.open && rng.one_in(2) {
+        if self.response.is_open && rng.one_in(2) {
             let piece = if rng.one_in(4) { " " } else { "piece " };
             spoken.push_str(piece);
             return ModelEvent::Delta { index, delta: Delta::Text(piece.into()) };
         }
-        if !self.response.open && self.response.left > 0 && rng.one_in(4) {
-            self.response.open = true;
+        if !self.response.is_open && self.response.left > 0 && rng.one_in(4) {
+            self.response.is_open = true;
             return ModelEvent::Delta {
                 index,
                 delta: Delta::Start(raw("{\"type\":\"text\",\"text\":\"\"}")),
@@ -172,7 +172,7 @@ impl ModelServer {
         if rng.one_in(60) {
             return ModelEvent::Note(random_note(rng));
         }
-        if self.response.open || self.response.left > 0 {
+        if self.response.is_open || self.response.left > 0 {
             return self.block(rng, config, spoken);
         }
         let stop = self.random_stop(rng);
@@ -181,20 +181,20 @@ impl ModelServer {
 
     /// What comes next of the response of a model that means well: a text, and the end.
     pub(crate) fn next_honest(&mut self, rng: &mut Rng, spoken: &mut String) -> ModelEvent {
-        if !self.response.started {
+        if !self.response.has_started {
             self.response.left = 1;
             return self.start(rng);
         }
-        if self.response.open || self.response.left > 0 {
+        if self.response.is_open || self.response.left > 0 {
             self.response.left = 0;
             let index = self.close_block(spoken);
             return ModelEvent::Block { index, block: Block::text("{\"n\":1}") };
         }
-        self.end(rng, if self.response.calls { StopReason::ToolUse } else { StopReason::EndTurn })
+        self.end(rng, if self.response.has_calls { StopReason::ToolUse } else { StopReason::EndTurn })
     }
 
     fn start(&mut self, rng: &mut Rng) -> ModelEvent {
-        self.response.started = true;
+        self.response.has_started = true;
         let total = self.response.body.as_ref().map_or(0, |body| self.tokens(body));
         let read = if rng.one_in(6) { 0 } else { self.cached.min(total) };
         let written = (total - read) / 2;
@@ -227,7 +227,7 @@ impl ModelServer {
             (_, 5 | 6) => StopReason::Other("new".into()),
             (_, 7) => StopReason::ContextWindowExceeded,
             (_, 8) => StopReason::StopSequence,
-            _ if self.response.calls => StopReason::ToolUse,
+            _ if self.response.has_calls => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         }
     }
@@ -235,7 +235,7 @@ impl ModelServer {
     fn close_block(&mut self, spoken: &mut String) -> u32 {
         let index = self.response.index;
         self.response.index += 1;
-        self.response.open = false;
+        self.response.is_open = false;
         self.response.left = self.response.left.saturating_sub(1);
         spoken.clear();
         index
@@ -269,7 +269,7 @@ impl ModelServer {
     }
 
     fn tool_use(&mut self, rng: &mut Rng) -> Block {
-        self.response.calls = true;
+        self.response.has_calls = true;
         // A model that uses an id twice is rare, but it happens.
         self.tool_uses += u32::from(!rng.one_in(200) || self.tool_uses == 0);
         let id = if rng.one_in(100) { "strange id:" } else { "toolu_" };

@@ -25,17 +25,17 @@ struct BoundThinking {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Prefix {
     hash: u64,
-    ends_with_answer: bool,
+    is_answer_last: bool,
 }
 
 impl Prefix {
     fn and(self, role: Role, block: &Block) -> Self {
-        let ends_with_answer = role == Role::Assistant;
+        let is_answer_last = role == Role::Assistant;
         let mut hasher = DefaultHasher::new();
         self.hash.hash(&mut hasher);
-        (self.ends_with_answer != ends_with_answer).hash(&mut hasher);
+        (self.is_answer_last != is_answer_last).hash(&mut hasher);
         block.json().hash(&mut hasher);
-        Self { hash: hasher.finish(), ends_with_answer }
+        Self { hash: hasher.finish(), is_answer_last }
     }
 }
 
@@ -93,11 +93,11 @@ impl Bindings {
                 if !is_on {
                     return Err(format!("thinking is sent with thinking off: {block:?}"));
                 }
-                if card.binds_thinking && made.before != prefix {
+                if card.is_thinking_bound && made.before != prefix {
                     return Err(format!("the prefix of bound thinking changed: {block:?}"));
                 }
             }
-            if card.binds_thinking {
+            if card.is_thinking_bound {
                 prefix = prefix.and(message.role, block);
             }
         }
@@ -128,7 +128,7 @@ pub(crate) fn is_thinking_on(thinking: RequestThinking, card: &ModelCard) -> boo
     match thinking {
         RequestThinking::Disabled => false,
         RequestThinking::Adaptive { .. } | RequestThinking::Budgeted { .. } => true,
-        RequestThinking::Unsaid => card.thinking.by_default || !card.known,
+        RequestThinking::Unsaid => card.thinking.is_on_by_default || !card.is_known,
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
     /// Sends `first`, thinks, and then sends a second request.
     #[track_caller]
     fn check(first: &str, second: &str, model: &str, thinking: RequestThinking, expected: &str) {
-        let card = |id| ModelCard { binds_thinking: true, ..ModelCard::unknown(id) };
+        let card = |id| ModelCard { is_thinking_bound: true, ..ModelCard::unknown(id) };
         let config = Config { model: card("a"), fallbacks: [card("b")].into(), ..Config::default() };
         let thought = scene::thinking("s").unwrap();
         let mut bindings = Bindings::default();

@@ -74,7 +74,7 @@ struct World {
     mutant: Option<Mutant>,
     journal: SimLog,
     /// The process ended in the middle of this run.
-    crashed: bool,
+    has_crashed: bool,
     open: OpenRequests,
     examine: VecDeque<(CallId, Arc<str>)>,
     asked: Vec<CallId>,
@@ -114,7 +114,7 @@ impl World {
             rng,
             server,
             mutant,
-            crashed: false,
+            has_crashed: false,
             open: OpenRequests::default(),
             examine: VecDeque::new(),
             asked: Vec::new(),
@@ -134,7 +134,7 @@ impl World {
             self.play_run()?;
             runs -= 1;
             // Whatever happened, the session goes on.
-            if self.crashed && crashes < CRASHES_MAX {
+            if self.has_crashed && crashes < CRASHES_MAX {
                 (runs, crashes) = (runs.max(1), crashes + 1);
             } else if self.rng.one_in(6) {
                 self.reopen();
@@ -148,7 +148,7 @@ impl World {
     }
 
     fn first_event(&mut self) -> Event {
-        let after_crash = std::mem::take(&mut self.crashed);
+        let after_crash = std::mem::take(&mut self.has_crashed);
         if self.rng.one_in(if after_crash { 2 } else { 60 }) {
             self.coverage.count("sight", "run goes on without a prompt");
             return Event::GoOn { start: self.start() };
@@ -189,11 +189,11 @@ impl World {
         if !self.is_over() {
             return Err(format!("no end, although faults have stopped: {:?}", self.state.phase()));
         }
-        if self.crashed { Ok(()) } else { self.end_run() }
+        if self.has_crashed { Ok(()) } else { self.end_run() }
     }
 
     fn is_over(&self) -> bool {
-        self.crashed || self.state.terminal().is_some()
+        self.has_crashed || self.state.terminal().is_some()
     }
 
     fn end_run(&mut self) -> Result<(), String> {
@@ -205,7 +205,7 @@ impl World {
             self.coverage.count("sight", "cost of a cancelled fork");
         }
         self.play_late()?;
-        if self.crashed {
+        if self.has_crashed {
             return Ok(());
         }
         let mut forks = std::mem::take(&mut self.open.forks);
@@ -214,7 +214,7 @@ impl World {
         self.open.forks = forks;
         self.state = std::mem::take(&mut self.state).at_rest();
         self.play_background()?;
-        if self.crashed {
+        if self.has_crashed {
             return Ok(());
         }
         if self.checker.has_log_failed() {
@@ -245,7 +245,7 @@ impl World {
         if let Some(event) = self.fork_spent() {
             self.apply(event)?;
         }
-        while !self.crashed && self.rng.one_in(2) {
+        while !self.has_crashed && self.rng.one_in(2) {
             let Some(event) = self.forked(/* honest */ false)? else { break };
             self.apply(event)?;
         }
@@ -305,7 +305,7 @@ impl World {
         if matches!(event, Event::Steer(_)) && end.is_some() {
             self.coverage.count("sight", "prompt that replaces a run");
         }
-        let submitted = matches!(event, Event::Submit(_));
+        let is_submitted = matches!(event, Event::Submit(_));
         let failed = Mutant::text_of(&event);
         self.checker.on_event(&event, &self.config);
         self.tell(|| format!("{from:?} <- {event:?}"));
@@ -325,7 +325,7 @@ impl World {
             )
         };
         let end = end.filter(|_| !effects.iter().any(goes_on));
-        self.checker.calls.ending |= end.is_some();
+        self.checker.calls.is_ending |= end.is_some();
         let mut told = self.mutant.map(|mutant| mutant.tell(&effects, failed));
         let before = self.journal.records.len();
         let done = self.log(told.as_ref().unwrap_or(&effects), log_failed);
@@ -340,12 +340,12 @@ impl World {
         };
         let step = CheckedStep {
             from,
-            submitted,
+            is_submitted,
             state: &self.state,
             effects: told.as_ref().unwrap_or(&effects),
             config: &self.config,
             now_ms: self.now,
-            cut: done != StepProgress::All,
+            is_cut: done != StepProgress::All,
         };
         self.checker.check(&step)?;
         if let StepProgress::UpToCrash(_) = done {
@@ -407,7 +407,7 @@ impl World {
 
     /// What was on the screen when the user interrupted is kept.
     fn check_spoken(&self, effects: &[Effect]) -> Result<(), String> {
-        let kept = |effect: &Effect| matches!(effect, Effect::Emit(Update::Block { aborted: true, .. }));
+        let kept = |effect: &Effect| matches!(effect, Effect::Emit(Update::Block { is_aborted: true, .. }));
         if self.checker.spoken.trim().is_empty() || effects.iter().any(kept) {
             Ok(())
         } else {
@@ -423,7 +423,7 @@ impl World {
                 self.server.on_request(&body, &mut self.rng);
                 self.checker.spoken.clear();
             }
-            Effect::RunTool { .. } => self.server.response.acted = true,
+            Effect::RunTool { .. } => self.server.response.has_acted = true,
             Effect::Examine(call, tool_use, _) => self.examine.push_back((call, tool_use.name)),
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.push((timer, self.now.saturating_add(after_ms)));

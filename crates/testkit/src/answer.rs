@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 4096;
 /// An answer and what was found about its request.
 pub(crate) struct ApiAnswer {
     pub(crate) rendered: Arc<RenderedResponse>,
-    pub(crate) streamed: bool,
+    pub(crate) is_streamed: bool,
     /// Why the server itself refused the request.
     pub(crate) refusal: Option<String>,
 }
@@ -29,26 +29,26 @@ pub(crate) struct ApiAnswer {
 /// The response to a request: the next of the script, or an error of the API if the request is not valid. An
 /// invalid request does not take a turn.
 pub(crate) fn choose(shared: &ServerState, request: &HttpRequest) -> ApiAnswer {
-    let refused = |streamed: bool, error: &StatusError| ApiAnswer {
+    let refused = |is_streamed: bool, error: &StatusError| ApiAnswer {
         rendered: Arc::new(RenderedResponse::status(error, &shared.behaviour.headers)),
-        streamed,
+        is_streamed,
         refusal: Some(error.body.clone()),
     };
     let (body, delivery) = match read(shared, request) {
         Ok(read) => read,
         Err(error) => return refused(asks_for_stream(&request.body), &error),
     };
-    let streamed = delivery == Delivery::Streamed;
+    let is_streamed = delivery == Delivery::Streamed;
     match answer(shared, request, &body, delivery) {
-        Ok(rendered) => ApiAnswer { rendered, streamed, refusal: None },
-        Err(error) => refused(streamed, &error),
+        Ok(rendered) => ApiAnswer { rendered, is_streamed, refusal: None },
+        Err(error) => refused(is_streamed, &error),
     }
 }
 
 /// The body, as far as somebody wants to see it, and how the answer is to come.
 fn read(shared: &ServerState, request: &HttpRequest) -> Result<(Value, Delivery), StatusError> {
     let delivery = |streamed| if streamed { Delivery::Streamed } else { Delivery::Whole };
-    if shared.options.check_requests {
+    if shared.options.should_check_requests {
         let body = check_request(request, |model| shared.is_paused(model))?;
         let streamed = body["stream"] == true;
         return Ok((body, delivery(streamed)));
@@ -71,9 +71,9 @@ fn answer(
     delivery: Delivery,
 ) -> Result<Arc<RenderedResponse>, StatusError> {
     check_endpoint(shared, request, body).map_err(|what| bad(&what))?;
-    let bound = shared.behaviour.binds_thinking.then(|| binding::check(body));
+    let bound = shared.behaviour.is_thinking_bound.then(|| binding::check(body));
     let thinking = bound.transpose().map_err(|what| bad(&what))?;
-    let counted = shared.behaviour.counts_tokens.then(|| RequestSize::of(body));
+    let counted = shared.behaviour.can_count_tokens.then(|| RequestSize::of(body));
     if let (Some(limit), Some(counted)) = (shared.behaviour.window_tokens, &counted)
         && counted.tokens > limit
     {

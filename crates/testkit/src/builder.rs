@@ -9,9 +9,9 @@ use crate::server::{Server, ServerOptions};
 /// What a server does besides playing its script, beyond the rules that always hold.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerBehaviour {
-    pub(crate) binds_thinking: bool,
+    pub(crate) is_thinking_bound: bool,
     pub(crate) window_tokens: Option<u64>,
-    pub(crate) counts_tokens: bool,
+    pub(crate) can_count_tokens: bool,
     pub(crate) refused_betas: Vec<String>,
     pub(crate) refused_fields: Vec<String>,
     pub(crate) headers: Vec<(String, String)>,
@@ -20,11 +20,17 @@ pub(crate) struct ServerBehaviour {
 impl ServerBehaviour {
     /// Whether an answer depends on its request, so that it cannot be made before.
     pub(crate) fn looks_at_requests(&self) -> bool {
-        let Self { binds_thinking, window_tokens, counts_tokens, refused_betas, refused_fields, headers: _ } =
-            self;
-        *binds_thinking
+        let Self {
+            is_thinking_bound,
+            window_tokens,
+            can_count_tokens,
+            refused_betas,
+            refused_fields,
+            headers: _,
+        } = self;
+        *is_thinking_bound
             || window_tokens.is_some()
-            || *counts_tokens
+            || *can_count_tokens
             || !refused_betas.is_empty()
             || !refused_fields.is_empty()
     }
@@ -82,7 +88,7 @@ impl ServerBuilder {
     /// is dropped, and the answer says so. Thinking of another model is treated alike, although the real API drops it
     /// silently: it should never be sent.
     pub fn bind_thinking(mut self) -> Self {
-        self.behaviour.binds_thinking = true;
+        self.behaviour.is_thinking_bound = true;
         self
     }
 
@@ -97,7 +103,7 @@ impl ServerBuilder {
     /// same model had in common counts as read from the cache, the rest as written to it. If a request asks for old results
     /// to be cleared, they do not count, and the answer says what was cleared.
     pub fn count_tokens(mut self) -> Self {
-        self.behaviour.counts_tokens = true;
+        self.behaviour.can_count_tokens = true;
         self
     }
 

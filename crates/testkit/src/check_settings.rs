@@ -21,7 +21,7 @@ pub(crate) fn check_settings(body: &Value, betas: &[&str]) -> Result<(), String>
         return Err("stream: Input should be a valid boolean".to_owned());
     }
     let cap = body["max_tokens"].as_u64().unwrap_or_default();
-    if card.known && cap > u64::from(card.output_tokens_max) {
+    if card.is_known && cap > u64::from(card.output_tokens_max) {
         return Err(format!(
             "max_tokens: {cap} > {}, which is the maximum allowed number of output tokens for {}",
             card.output_tokens_max, card.id
@@ -48,10 +48,10 @@ fn check_effort(effort: &Value, card: &ModelCard) -> Result<Option<Effort>, Stri
     let level = effort.as_str().and_then(Effort::from_name).ok_or_else(|| {
         "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'".to_owned()
     })?;
-    if card.known && card.efforts.is_empty() {
+    if card.is_known && card.efforts.is_empty() {
         return Err("This model does not support the effort parameter.".to_owned());
     }
-    if card.known && !card.efforts.contains(&level) {
+    if card.is_known && !card.efforts.contains(&level) {
         return Err(format!("This model does not support the effort level '{}'.", level.name()));
     }
     Ok(Some(level))
@@ -69,8 +69,8 @@ fn check_thinking(
     let support = card.thinking;
     let effort = effort.unwrap_or(Effort::High);
     let (kind, supported) = match thinking["type"].as_str().unwrap_or_default() {
-        "adaptive" => ("adaptive", support.adaptive),
-        "enabled" => ("enabled", support.budgeted),
+        "adaptive" => ("adaptive", support.is_adaptive),
+        "enabled" => ("enabled", support.is_budgeted),
         "disabled" => ("disabled", support.disabled_up_to.is_some_and(|most| effort <= most)),
         other => {
             return Err(format!(
@@ -79,7 +79,7 @@ fn check_thinking(
             ));
         }
     };
-    if card.known && !supported {
+    if card.is_known && !supported {
         return Err(format!("\"thinking.type.{kind}\" is not supported for this model."));
     }
     if !matches!(thinking["display"].as_str(), None | Some("summarized" | "omitted")) {
@@ -111,7 +111,7 @@ fn check_budget(budget: &Value, card: &ModelCard) -> Result<(), String> {
     if budget.is_null() {
         return Ok(());
     }
-    if card.known && !card.takes_task_budget {
+    if card.is_known && !card.can_take_task_budget {
         return Err("This model does not support task budgets.".to_owned());
     }
     if budget["type"] != "tokens" {
@@ -139,7 +139,7 @@ fn check_edits(management: &Value) -> Result<(), String> {
 pub(crate) fn check_thinking_is_on(body: &Value, messages: &[RequestMessage<'_>]) -> Result<(), String> {
     let card = model_card(body["model"].as_str().unwrap_or_default());
     let off = match &body["thinking"] {
-        Value::Null => card.known && !card.thinking.by_default,
+        Value::Null => card.is_known && !card.thinking.is_on_by_default,
         thinking => thinking["type"] == "disabled",
     };
     if !off {

@@ -44,7 +44,7 @@ pub(crate) async fn serve(
 
 fn exchange(shared: &ServerState, request: HttpRequest, connection: usize, answer: ApiAnswer) -> Exchange {
     let body_bytes = request.body.len();
-    let body = if shared.options.keep_bodies { request.body } else { Vec::new() };
+    let body = if shared.options.should_keep_bodies { request.body } else { Vec::new() };
     Exchange {
         connection,
         method: request.method,
@@ -52,7 +52,7 @@ fn exchange(shared: &ServerState, request: HttpRequest, connection: usize, answe
         headers: request.headers,
         body: body.into(),
         body_bytes,
-        streamed: answer.streamed,
+        is_streamed: answer.is_streamed,
         refusal: answer.refusal,
         first_byte: request.first_byte,
         read: request.read,

@@ -21,7 +21,7 @@ pub struct Exchange {
     /// How long the body was.
     pub body_bytes: usize,
     /// Whether the request asked for a stream.
-    pub streamed: bool,
+    pub is_streamed: bool,
     /// The error body with which the server itself refused the request, not its script.
     pub refusal: Option<String>,
     /// When the first byte of the request was read.

@@ -23,14 +23,14 @@ use crate::render::RenderedResponse;
 #[derive(Clone, Copy, Debug)]
 pub struct ServerOptions {
     /// Keeps the body of each request.
-    pub keep_bodies: bool,
+    pub should_keep_bodies: bool,
     /// Refuses requests that the real API would refuse. Costs time before the answer that grows with the request.
-    pub check_requests: bool,
+    pub should_check_requests: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { keep_bodies: true, check_requests: true }
+        Self { should_keep_bodies: true, should_check_requests: true }
     }
 }
 

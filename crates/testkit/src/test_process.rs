@@ -147,14 +147,14 @@ struct Collected {
 #[derive(Debug, Default)]
 struct Output {
     bytes: Vec<u8>,
-    closed: bool,
+    is_closed: bool,
 }
 
 impl Collector {
     fn start(pipe: Option<impl Read + Send + 'static>) -> io::Result<Self> {
         let shared = Arc::new(Collected::default());
         let Some(pipe) = pipe else {
-            shared.lock().closed = true;
+            shared.lock().is_closed = true;
             return Ok(Self { shared, _thread: None });
         };
         let for_thread = shared.clone();
@@ -167,7 +167,7 @@ impl Collector {
     }
 
     fn wait_closed(&self, timeout: Duration) -> bool {
-        self.shared.wait(timeout, |output| output.closed)
+        self.shared.wait(timeout, |output| output.is_closed)
     }
 
     fn text(&self) -> String {
@@ -185,7 +185,7 @@ impl Collected {
             if fits {
                 output.bytes.extend_from_slice(&buffer[..count]);
             }
-            output.closed = count == 0;
+            output.is_closed = count == 0;
             self.news.notify_all();
             if count == 0 || !fits {
                 return;
@@ -202,7 +202,7 @@ impl Collected {
         let mut output = self.lock();
         while !enough(&output) {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || output.closed {
+            if left.is_zero() || output.is_closed {
                 return false;
             }
             output = self.news.wait_timeout(output, left).unwrap_or_else(PoisonError::into_inner).0;

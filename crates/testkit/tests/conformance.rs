@@ -29,7 +29,7 @@ fn settings(server: &Server) -> AnthropicSettings {
     AnthropicSettings {
         base_url: server.url(),
         api_key: Some(Secret::new("k")),
-        environment_proxies: false,
+        should_use_environment_proxies: false,
         ..AnthropicSettings::default()
     }
 }

@@ -23,7 +23,7 @@ fn client(server: &Server) -> AnthropicClient {
     AnthropicClient::new(AnthropicSettings {
         base_url: server.url(),
         api_key: Some(Secret::new("k")),
-        environment_proxies: false,
+        should_use_environment_proxies: false,
         ..AnthropicSettings::default()
     })
     .unwrap()
@@ -156,7 +156,7 @@ async fn answers_that_come_whole() {
             events.iter().map(line).collect()
         };
         assert_eq!(lines(&played), lines(&real), "for {response}");
-        assert!(!server.exchanges()[0].streamed);
+        assert!(!server.exchanges()[0].is_streamed);
     }
 }
 
@@ -167,7 +167,7 @@ async fn each_exchange_says_whether_it_was_streamed() {
     for delivery in [Delivery::Streamed, Delivery::Whole, Delivery::Streamed] {
         ask(&client, ModelRequest { delivery, ..request(&["hi"]) }).await;
     }
-    let streamed: Vec<_> = server.exchanges().iter().map(|exchange| exchange.streamed).collect();
+    let streamed: Vec<_> = server.exchanges().iter().map(|exchange| exchange.is_streamed).collect();
     assert_eq!(streamed, [true, false, true]);
 }
 

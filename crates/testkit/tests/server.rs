@@ -228,7 +228,7 @@ fn bodies_may_come_in_chunks() {
 #[test]
 fn measurements_need_neither_bodies_nor_checks() {
     let script = r#"{"responses":[{"blocks":[{"text":"ok"}]}],"then":"repeat"}"#;
-    let options = ServerOptions { keep_bodies: false, check_requests: false };
+    let options = ServerOptions { should_keep_bodies: false, should_check_requests: false };
     let server = Server::start_with(Script::parse(script).unwrap(), options).unwrap();
     let mut client = Client::connect(&server);
     for _ in 0..3 {

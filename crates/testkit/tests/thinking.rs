@@ -38,7 +38,7 @@ impl Conversation {
         let settings = AnthropicSettings {
             base_url: server.url(),
             api_key: Some(Secret::new("k")),
-            environment_proxies: false,
+            should_use_environment_proxies: false,
             ..AnthropicSettings::default()
         };
         let request = ModelRequest {

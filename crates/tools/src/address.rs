@@ -18,7 +18,7 @@ const NAMES_USER: &str = "the URL contains a user name; remove the part before t
 pub fn url_fact(text: &str) -> Result<UrlFact, String> {
     check_characters(text)?;
     let url = Url::parse(text).map_err(|error| format!("invalid URL: {error}"))?;
-    let secure = match url.scheme() {
+    let is_secure = match url.scheme() {
         "https" => true,
         "http" => false,
         other => return Err(format!("only http and https URLs can be fetched, not {other}")),
@@ -35,8 +35,8 @@ pub fn url_fact(text: &str) -> Result<UrlFact, String> {
         Some(Host::Ipv6(address)) => HostFact::V6(address),
         None => return Err("the URL has no host".into()),
     };
-    let port = url.port_or_known_default().unwrap_or(if secure { 443 } else { 80 });
-    Ok(UrlFact { text: url.into(), secure, host, port })
+    let port = url.port_or_known_default().unwrap_or(if is_secure { 443 } else { 80 });
+    Ok(UrlFact { text: url.into(), is_secure, host, port })
 }
 
 /// Where a redirection leads: its target may be relative to the address that was fetched.

@@ -65,7 +65,7 @@ pub struct BashSettings {
     /// Where commands run that are confined.
     pub sandbox: Option<Sandbox>,
     /// Whether the model may ask to run a command outside the sandbox.
-    pub may_leave_sandbox: bool,
+    pub can_leave_sandbox: bool,
     /// Timeout of a call that names none.
     pub timeout_default: Duration,
     /// No call gets a longer timeout than this, or than the default if that is longer.
@@ -87,9 +87,9 @@ pub struct BashSettings {
     /// A script that is sourced before each command, except those that only look.
     pub env_file: Option<PathBuf>,
     /// Nothing runs in the background: a command that reaches its timeout is stopped.
-    pub background_disabled: bool,
+    pub is_background_off: bool,
     /// Every command starts in the project's directory.
-    pub maintain_project_cwd: bool,
+    pub should_keep_directory: bool,
 }
 
 impl BashSettings {
@@ -98,7 +98,7 @@ impl BashSettings {
         Self {
             launcher,
             sandbox: None,
-            may_leave_sandbox: false,
+            can_leave_sandbox: false,
             timeout_default: Duration::from_mins(2),
             timeout_max: Duration::from_mins(10),
             inline_chars_max: 30_000,
@@ -109,8 +109,8 @@ impl BashSettings {
             env: Vec::new(),
             later: VariableChanges::default(),
             env_file: None,
-            background_disabled: false,
-            maintain_project_cwd: false,
+            is_background_off: false,
+            should_keep_directory: false,
         }
     }
 
@@ -162,7 +162,7 @@ impl Tool for Bash {
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Bash.json"));
 
     fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {
-        if input.run_in_background && self.settings.background_disabled {
+        if input.run_in_background && self.settings.is_background_off {
             return Err("`run_in_background` is turned off. Run the command without it.".to_owned());
         }
         // Without any place to start in, the call itself says so.
@@ -212,7 +212,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let check = |command: &str, kind: CallKind, paths: &[&str]| {
             let facts = facts(dir.path(), command).unwrap();
-            assert_eq!((facts.kind, facts.shared), (kind, kind == CallKind::Read), "{command}");
+            assert_eq!((facts.kind, facts.is_shared), (kind, kind == CallKind::Read), "{command}");
             let root = dir.path().canonicalize().unwrap();
             let expected: Vec<PathBuf> = paths.iter().map(|path| clean(root.join(path))).collect();
             let seen: Vec<PathBuf> = facts.paths.into_iter().map(|fact| fact.lexical).collect();

@@ -44,7 +44,7 @@ impl<'a> PendingChange<'a> {
                  changed part again, then repeat the change if it still fits."
             ));
         }
-        Ok(seen.whole)
+        Ok(seen.is_whole)
     }
 
     /// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.

@@ -102,7 +102,7 @@ pub(crate) struct EditableText<'a> {
     /// Where in `text` a `\n` stands for `\r\n`.
     folded: Vec<usize>,
     /// All lines end in a lone `\r`.
-    cr_only: bool,
+    is_cr_only: bool,
 }
 
 impl<'a> EditableText<'a> {
@@ -123,9 +123,9 @@ impl<'a> EditableText<'a> {
                 }
             },
         };
-        let cr_only = uniform_line_end(&source) == Some("\r");
-        let (text, folded) = fold(&source, cr_only);
-        Ok(Self { content, shown, source, text, folded, cr_only })
+        let is_cr_only = uniform_line_end(&source) == Some("\r");
+        let (text, folded) = fold(&source, is_cr_only);
+        Ok(Self { content, shown, source, text, folded, is_cr_only })
     }
 
     /// The text with `\n` only. Not always valid UTF-8.
@@ -136,7 +136,7 @@ impl<'a> EditableText<'a> {
     /// A text from the model in the form of [`EditableText::text`].
     pub(crate) fn as_shown(&self, text: &str) -> String {
         let text = with_lf(text);
-        if self.cr_only { text.replace('\r', "\n") } else { text }
+        if self.is_cr_only { text.replace('\r', "\n") } else { text }
     }
 
     /// `text` in place of `range`: line ends that were there stay, others follow the last one or the nearest.
@@ -158,7 +158,7 @@ impl<'a> EditableText<'a> {
     }
 
     fn line_end_at(&self, at: usize) -> &'static str {
-        if self.cr_only {
+        if self.is_cr_only {
             "\r"
         } else if self.folded.binary_search(&at).is_ok() {
             "\r\n"
@@ -198,8 +198,8 @@ impl<'a> EditableText<'a> {
 }
 
 /// Replaces other line ends by `\n`; `None` if there are none, which is the usual case.
-fn fold(source: &[u8], cr_only: bool) -> (Option<Vec<u8>>, Vec<usize>) {
-    if cr_only {
+fn fold(source: &[u8], is_cr_only: bool) -> (Option<Vec<u8>>, Vec<usize>) {
+    if is_cr_only {
         let lf = |byte: &u8| if *byte == b'\r' { b'\n' } else { *byte };
         return (Some(source.iter().map(lf).collect()), Vec::new());
     }

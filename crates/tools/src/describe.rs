@@ -27,11 +27,11 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
         ToolSubject::Url(field) => {
             let url = url_fact(text(field).ok_or("`url` is missing")?)?;
             let target = url.text.clone();
-            Ok(CallFacts { shared: true, target, url: Some(url), ..CallFacts::new(profile.kind) })
+            Ok(CallFacts { is_shared: true, target, url: Some(url), ..CallFacts::new(profile.kind) })
         }
         ToolSubject::Query(field) => {
             let target = text(field).unwrap_or_default().to_owned();
-            Ok(CallFacts { shared: true, target, ..CallFacts::new(profile.kind) })
+            Ok(CallFacts { is_shared: true, target, ..CallFacts::new(profile.kind) })
         }
         ToolSubject::Agent | ToolSubject::Skill | ToolSubject::Other => Ok(CallFacts::new(profile.kind)),
     }
@@ -72,7 +72,7 @@ fn describe_search(subject: ToolSubject, input: &Value, cx: &ExamineContext) -> 
     let place = if is_glob { crate::glob::literal_part(pattern) } else { "" };
     let place = if place.is_empty() { start } else { locate("pattern", place, &start.lexical)? };
     let target = pattern.to_owned();
-    Ok(CallFacts { shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })
+    Ok(CallFacts { is_shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })
 }
 
 #[cfg(test)]

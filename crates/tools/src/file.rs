@@ -22,7 +22,7 @@ pub fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<Cal
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
     let edited = Some(&path).filter(|_| !kind.is_read_only());
     Ok(CallFacts {
-        shared: kind.is_read_only(),
+        is_shared: kind.is_read_only(),
         changes: edited.and_then(|path| path.resolved.clone()).into_iter().collect(),
         git_directories: git_directories(edited.cloned().map(CommandPath::Known).as_ref()),
         target: paths::shown(&path.lexical, &cx.cwd),

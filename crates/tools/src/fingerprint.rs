@@ -38,15 +38,15 @@ pub(crate) struct SeenBuilder {
     /// The line whose end has not come yet.
     open: Option<OpenLine>,
     /// No hashes of lines: there are too many, or bytes do not tell where a line ends.
-    overflow: bool,
-    started: bool,
+    has_overflown: bool,
+    has_started: bool,
 }
 
 /// The hash of a line so far. A carriage return waits until it is known not to be part of the line's end.
 #[derive(Default)]
 struct OpenLine {
     hash: Xxh3Default,
-    held_cr: bool,
+    has_held_cr: bool,
 }
 
 impl OpenLine {
@@ -54,22 +54,22 @@ impl OpenLine {
         if part.is_empty() {
             return;
         }
-        if self.held_cr {
+        if self.has_held_cr {
             self.hash.update(b"\r");
         }
         self.hash.update(without_cr(part));
-        self.held_cr = part.ends_with(b"\r");
+        self.has_held_cr = part.ends_with(b"\r");
     }
 }
 
 impl SeenBuilder {
     pub(crate) fn update(&mut self, piece: &[u8]) {
         self.whole.update(piece);
-        if !self.started && !piece.is_empty() {
-            self.started = true;
-            self.overflow = TextEncoding::has_utf16_bom(piece);
+        if !self.has_started && !piece.is_empty() {
+            self.has_started = true;
+            self.has_overflown = TextEncoding::has_utf16_bom(piece);
         }
-        if self.overflow {
+        if self.has_overflown {
             return;
         }
         let mut rest = piece;
@@ -77,7 +77,7 @@ impl SeenBuilder {
             self.end_line(&rest[..end]);
             rest = &rest[end + 1..];
             if self.lines.len() > LINES_MAX {
-                self.overflow = true;
+                self.has_overflown = true;
                 self.lines = Vec::new();
                 return;
             }
@@ -100,13 +100,13 @@ impl SeenBuilder {
         self.lines.push(u32::from_le_bytes([a, b, c, d]));
     }
 
-    /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
-    pub(crate) fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
-        if !self.overflow && self.open.is_some() {
+    /// The knowledge of the file at this resolved path. `is_whole` says whether all of it was shown.
+    pub(crate) fn finish(mut self, path: PathBuf, is_whole: bool) -> FileSeen {
+        if !self.has_overflown && self.open.is_some() {
             self.end_line(&[]);
         }
         let (hash, lines) = (self.whole.digest(), self.lines.into());
-        FileSeen { path, hash, lines, whole, shown: Vec::new(), stamp: None }
+        FileSeen { path, hash, lines, is_whole, shown: Vec::new(), stamp: None }
     }
 }
 

@@ -46,16 +46,16 @@ pub struct GlobInput {
 #[derive(Clone, Debug)]
 pub struct GlobSettings {
     /// Leave out what `.gitignore` and its like name.
-    pub honour_ignore_files: bool,
+    pub should_honour_ignore_files: bool,
     /// Find files and look into directories whose names begin with a dot.
-    pub hidden: bool,
+    pub should_show_hidden: bool,
     /// After this long, what was found is returned.
     pub timeout: Duration,
 }
 
 impl Default for GlobSettings {
     fn default() -> Self {
-        Self { honour_ignore_files: false, hidden: true, timeout: Duration::from_secs(20) }
+        Self { should_honour_ignore_files: false, should_show_hidden: true, timeout: Duration::from_secs(20) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Tool for Glob {
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts { shared: true, paths: vec![query.base], target, ..CallFacts::new(CallKind::Read) })
+        Ok(CallFacts { is_shared: true, paths: vec![query.base], target, ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutput {
@@ -103,7 +103,7 @@ struct Query {
     matcher: GlobMatcher,
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
-    all: bool,
+    is_everything: bool,
 }
 
 impl Query {
@@ -133,8 +133,9 @@ impl Query {
         // A brace may hold several names.
         let bounded = !rest.contains("**") && !rest.contains('{');
         let depth_max = bounded.then(|| rest.split('/').count());
-        let all = names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
-        Ok(Self { base: fact(base), matcher, depth_max, all })
+        let is_everything =
+            names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
+        Ok(Self { base: fact(base), matcher, depth_max, is_everything })
     }
 }
 
@@ -175,7 +176,7 @@ struct GlobMatches {
     paths: Vec<PathBuf>,
     count: u64,
     unreadable: u64,
-    late: bool,
+    is_late: bool,
 }
 
 fn search(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, stop: &SearchStop) -> GlobMatches {
@@ -202,20 +203,20 @@ fn search(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, stop: &S
     }
     let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let unreadable = unreadable.into_inner();
-    GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
+    GlobMatches { count: newest.count, paths: newest.into_paths(), unreadable, is_late: stop.is_late() }
 }
 
 fn walker(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, root: &Path) -> WalkBuilder {
     let mut walker = WalkBuilder::new(root);
     walker
-        .standard_filters(settings.honour_ignore_files)
-        .hidden(!settings.hidden)
+        .standard_filters(settings.should_honour_ignore_files)
+        .hidden(!settings.should_show_hidden)
         .max_depth(query.depth_max)
         .threads(threads_for(UNKNOWN_SIZE));
-    if settings.honour_ignore_files {
+    if settings.should_honour_ignore_files {
         honour_ignore_files(&mut walker, root);
     }
-    leave_out(&mut walker, query.all, hidden);
+    leave_out(&mut walker, query.is_everything, hidden);
     walker
 }
 
@@ -252,11 +253,11 @@ impl GlobMatches {
                 "(Showing the {} most recently changed of {}{} matches. Use a narrower pattern or path to \
                  see others.)",
                 names.len(),
-                if self.late { "at least " } else { "" },
+                if self.is_late { "at least " } else { "" },
                 self.count
             ));
         }
-        if self.late {
+        if self.is_late {
             lines.push(format!(
                 "(Stopped after {} s, so files may be missing. Use a narrower pattern or path.)",
                 timeout.as_secs()
@@ -270,9 +271,9 @@ impl GlobMatches {
             "durationMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             "numFiles": names.len(),
             "filenames": names,
-            "truncated": truncated || self.late,
+            "truncated": truncated || self.is_late,
             "totalMatches": self.count,
-            "countIsComplete": !self.late,
+            "countIsComplete": !self.is_late,
         });
         ToolOutput::text(&lines.join("\n")).with_structured(&output)
     }
@@ -367,10 +368,10 @@ mod tests {
             assert_eq!(text(&outcome), expected);
         };
         let default = GlobSettings::default();
-        check(GlobSettings { honour_ignore_files: true, ..default.clone() }, "a.rs\n.c/d.rs").await;
-        check(GlobSettings { hidden: false, ..default.clone() }, "a.rs\ntarget/b.rs").await;
+        check(GlobSettings { should_honour_ignore_files: true, ..default.clone() }, "a.rs\n.c/d.rs").await;
+        check(GlobSettings { should_show_hidden: false, ..default.clone() }, "a.rs\ntarget/b.rs").await;
         fs::remove_dir_all(tree.root().join(".git")).unwrap();
-        check(GlobSettings { honour_ignore_files: true, ..default }, "a.rs\n.c/d.rs").await;
+        check(GlobSettings { should_honour_ignore_files: true, ..default }, "a.rs\n.c/d.rs").await;
     }
 
     #[tokio::test]
@@ -406,7 +407,7 @@ mod tests {
     fn what_could_not_be_read_is_counted() {
         for (unreadable, expected) in [(1, "(Cannot read 1 directory.)"), (2, "(Cannot read 2 directories.)")]
         {
-            let found = GlobMatches { paths: Vec::new(), count: 0, unreadable, late: false };
+            let found = GlobMatches { paths: Vec::new(), count: 0, unreadable, is_late: false };
             let outcome = found.answer(Path::new("/"), Duration::ZERO, Duration::ZERO);
             assert!(text(&outcome).contains(expected), "{}", text(&outcome));
         }
@@ -480,7 +481,7 @@ mod tests {
         let cx = ExamineContext::new(tree.root(), [tree.root()].into());
         let check = |input: Value, expected: PathBuf| {
             let facts = Glob::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap();
-            assert_eq!((facts.kind, facts.shared), (CallKind::Read, true));
+            assert_eq!((facts.kind, facts.is_shared), (CallKind::Read, true));
             assert_eq!(facts.paths, [fact(expected)]);
         };
         check(json!({ "pattern": "*" }), tree.root());

@@ -124,7 +124,7 @@ impl Tool for Grep {
     fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts { shared: true, paths: vec![query.place], target, ..CallFacts::new(CallKind::Read) })
+        Ok(CallFacts { is_shared: true, paths: vec![query.place], target, ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutput {
@@ -168,9 +168,9 @@ impl Query {
         };
         let lines = LineQuery {
             matcher,
-            across_lines: input.multiline,
-            numbers: content && input.line_numbers,
-            only_matching: input.only_matching,
+            is_multiline: input.multiline,
+            has_numbers: content && input.line_numbers,
+            is_only_matching: input.only_matching,
             before: context(input.before),
             after: context(input.after),
         };
@@ -204,8 +204,8 @@ impl Query {
             OutputMode::Content => self.show_lines(&root, &mut files, &mut found),
         }
         found.unreadable += files.unreadable;
-        found.named_binary &= self.is_file;
-        found.late = stop.is_late();
+        found.is_named_binary &= self.is_file;
+        found.is_late = stop.is_late();
         found
     }
 
@@ -241,7 +241,7 @@ impl Query {
             |path, file| {
                 let Some(file) = found.add(file) else { return ControlFlow::Continue(()) };
                 let name = if self.is_file && path == root { String::new() } else { self.name(&path) };
-                if !file.crowded {
+                if !file.is_crowded {
                     return found.page.add_all(&name, &file.entries);
                 }
                 // Only a part was kept. Its place on the page is known now, so that part is looked for again.
@@ -252,8 +252,8 @@ impl Query {
                 let goal = SearchGoal::entries(skipped..skipped + self.limit + 1, PAGE_BYTES_MAX);
                 let part = LineSearch::new(&self.lines, stop).search(&path, &goal).unwrap_or_default();
                 let added = found.page.add_all(&name, &part.entries);
-                found.page.more |= part.crowded;
-                if part.crowded { ControlFlow::Break(()) } else { added }
+                found.page.has_more |= part.is_crowded;
+                if part.is_crowded { ControlFlow::Break(()) } else { added }
             },
         );
     }

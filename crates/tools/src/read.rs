@@ -103,7 +103,7 @@ struct ReadRange {
     start: usize,
     count: Option<usize>,
     /// `offset` or `limit` was given.
-    explicit: bool,
+    is_explicit: bool,
     pages: Option<PageRange>,
 }
 
@@ -121,7 +121,7 @@ impl ReadRange {
             // Some models count from 0.
             start: input.offset.map_or(1, number).max(1),
             count: input.limit.map(number),
-            explicit: input.offset.is_some() || input.limit.is_some(),
+            is_explicit: input.offset.is_some() || input.limit.is_some(),
             pages: input.pages.as_deref().map(PageRange::parse).transpose()?,
         })
     }
@@ -189,7 +189,7 @@ fn check_fit(job: &ReadJob<'_>, kind: FileKind) -> Result<(), String> {
     if job.wanted.pages.is_some() && kind != FileKind::Pdf {
         return Err(job.fail("is not a PDF. Leave out `pages`."));
     }
-    if job.wanted.explicit && matches!(kind, FileKind::Pdf | FileKind::Image(_)) {
+    if job.wanted.is_explicit && matches!(kind, FileKind::Pdf | FileKind::Image(_)) {
         let what = if kind == FileKind::Pdf { "a PDF: use `pages`" } else { "an image: leave them out" };
         return Err(job.fail(format_args!("is {what} instead of `offset` and `limit`.")));
     }

@@ -29,18 +29,18 @@ const BEFORE_MATCH_BYTES: usize = 100;
 #[derive(Clone, Debug)]
 pub(crate) struct LineQuery {
     pub(crate) matcher: RegexMatcher,
-    pub(crate) across_lines: bool,
-    pub(crate) numbers: bool,
-    pub(crate) only_matching: bool,
+    pub(crate) is_multiline: bool,
+    pub(crate) has_numbers: bool,
+    pub(crate) is_only_matching: bool,
     pub(crate) before: usize,
     pub(crate) after: usize,
 }
 
 /// A pattern as ripgrep understands it; the error is ripgrep's.
-pub(crate) fn matcher(pattern: &str, ignore_case: bool, across_lines: bool) -> Result<RegexMatcher, String> {
+pub(crate) fn matcher(pattern: &str, ignore_case: bool, is_multiline: bool) -> Result<RegexMatcher, String> {
     let mut builder = RegexMatcherBuilder::new();
     builder.multi_line(true).case_insensitive(ignore_case);
-    if across_lines {
+    if is_multiline {
         builder.dot_matches_new_line(true);
     } else {
         builder.line_terminator(Some(b'\n'));
@@ -78,7 +78,7 @@ pub(crate) struct FileFound {
     /// How many lines there were to show, up to where the search stopped.
     pub(crate) entry_count: u64,
     /// Some wanted lines were not kept, for lack of room.
-    pub(crate) crowded: bool,
+    pub(crate) is_crowded: bool,
 }
 
 pub(crate) enum UnsearchedReason {
@@ -96,10 +96,10 @@ pub(crate) struct LineSearch<'a> {
 
 impl<'a> LineSearch<'a> {
     pub(crate) fn new(query: &'a LineQuery, stop: &'a SearchStop) -> Self {
-        let held = if query.across_lines { HELD_BYTES_MAX_ACROSS_LINES } else { HELD_BYTES_MAX };
+        let held = if query.is_multiline { HELD_BYTES_MAX_ACROSS_LINES } else { HELD_BYTES_MAX };
         let searcher = SearcherBuilder::new()
-            .line_number(query.numbers)
-            .multi_line(query.across_lines)
+            .line_number(query.has_numbers)
+            .multi_line(query.is_multiline)
             .before_context(query.before)
             .after_context(query.after)
             .binary_detection(BinaryDetection::quit(b'\0'))
@@ -111,13 +111,19 @@ impl<'a> LineSearch<'a> {
     pub(crate) fn search(&mut self, path: &Path, goal: &SearchGoal) -> Result<FileFound, UnsearchedReason> {
         let OpenFile { file, .. } = open_regular(path).map_err(|_| UnsearchedReason::Unreadable)?;
         let breaks = RefCell::default();
-        let pieces =
-            Pieces { file, stop: self.stop, breaks: &breaks, offset: 0, open_bytes: 0, unbreakable: false };
+        let pieces = Pieces {
+            file,
+            stop: self.stop,
+            breaks: &breaks,
+            offset: 0,
+            open_bytes: 0,
+            is_unbreakable: false,
+        };
         let found = FileFound::default();
-        let mut lines = Lines { query: self.query, goal, breaks: &breaks, found, bytes: 0, binary: false };
+        let mut lines = Lines { query: self.query, goal, breaks: &breaks, found, bytes: 0, is_binary: false };
         let searched = self.searcher.search_reader(&self.query.matcher, pieces, &mut lines);
         match searched {
-            _ if lines.binary => Err(UnsearchedReason::Binary),
+            _ if lines.is_binary => Err(UnsearchedReason::Binary),
             Err(error) if !self.stop.is_reached() => {
                 let is_too_large = error.to_string().contains("allocation limit");
                 Err(if is_too_large { UnsearchedReason::TooLarge } else { UnsearchedReason::Unreadable })
@@ -137,7 +143,7 @@ struct Pieces<'a> {
     /// Of them, since the last end of a line.
     open_bytes: usize,
     /// The file is in an encoding whose line ends are not single bytes.
-    unbreakable: bool,
+    is_unbreakable: bool,
 }
 
 impl Read for Pieces<'_> {
@@ -145,19 +151,22 @@ impl Read for Pieces<'_> {
         if self.stop.is_reached() {
             return Err(io::Error::other("the search was stopped"));
         }
-        if self.open_bytes >= PIECE_BYTES_MAX && !self.unbreakable && !buffer.is_empty() {
+        if self.open_bytes >= PIECE_BYTES_MAX && !self.is_unbreakable && !buffer.is_empty() {
             buffer[0] = b'\n';
             self.breaks.borrow_mut().push(self.offset);
             self.offset += 1;
             self.open_bytes = 0;
             return Ok(1);
         }
-        let room =
-            if self.unbreakable { buffer.len() } else { buffer.len().min(PIECE_BYTES_MAX - self.open_bytes) };
+        let room = if self.is_unbreakable {
+            buffer.len()
+        } else {
+            buffer.len().min(PIECE_BYTES_MAX - self.open_bytes)
+        };
         let count = self.file.read(&mut buffer[..room])?;
         let read = &buffer[..count];
         if self.offset == 0 && TextEncoding::has_utf16_bom(read) {
-            self.unbreakable = true;
+            self.is_unbreakable = true;
         }
         self.open_bytes = match memrchr(b'\n', read) {
             Some(at) => count - at - 1,
@@ -175,7 +184,7 @@ struct Lines<'a> {
     breaks: &'a RefCell<Vec<u64>>,
     found: FileFound,
     bytes: usize,
-    binary: bool,
+    is_binary: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -195,13 +204,13 @@ impl Lines<'_> {
     fn entry(&mut self, make: impl FnOnce() -> String) {
         let is_wanted = self.goal.entries.contains(&self.found.entry_count);
         self.found.entry_count += 1;
-        if !is_wanted || self.found.crowded {
+        if !is_wanted || self.found.is_crowded {
             return;
         }
         let entry = make();
         self.bytes += entry.len();
         if self.bytes > self.goal.bytes_max {
-            self.found.crowded = true;
+            self.found.is_crowded = true;
         } else {
             self.found.entries.push(entry);
         }
@@ -253,7 +262,7 @@ impl Sink for Lines<'_> {
         if !self.goal.entries.is_empty() {
             let mut origin =
                 Origin { offset: found.absolute_byte_offset(), number: found.line_number(), sign: ':' };
-            if self.query.only_matching {
+            if self.query.is_only_matching {
                 self.only_matches(origin, found.bytes());
             } else {
                 for line in found.lines() {
@@ -267,7 +276,7 @@ impl Sink for Lines<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if !self.query.only_matching {
+        if !self.query.is_only_matching {
             let origin =
                 Origin { offset: context.absolute_byte_offset(), number: context.line_number(), sign: '-' };
             self.line(origin, context.bytes());
@@ -276,14 +285,14 @@ impl Sink for Lines<'_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
-        if !self.query.only_matching {
+        if !self.query.is_only_matching {
             self.entry(|| BREAK.to_owned());
         }
         Ok(self.goes_on())
     }
 
     fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
-        self.binary = finish.binary_byte_offset().is_some();
+        self.is_binary = finish.binary_byte_offset().is_some();
         Ok(())
     }
 }

@@ -44,7 +44,7 @@ struct Task {
     info: TaskInfo,
     state: TaskState,
     /// Its end is known to whoever asked for it, or was told.
-    told: bool,
+    is_told: bool,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Tasks {
     pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
         let left = files::noted_tasks(&output_dir);
         let tasks = Self::new(Some(output_dir));
-        let ended = |info| Task { info, state: TaskState::Ended(ENDED_WITH_PROCESS.into()), told: false };
+        let ended = |info| Task { info, state: TaskState::Ended(ENDED_WITH_PROCESS.into()), is_told: false };
         tasks.table().tasks.extend(left.into_iter().map(|(number, info)| (number, ended(info))));
         tasks
     }
@@ -117,7 +117,7 @@ impl Tasks {
         let signals = TaskSignals { stop: self.session_end.child_token(), ..TaskSignals::default() };
         let info = TaskInfo { id: task_id(number), command, output_file };
         let state = TaskState::Running(signals.clone());
-        table.tasks.insert(number, Task { info, state, told: false });
+        table.tasks.insert(number, Task { info, state, is_told: false });
         Some(signals)
     }
 
@@ -125,7 +125,7 @@ impl Tasks {
         let mut table = self.table();
         if let Some(task) = table.tasks.get_mut(&number) {
             task.state = TaskState::Ended(how);
-            if task.told {
+            if task.is_told {
                 files::forget_note(&task.info.output_file);
             }
         }
@@ -133,7 +133,8 @@ impl Tasks {
         let ended = table.tasks.iter().filter(|(_, task)| !task.is_running());
         if ended.clone().count() > ENDED_MAX {
             // One that nobody was told about yet goes last.
-            let oldest = ended.min_by_key(|(number, task)| (!task.told, **number)).map(|(&number, _)| number);
+            let oldest =
+                ended.min_by_key(|(number, task)| (!task.is_told, **number)).map(|(&number, _)| number);
             oldest.map(|number| table.tasks.remove(&number));
         }
         drop(table);
@@ -146,8 +147,8 @@ impl Tasks {
     pub(crate) fn stop(&self, id: &str) -> Result<(TaskInfo, CancellationToken), String> {
         let mut table = self.table();
         let why = match table.tasks.values_mut().find(|task| task.info.id == id) {
-            Some(Task { state: TaskState::Running(TaskSignals { stop, done }), info, told }) => {
-                *told = true;
+            Some(Task { state: TaskState::Running(TaskSignals { stop, done }), info, is_told }) => {
+                *is_told = true;
                 stop.cancel();
                 return Ok((info.clone(), done.clone()));
             }
@@ -175,9 +176,9 @@ impl Tasks {
 impl TaskWatch for Tasks {
     fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<EndedTask> {
         let mut table = self.table();
-        for task in table.tasks.values_mut().filter(|task| !task.told) {
+        for task in table.tasks.values_mut().filter(|task| !task.is_told) {
             if let TaskState::Ended(how) = &task.state {
-                task.told = true;
+                task.is_told = true;
                 files::forget_note(&task.info.output_file);
                 let TaskInfo { id, command, output_file } = task.info.clone();
                 return Poll::Ready(EndedTask { id, command, how: how.clone(), output_file });

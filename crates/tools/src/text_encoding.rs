@@ -14,9 +14,9 @@ pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
     Utf8 {
-        bom: bool,
+        has_bom: bool,
         /// Some bytes of it are not valid.
-        broken: bool,
+        is_broken: bool,
     },
     /// UTF-16 with a byte order mark.
     Utf16(&'static Encoding),
@@ -27,13 +27,13 @@ pub(crate) enum TextEncoding {
 impl TextEncoding {
     pub(crate) fn detect(content: &[u8]) -> Self {
         let content = &content[..content.len().min(DETECT_BYTES_MAX)];
-        Self::from_bom(content).unwrap_or(Self::Utf8 { bom: false, broken: false }).checked(content)
+        Self::from_bom(content).unwrap_or(Self::Utf8 { has_bom: false, is_broken: false }).checked(content)
     }
 
     pub(crate) fn from_bom(content: &[u8]) -> Option<Self> {
         let (encoding, _) = Encoding::for_bom(content)?;
         let is_utf8 = encoding == encoding_rs::UTF_8;
-        Some(if is_utf8 { Self::Utf8 { bom: true, broken: false } } else { Self::Utf16(encoding) })
+        Some(if is_utf8 { Self::Utf8 { has_bom: true, is_broken: false } } else { Self::Utf16(encoding) })
     }
 
     /// Whether content begins with a mark of UTF-16, in which line ends and NULs are not single bytes.
@@ -43,13 +43,15 @@ impl TextEncoding {
 
     /// Looks at content that should be UTF-8 and decides what it is if it is not.
     fn checked(self, content: &[u8]) -> Self {
-        let (Self::Utf8 { bom, .. }, Err(error)) = (self, std::str::from_utf8(content)) else { return self };
+        let (Self::Utf8 { has_bom, .. }, Err(error)) = (self, std::str::from_utf8(content)) else {
+            return self;
+        };
         let cut_at_end = error.error_len().is_none() && content.len() == DETECT_BYTES_MAX;
         if cut_at_end {
             return self;
         }
-        if bom || is_mostly_utf8(content) {
-            return Self::Utf8 { bom, broken: true };
+        if has_bom || is_mostly_utf8(content) {
+            return Self::Utf8 { has_bom, is_broken: true };
         }
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(content, true);
@@ -66,8 +68,8 @@ impl TextEncoding {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Utf8 { broken: true, .. } => "UTF-8 with invalid bytes",
-            Self::Utf8 { bom: true, .. } => "UTF-8 with byte order mark",
+            Self::Utf8 { is_broken: true, .. } => "UTF-8 with invalid bytes",
+            Self::Utf8 { has_bom: true, .. } => "UTF-8 with byte order mark",
             Self::Utf8 { .. } => "UTF-8",
             Self::Utf16(encoding) | Self::Legacy(encoding) => encoding.name(),
         }
@@ -75,7 +77,7 @@ impl TextEncoding {
 
     pub(crate) fn bom(self) -> &'static [u8] {
         match self {
-            Self::Utf8 { bom: true, .. } => b"\xef\xbb\xbf",
+            Self::Utf8 { has_bom: true, .. } => b"\xef\xbb\xbf",
             Self::Utf16(encoding) if encoding == encoding_rs::UTF_16LE => b"\xff\xfe",
             Self::Utf16(_) => b"\xfe\xff",
             Self::Utf8 { .. } | Self::Legacy(_) => &[],

@@ -182,7 +182,7 @@ mod tests {
         let seen = fixture.context(&["f"]);
         refuse(&fixture, &fixture.context(&[]), &input("f", "x"), "you have not read");
         let mut partly = fixture.context(&["f"]);
-        partly.seen[0].whole = false;
+        partly.seen[0].is_whole = false;
         refuse(&fixture, &partly, &input("f", "x"), "you have read only a part of f");
         refuse(&fixture, &seen, &input("f", "日本"), "windows-1252, which has no '日' (U+65E5)");
         refuse(&fixture, &seen, &input("f", "caf\u{fffd}"), "replacement character");

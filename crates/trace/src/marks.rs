@@ -77,7 +77,7 @@ impl Trace {
             CompactTrigger::Manual => "manual",
             CompactTrigger::Reactive => "prompt too long",
         };
-        let how = if compaction.mechanical { ", without a model" } else { "" };
+        let how = if compaction.is_mechanical { ", without a model" } else { "" };
         let about = format!(
             "{trigger}{how}: {} to about {} tokens",
             figures::number(compaction.tokens_before),

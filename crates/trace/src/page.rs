@@ -123,7 +123,7 @@ fn draw_messages(sheet: &Sheet<'_>, out: &mut String) {
 fn draw_message(sheet: &Sheet<'_>, message: &MessageExcerpt, out: &mut String) {
     let text = sheet.words.paragraph(&message.text, TEXT_CHARS_MAX);
     let when = message.run.map_or_else(String::new, |run| format!("{}\u{b7}{}", run + 1, offset(message.at)));
-    let (class, note) = match (message.retracted, message.failed) {
+    let (class, note) = match (message.is_retracted, message.has_failed) {
         (true, _) => (" gone", " <em>retracted</em>"),
         (false, true) => (" bad", " <em>\u{2715} failed</em>"),
         (false, false) => ("", ""),

@@ -23,7 +23,7 @@ pub struct Trace {
     /// The place of the latest request of each id; ids begin anew with a process.
     requests: BTreeMap<RequestId, usize>,
     /// Whether the model has not yet been asked about something new.
-    news: bool,
+    has_news: bool,
     turns: u32,
     /// What forks cost before the first request.
     forks_usd: f64,
@@ -36,7 +36,7 @@ struct RunClock {
     /// The time of the process at which the open run began; none between runs.
     run_at_ms: Option<u64>,
     /// Whether a timer was what was heard last.
-    timer: bool,
+    is_timer: bool,
 }
 
 impl Trace {
@@ -59,7 +59,7 @@ impl Trace {
             Record::Said(said) => self.on_said(said),
             Record::Answered(answered) => self.on_answered(answered),
             Record::Result(result) => {
-                self.news = true;
+                self.has_news = true;
                 self.on_result(result);
                 let failed = matches!(result.result.kind(), BlockKind::ToolResult { is_error: true, .. });
                 let text = text::of_result(&result.result);
@@ -96,7 +96,7 @@ impl Trace {
             self.on_opened(SessionProcess { wall_ms: input.wall_ms, ..SessionProcess::default() });
         }
         (self.clock.at_ms, self.clock.wall_ms) = (input.at_ms, input.wall_ms);
-        self.clock.timer = matches!(input.event, Event::Timer(_));
+        self.clock.is_timer = matches!(input.event, Event::Timer(_));
         match &input.event {
             Event::Submit(prompt) => self.begin(&text_of(&prompt.blocks)),
             Event::GoOn { .. } => self.begin("(continues the interrupted run)"),
@@ -165,7 +165,7 @@ impl Trace {
             prompt: prompt.to_owned(),
             ..TracedRun::default()
         });
-        self.news = true;
+        self.has_news = true;
         if !prompt.is_empty() {
             self.mark(MarkKind::Prompt, "prompt", prompt);
         }
@@ -213,9 +213,9 @@ impl Trace {
     fn on_requested(&mut self, requested: &RequestEntry) {
         let Some((run, sent)) = self.place() else { return };
         self.pause_before(run);
-        if self.news {
+        if self.has_news {
             self.turns += 1;
-            self.news = false;
+            self.has_news = false;
         }
         self.requests.insert(requested.request, self.story.requests.len());
         self.story.requests.push(TracedRequest {
@@ -234,7 +234,7 @@ impl Trace {
     fn pause_before(&mut self, run: usize) {
         let Some(failed) = self.story.requests.last().filter(|last| last.run == run) else { return };
         let RequestOutcome::Failed(_, why) = &failed.outcome else { return };
-        let (Some(from), true) = (failed.end, self.clock.timer) else { return };
+        let (Some(from), true) = (failed.end, self.clock.is_timer) else { return };
         let about = why.clone();
         self.mark_since(Some(from), MarkKind::Backoff, "pause before a retry", &about);
     }
@@ -283,7 +283,7 @@ impl Trace {
             run.cost_usd += cost.unwrap_or_default();
         }
         let last = self.story.requests.last_mut();
-        match (spent.by_fork, last) {
+        match (spent.is_by_fork, last) {
             (true, Some(last)) => last.forks_usd += cost.unwrap_or_default(),
             (true, None) => self.forks_usd += cost.unwrap_or_default(),
             (false, last) => {
@@ -298,7 +298,7 @@ impl Trace {
 
     fn on_said(&mut self, said: &UserEntry) {
         let who = speaker(&said.message);
-        self.news |= matches!(said.message.origin, Origin::Prompt);
+        self.has_news |= matches!(said.message.origin, Origin::Prompt);
         let own = said.message.blocks.get(said.context..).unwrap_or_default();
         self.push_message(said.message.id, who, &text_of(own), false);
     }
@@ -313,13 +313,13 @@ impl Trace {
             BlockKind::Thinking | BlockKind::RedactedThinking => "thinking",
             _ => "model",
         };
-        self.push_message(answered.id, who, &text_of(std::slice::from_ref(block)), answered.aborted);
+        self.push_message(answered.id, who, &text_of(std::slice::from_ref(block)), answered.is_aborted);
     }
 
-    pub(crate) fn push_message(&mut self, id: MessageId, who: &'static str, text: &str, failed: bool) {
+    pub(crate) fn push_message(&mut self, id: MessageId, who: &'static str, text: &str, has_failed: bool) {
         let (run, at) = self.place().map_or((None, 0), |(run, at)| (Some(run), at));
         let text = text::kept(text).to_owned();
-        self.story.messages.push(MessageExcerpt { id, run, at, who, text, failed, retracted: false });
+        self.story.messages.push(MessageExcerpt { id, run, at, who, text, has_failed, is_retracted: false });
     }
 }
 

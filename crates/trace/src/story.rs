@@ -172,8 +172,8 @@ pub(crate) struct MessageExcerpt {
     pub(crate) at: u64,
     pub(crate) who: &'static str,
     pub(crate) text: String,
-    pub(crate) failed: bool,
-    pub(crate) retracted: bool,
+    pub(crate) has_failed: bool,
+    pub(crate) is_retracted: bool,
 }
 
 /// The first and the last messages of a session; those between are only counted.
@@ -200,7 +200,7 @@ impl Messages {
     pub(crate) fn retract(&mut self, ids: &[MessageId]) {
         let shown = self.first.iter_mut().chain(&mut self.last);
         for message in shown.filter(|message| ids.contains(&message.id)) {
-            message.retracted = true;
+            message.is_retracted = true;
         }
     }
 }

@@ -62,7 +62,7 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 pub fn diagnose(place: &ProcessContext) -> Vec<Check> {
     let mut checks = match settings::read(SettingsFlags::default(), place.clone()) {
         Ok(reading) => {
-            let mut checks = programs(reading.files.places.root(), reading.trusted);
+            let mut checks = programs(reading.files.places.root(), reading.is_trusted);
             checks.extend(of_settings(reading));
             checks
         }

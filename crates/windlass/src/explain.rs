@@ -106,7 +106,7 @@ impl Explainer {
 
 /// A redirection to the same host, not to a weaker connection, is part of the same decision.
 fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
-    from.host == to.host && (to.secure || !from.secure)
+    from.host == to.host && (to.is_secure || !from.is_secure)
 }
 
 /// In the mode auto a model decides before anybody is asked; the reason must not look as if it did not.

@@ -38,7 +38,7 @@ pub(crate) fn read_hooks(
         let source = HookSource::settings(&origin);
         let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
         for problem in found {
-            if problem.stops {
+            if problem.is_fatal {
                 return Err(Error::Hook(Box::new(problem)));
             }
             problems.push(problem.to_string());
@@ -97,17 +97,17 @@ fn names(tool: &dyn AnyTool) -> Vec<String> {
     spec.profile.aliases.iter().copied().chain([&*spec.name]).map(str::to_owned).collect()
 }
 
-/// Tells a host what becomes of each hook at the start of a session, and of others if it `wants_all`.
+/// Tells a host what becomes of each hook at the start of a session, and with `should_tell_all` of others.
 pub fn tell_host(
     hooks: &SettingsHooks,
     key: SessionKey,
     redactor: Redactor,
-    wants_all: bool,
+    should_tell_all: bool,
     write_line: impl Fn(&mut dyn FnMut(&mut Vec<u8>)) + Send + Sync + 'static,
 ) {
     let lines = Mutex::new(HookLines::new(key));
     hooks.tell(move |news| {
-        if wants_all || news.event == HookEvent::SessionStart {
+        if should_tell_all || news.event == HookEvent::SessionStart {
             let news = redacted(news, &redactor);
             write_line(&mut |out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
         }

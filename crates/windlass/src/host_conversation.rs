@@ -44,7 +44,7 @@ pub struct HostConversation<C> {
     channel: C,
     key: SessionKey,
     /// Whether prompts are said back.
-    replays: bool,
+    should_replay: bool,
     /// Read, and not handed to the session yet.
     queue: VecDeque<HostPrompt>,
     /// What was handed to the session; show it every update of the session's runs.
@@ -55,7 +55,7 @@ pub struct HostConversation<C> {
 
 struct HostPrompt {
     prompt: Prompt,
-    wants_answer: bool,
+    has_answer_due: bool,
 }
 
 /// Why nothing more comes.
@@ -68,9 +68,16 @@ pub enum InputEnd {
 }
 
 impl<C: HostChannel> HostConversation<C> {
-    /// A conversation about one session; `replays` says whether prompts are said back.
-    pub fn new(channel: C, key: SessionKey, replays: bool) -> Self {
-        Self { channel, key, replays, queue: VecDeque::new(), handed: QueuedPrompts::default(), end: None }
+    /// A conversation about one session; `should_replay` says whether prompts are said back.
+    pub fn new(channel: C, key: SessionKey, should_replay: bool) -> Self {
+        Self {
+            channel,
+            key,
+            should_replay,
+            queue: VecDeque::new(),
+            handed: QueuedPrompts::default(),
+            end: None,
+        }
     }
 
     /// What to do between runs, if there is something.
@@ -79,11 +86,11 @@ impl<C: HostChannel> HostConversation<C> {
             if let Some(work) = self.handed.pay() {
                 return Some(work.into_job(session));
             }
-            let HostPrompt { prompt, wants_answer } = self.queue.pop_front()?;
-            if wants_answer && prompt.speaker == Speaker::User {
+            let HostPrompt { prompt, has_answer_due } = self.queue.pop_front()?;
+            if has_answer_due && prompt.speaker == Speaker::User {
                 return Some(Job::Run(prompt));
             }
-            self.handed.hand_over(prompt, wants_answer, &session.handle()).await;
+            self.handed.hand_over(prompt, has_answer_due, &session.handle()).await;
             // Nobody else takes it while nothing runs.
             session.waiting();
         }
@@ -92,8 +99,8 @@ impl<C: HostChannel> HostConversation<C> {
     /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
     pub async fn join(&mut self, handle: Handle) -> Infallible {
         loop {
-            while let Some(HostPrompt { prompt, wants_answer }) = self.queue.front() {
-                self.handed.hand_over(prompt.clone(), *wants_answer, &handle).await;
+            while let Some(HostPrompt { prompt, has_answer_due }) = self.queue.front() {
+                self.handed.hand_over(prompt.clone(), *has_answer_due, &handle).await;
                 self.queue.pop_front();
             }
             if self.end.is_some() || self.queue.len() >= WAITING_MAX {
@@ -149,10 +156,10 @@ impl<C: HostChannel> HostConversation<C> {
 
     fn take(&mut self, input: InputPrompt) {
         let id = input.uuid.clone().unwrap_or_else(|| Uuid::new_v4().to_string().into());
-        if self.replays {
+        if self.should_replay {
             self.send(|out| replay(self.key, &id, &input.blocks, now_ms(), out));
         }
-        let text = input.text().filter(|_| !input.verbatim);
+        let text = input.text().filter(|_| !input.is_verbatim);
         let entry = text.map_or(PromptEntry::Prompt, PromptEntry::parse);
         let speaker = match entry {
             PromptEntry::Command(_) | PromptEntry::Refused(_) => Speaker::Command,
@@ -163,10 +170,10 @@ impl<C: HostChannel> HostConversation<C> {
             _ => (input.blocks, input.priority),
         };
         // A command always has a result. What is only kept for the next prompt interrupts nothing.
-        let wants_answer = input.wants_answer || speaker == Speaker::Command;
-        let priority = if wants_answer { priority } else { priority.max(Priority::Next) };
+        let has_answer_due = input.has_answer_due || speaker == Speaker::Command;
+        let priority = if has_answer_due { priority } else { priority.max(Priority::Next) };
         let prompt = Prompt { blocks, id: Some(id), speaker, priority, ..Prompt::default() };
-        self.queue.push_back(HostPrompt { prompt, wants_answer });
+        self.queue.push_back(HostPrompt { prompt, has_answer_due });
     }
 
     /// The prompts that are in no run yet.

@@ -46,7 +46,7 @@ struct HandedPrompt {
     id: Arc<str>,
     /// What it asks for, if it is a command.
     command: Option<String>,
-    wants_answer: bool,
+    has_answer_due: bool,
 }
 
 /// What is to be done about prompts that were handed over.
@@ -77,12 +77,12 @@ impl PendingWork {
 
 impl QueuedPrompts {
     /// Hands a prompt to the session. It is noted only once it is there.
-    pub async fn hand_over(&self, prompt: Prompt, wants_answer: bool, handle: &Handle) {
+    pub async fn hand_over(&self, prompt: Prompt, has_answer_due: bool, handle: &Handle) {
         let id = prompt.id.clone();
         let command = prompt.blocks.first().filter(|_| prompt.speaker == Speaker::Command);
         let command = command.and_then(Block::as_text).map(str::to_owned);
         if let (Ok(()), Some(id)) = (handle.steer(prompt).await, id) {
-            self.with(|handed| handed.push(HandedPrompt { id, command, wants_answer }));
+            self.with(|handed| handed.push(HandedPrompt { id, command, has_answer_due }));
         }
     }
 
@@ -101,13 +101,13 @@ impl QueuedPrompts {
     /// What is owed first, for the last time: a run that ends without taking prompts must not be followed by others for ever.
     pub fn pay(&self) -> Option<PendingWork> {
         self.with(|handed| {
-            let first = handed.iter().position(|prompt| prompt.wants_answer)?;
+            let first = handed.iter().position(|prompt| prompt.has_answer_due)?;
             if handed[first].command.is_some() {
                 let HandedPrompt { id, command, .. } = handed.remove(first);
                 return command.map(|text| PendingWork::Command { text, id });
             }
             for prompt in handed.iter_mut().filter(|prompt| prompt.command.is_none()) {
-                prompt.wants_answer = false;
+                prompt.has_answer_due = false;
             }
             Some(PendingWork::Answer)
         })
@@ -115,7 +115,7 @@ impl QueuedPrompts {
 
     /// Nothing is owed any more.
     pub fn forgive(&self) {
-        self.with(|handed| handed.iter_mut().for_each(|prompt| prompt.wants_answer = false));
+        self.with(|handed| handed.iter_mut().for_each(|prompt| prompt.has_answer_due = false));
     }
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {

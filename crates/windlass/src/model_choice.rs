@@ -29,7 +29,7 @@ pub fn models(config: &RunConfig) -> Result<ModelSet, Error> {
     let Settings { api, models, .. } = &config.settings;
     if let Some(path) = &models.script {
         let script = Script::load(config.cwd.join(path))?;
-        let named = (!config.model.by_flag).then(|| script.model.clone());
+        let named = (!config.model.is_from_flag).then(|| script.model.clone());
         return model_set(config, Arc::new(ScriptModel::new(script)), named.as_deref());
     }
     if !can_reach(api) {
@@ -55,7 +55,7 @@ fn model_set(
     let is_scripted = models.script.is_some();
     let card = |name: &str| {
         let card = card(name, models);
-        ModelCard { known: is_scripted || card.known, ..card }
+        ModelCard { is_known: is_scripted || card.is_known, ..card }
     };
     let (main, fallbacks) = (card(named), fallbacks(config, named)?);
     let fallbacks = fallbacks.iter().map(|name| card(name)).collect();
@@ -89,7 +89,7 @@ fn fallbacks(config: &RunConfig, main: &str) -> Result<Vec<String>, Error> {
 fn small(main: &ModelCard, models: &ModelSettings) -> ModelCard {
     match &models.small {
         Some(name) => model_card(resolve_family(name, &models.families)),
-        None if model_card(&main.id).known || models.families.contains_key("haiku") => {
+        None if model_card(&main.id).is_known || models.families.contains_key("haiku") => {
             model_card(resolve_family("haiku", &models.families))
         }
         None => main.clone(),
@@ -113,7 +113,7 @@ fn card(name: &str, models: &ModelSettings) -> ModelCard {
             // Strict servers count the most that an answer may take as taken: half of the window is left for the prompt.
             let half = u32::try_from(window_tokens / 2).unwrap_or(u32::MAX).max(1);
             let output_tokens_max = card.output_tokens_max.min(half);
-            ModelCard { window_tokens, output_tokens_max, known: true, ..card }
+            ModelCard { window_tokens, output_tokens_max, is_known: true, ..card }
         }
         None => card,
     }
@@ -142,14 +142,14 @@ fn client_settings(api: &ApiSettings) -> AnthropicSettings {
             .clone()
             .zip(api.client_key.clone())
             .map(|(cert_file, key_file)| ClientIdentity { cert_file, key_file }),
-        prompt_caching: !api.no_prompt_caching,
+        has_prompt_caching: !api.is_prompt_caching_off,
         ..defaults
     }
 }
 
 /// What is only assumed about the model, and how to correct it.
 pub fn assumption(card: &ModelCard) -> Option<String> {
-    (!card.known).then(|| {
+    (!card.is_known).then(|| {
         let families = FAMILIES.map(|(family, _)| family);
         let meant = closest(&card.id, &families).map(|family| format!(" Did you mean {family}?"));
         format!(

@@ -31,7 +31,7 @@ pub struct Options {
     /// `--setting-sources`: which settings files count, each as it was given.
     pub setting_sources: Vec<String>,
     /// `--trust-project`: what came with the project may act.
-    pub trust_project: bool,
+    pub is_project_trusted: bool,
     /// Who reads the runs.
     pub audience: Audience,
     /// The project's directory; the current one if there is none.
@@ -144,7 +144,7 @@ impl Options {
         SettingsFlags {
             settings: &self.settings,
             sources: &self.setting_sources,
-            trust: self.trust_project,
+            is_project_trusted: self.is_project_trusted,
             ask: (self.asking == Answerer::Person).then_some(ask),
             environment: self.environment.as_ref(),
         }

@@ -122,7 +122,7 @@ pub struct EarlierSession {
     /// Its directory, if the log names it.
     pub directory: Option<PathBuf>,
     /// Whether the model has not answered yet.
-    pub awaits_answer: bool,
+    pub is_awaiting_answer: bool,
 }
 
 impl EarlierSession {
@@ -135,8 +135,8 @@ impl EarlierSession {
         let mut recall = Recall::new(directory.clone().unwrap_or_default());
         loaded.records.into_iter().for_each(|record| recall.take(record));
         let state = recall.finish().state;
-        let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
-        Ok(Self { directory, awaits_answer })
+        let is_awaiting_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
+        Ok(Self { directory, is_awaiting_answer })
     }
 }
 

@@ -74,10 +74,10 @@ pub fn sandboxing(config: &RunConfig) -> Option<SandboxPermissions> {
     let wanted = &config.files.sandbox;
     let patterns = wanted.texts("sandbox.excludedCommands");
     // A project may have its commands confined. That they then need no leave is for the user to say.
-    let by_project = wanted.origin("sandbox.enabled").is_some_and(|origin| origin.foreign);
+    let by_project = wanted.origin("sandbox.enabled").is_some_and(|origin| origin.is_foreign);
     is_wanted(config).then(|| SandboxPermissions {
-        auto_allow: wanted.switch("sandbox.autoAllowBashIfSandboxed").unwrap_or(!by_project),
-        may_leave: wanted.switch("sandbox.allowUnsandboxedCommands").unwrap_or(true),
+        should_auto_allow: wanted.switch("sandbox.autoAllowBashIfSandboxed").unwrap_or(!by_project),
+        can_leave: wanted.switch("sandbox.allowUnsandboxedCommands").unwrap_or(true),
         excluded: patterns.iter().filter_map(|pattern| CommandPattern::parse(pattern)).collect(),
     })
 }

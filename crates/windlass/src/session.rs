@@ -103,7 +103,7 @@ impl Session {
         prompt: Option<Arc<str>>,
     ) -> Result<CommandOutcome<'_>, SessionError> {
         Ok(match command {
-            SlashCommand::Compact(_) if !self.wired.may_compact => return Err(SessionError::CompactOff),
+            SlashCommand::Compact(_) if !self.wired.can_compact => return Err(SessionError::CompactOff),
             SlashCommand::Compact(focus) => {
                 let run = self.compact(focus);
                 let compaction = RequestedCompaction { prompt, ..RequestedCompaction::default() };

@@ -39,7 +39,7 @@ pub struct SessionChoice {
     /// Where it comes from.
     pub source: SessionSource,
     /// Whether a copy of it goes on.
-    pub fork: bool,
+    pub should_fork: bool,
     /// The message behind which it goes on.
     pub after_message: Option<Uuid>,
     /// How many bytes of its log count.
@@ -67,20 +67,20 @@ impl SessionChoice {
 
     /// A copy goes on instead.
     pub fn forked(self) -> Self {
-        Self { fork: true, ..self }
+        Self { should_fork: true, ..self }
     }
 
     /// Whether the parts of the choice fit together.
     pub fn check(&self) -> Result<(), SessionError> {
         let is_new = self.source == SessionSource::New;
         let about_old =
-            [("--fork-session", self.fork), ("--resume-session-at", self.after_message.is_some())];
+            [("--fork-session", self.should_fork), ("--resume-session-at", self.after_message.is_some())];
         match about_old.into_iter().find(|(_, is_given)| *is_given && is_new) {
             Some((flag, _)) => Err(SessionError::NeedsSession(flag)),
             None if self.dropped_turn.is_some() && self.after_message.is_none() => {
                 Err(SessionError::DropsWithoutPlace)
             }
-            None if self.id.is_some() && !is_new && !self.fork => Err(SessionError::IdOfOldSession),
+            None if self.id.is_some() && !is_new && !self.should_fork => Err(SessionError::IdOfOldSession),
             None => Ok(()),
         }
     }
@@ -190,7 +190,7 @@ impl FoundSession {
         if let (Some(at), Some(turn)) = (choice.after_message, &choice.dropped_turn) {
             windlass_session::check_dropped(paths.file(), at, turn).map_err(SessionError::DropsMore)?;
         }
-        if choice.fork {
+        if choice.should_fork {
             return Self::copy(choice, &paths, upto, home, cwd);
         }
         if choice.is_unsaved {
@@ -248,7 +248,7 @@ impl FoundSession {
 
     /// Where the parts of the session lie that tools and hooks write to.
     pub(crate) fn storage(&self) -> SessionStorage {
-        SessionStorage { key: self.key, paths: self.paths.clone(), resumed: self.loaded.is_some() }
+        SessionStorage { key: self.key, paths: self.paths.clone(), is_resumed: self.loaded.is_some() }
     }
 
     /// The settings that come back.

@@ -29,7 +29,7 @@ pub struct SettingsFlags<'a> {
     /// Each `--setting-sources`; more than one is refused.
     pub sources: &'a [String],
     /// `--trust-project`.
-    pub trust: bool,
+    pub is_project_trusted: bool,
     /// Who is asked for trust, if anybody can be.
     pub ask: Option<&'a TrustQuestion>,
     /// The environment, if it is not that of the process.
@@ -180,7 +180,7 @@ pub struct SettingsReading {
     /// What was agreed to before.
     pub state: TrustState,
     /// Whether the project acts.
-    pub trusted: bool,
+    pub is_trusted: bool,
     /// What the files say together.
     pub effective: EffectiveSettings,
     environment: BTreeMap<OsString, OsString>,
@@ -189,15 +189,15 @@ pub struct SettingsReading {
 /// Reads the files and decides about trust.
 pub fn read(said: SettingsFlags<'_>, place: ProcessContext) -> Result<SettingsReading, Error> {
     let (files, home) = files(said, &place)?;
-    let (trusted, state) = decide_trust(&files, &home, said)?;
-    let effective = files.effective(trusted);
-    Ok(SettingsReading { place, files, home, state, trusted, effective, environment: said.environment() })
+    let (is_trusted, state) = decide_trust(&files, &home, said)?;
+    let effective = files.effective(is_trusted);
+    Ok(SettingsReading { place, files, home, state, is_trusted, effective, environment: said.environment() })
 }
 
 impl SettingsReading {
     /// What holds, unless something is so wrong that nothing may start.
     pub fn check(self) -> Result<LoadedSettings, Error> {
-        let Self { place, files, home, state, trusted, effective, environment } = self;
+        let Self { place, files, home, state, is_trusted, effective, environment } = self;
         if let Some(problem) = effective.fatal() {
             return Err(Error::Setting(Box::new(problem.clone())));
         }
@@ -210,7 +210,7 @@ impl SettingsReading {
             settings: format!("{root}\n{}", effective.skipped.join("\n")),
         });
         let store = home.directory().map(ReportStore::new);
-        let git = if trusted { git_program(&files) } else { None };
+        let git = if is_trusted { git_program(&files) } else { None };
         let places = files.places.clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
         Ok(LoadedSettings { place, settings, environment, effective, home, places, git, notices })
@@ -231,8 +231,11 @@ fn decide_trust(
         None => TrustState::NeverAsked,
     };
     let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
-    let request =
-        TrustRequest { headless: said.ask.is_none(), sources_name_project: named, trust_flag: said.trust };
+    let request = TrustRequest {
+        is_headless: said.ask.is_none(),
+        is_project_named: named,
+        has_trust_flag: said.is_project_trusted,
+    };
     let agreed = match request.answer(&state) {
         TrustAnswer::Trust => true,
         TrustAnswer::Skip => false,

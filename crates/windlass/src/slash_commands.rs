@@ -180,7 +180,7 @@ pub fn context_report(report: &ContextReport) -> String {
 
 /// What to say about a compaction that worked.
 pub fn compaction_report(compaction: &Compaction) -> String {
-    let by = if compaction.mechanical { " without a model" } else { "" };
+    let by = if compaction.is_mechanical { " without a model" } else { "" };
     format!(
         "The conversation was compacted{by}: from {} to about {}, in {}.",
         display::counted(compaction.tokens_before, "token"),

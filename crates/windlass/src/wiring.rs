@@ -36,7 +36,7 @@ pub struct WiredEngine {
     /// About what stays from run to run: files and the model.
     pub standing: Vec<String>,
     /// Whether the user may ask for a compaction.
-    pub may_compact: bool,
+    pub can_compact: bool,
     /// What runs hooks.
     pub hooks: Option<SettingsHooks>,
     /// Hides what nobody may read.
@@ -51,7 +51,7 @@ pub struct SessionStorage {
     /// Where it is kept, with large results and the output of commands; nowhere if nothing of it is to be left.
     pub paths: Option<SessionPaths>,
     /// Whether another process worked on it before.
-    pub resumed: bool,
+    pub is_resumed: bool,
 }
 
 /// Who reads a run, and how.
@@ -60,17 +60,17 @@ pub struct Audience {
     /// Who asks: a person at a terminal, a host that sends lines, or a program.
     pub source: RunSource,
     /// Whether pieces of messages are wanted as they come.
-    pub partial_messages: bool,
+    pub has_partial_messages: bool,
     /// Whether a host reads what happens line by line.
-    pub reads_lines: bool,
+    pub is_host: bool,
     /// Whether the next prompt is to be suggested, where that was said.
-    pub prompt_suggestions: Option<bool>,
+    pub has_prompt_suggestions: Option<bool>,
 }
 
 impl Default for Audience {
     fn default() -> Self {
         let source = RunSource::Print;
-        Self { source, partial_messages: false, reads_lines: false, prompt_suggestions: None }
+        Self { source, has_partial_messages: false, is_host: false, has_prompt_suggestions: None }
     }
 }
 
@@ -83,7 +83,7 @@ pub fn wire_models(
     more_tools: Vec<Arc<dyn AnyTool>>,
 ) -> Result<WiredEngine, Error> {
     let tasks = match session.paths.as_ref().map(|paths| paths.side().join("output")) {
-        Some(directory) if session.resumed => Tasks::resumed(directory),
+        Some(directory) if session.is_resumed => Tasks::resumed(directory),
         output => Tasks::new(output),
     };
     let sandbox = sandbox::prepare(&mut config)?;
@@ -103,7 +103,7 @@ pub fn wire_models(
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, audience);
     let run = engine_config(&config, &models, audience)?;
-    let may_compact = run.context.compaction != CompactionPolicy::Off;
+    let can_compact = run.context.compaction != CompactionPolicy::Off;
     let mut builder = Engine::builder(models.client, models.main)
         .config(run)
         .tools(tools.clone())
@@ -141,7 +141,7 @@ pub fn wire_models(
         setup: SessionSetup { tools, cwd, ..setup },
         warnings,
         standing,
-        may_compact,
+        can_compact,
         hooks,
         redactor,
     })
@@ -158,17 +158,17 @@ fn engine_config(
     let answer = schema.map(|schema| answer_schema(schema.get(), stated.schema_retries_max));
     // Unless it is asked for, nothing is spent on a small model that the user did not choose.
     let (is_chosen, is_person) = (stated.small.is_some(), audience.source == RunSource::Repl);
-    let suggestions = audience.prompt_suggestions.or(stated.prompt_suggestions);
+    let suggestions = audience.has_prompt_suggestions.or(stated.has_prompt_suggestions);
     Ok(windlass_engine::Config {
         answer: answer.transpose().map_err(Error::Schema)?,
         source: audience.source.clone(),
         fallbacks: models.fallbacks.as_slice().into(),
         small_model: models.small.clone(),
-        tool_use_summaries: stated
-            .tool_use_summaries
-            .unwrap_or(is_chosen && (is_person || audience.reads_lines)),
-        prompt_suggestions: suggestions.unwrap_or(is_chosen && is_person),
-        partial_messages: audience.partial_messages,
+        has_tool_use_summaries: stated
+            .has_tool_use_summaries
+            .unwrap_or(is_chosen && (is_person || audience.is_host)),
+        has_prompt_suggestions: suggestions.unwrap_or(is_chosen && is_person),
+        has_partial_messages: audience.has_partial_messages,
         permissions: config.permissions.clone(),
         ..run.clone()
     })
@@ -190,7 +190,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
         betas: api.betas.clone(),
         slash_commands: slash_commands::NAMES.map(str::to_owned).to_vec(),
         capabilities: capability.into_iter().collect(),
-        partial_messages: audience.partial_messages,
+        has_partial_messages: audience.has_partial_messages,
         ..SessionSetup::default()
     }
 }
@@ -237,7 +237,7 @@ fn tools(
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
         environment: sandbox::without_hidden(environment(config), config),
-        may_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave),
+        can_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.can_leave),
         sandbox,
         later,
         env: vec![
@@ -246,13 +246,13 @@ fn tools(
             ("CLAUDE_PID".into(), std::process::id().to_string().into()),
         ],
         env_file: shell.environment_file.as_ref().map(|path| config.cwd.join(path)),
-        background_disabled: !shell.background,
-        maintain_project_cwd: shell.keep_directory,
+        is_background_off: !shell.can_run_in_background,
+        should_keep_directory: shell.should_keep_directory,
         ..BashSettings::new(launcher())
     };
     let glob = GlobSettings {
-        honour_ignore_files: files.glob_ignore,
-        hidden: files.glob_hidden,
+        should_honour_ignore_files: files.should_glob_ignore,
+        should_show_hidden: files.should_glob_hidden,
         timeout: Duration::from_secs(files.glob_timeout_s),
     };
     let read = ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() };

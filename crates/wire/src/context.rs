@@ -16,11 +16,11 @@ impl Translator {
     pub(crate) fn on_context(&mut self, update: &Update, out: &mut Vec<u8>) {
         match update {
             Update::Compacting(_) => {
-                self.run.compacting = true;
+                self.run.is_compacting = true;
                 self.write_system("status", &json!({ "status": "compacting" }), out);
             }
             Update::CompactionFailed(error) => {
-                self.run.compacting = false;
+                self.run.is_compacting = false;
                 let body = json!({ "status": null, "compact_result": "failed", "compact_error": error });
                 self.write_system("status", &body, out);
             }
@@ -102,13 +102,13 @@ impl Translator {
 
     /// Says that a compaction is over, if one was announced and nothing was said of its end.
     pub(crate) fn end_compaction(&mut self, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.run.compacting) {
+        if std::mem::take(&mut self.run.is_compacting) {
             self.write_system("status", &json!({ "status": null }), out);
         }
     }
 
     fn on_compacted(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.run.compacting) {
+        if std::mem::take(&mut self.run.is_compacting) {
             self.write_system("status", &json!({ "status": null, "compact_result": "success" }), out);
         }
         let trigger = match compaction.trigger {

@@ -53,11 +53,11 @@ pub struct InputPrompt {
     /// The id its sender gave it.
     pub uuid: Option<Arc<str>>,
     /// Whether it wants an answer; otherwise it is only kept for the next prompt.
-    pub wants_answer: bool,
+    pub has_answer_due: bool,
     /// When it goes in, if it has to wait.
     pub priority: Priority,
     /// Whether its text is meant as it is: no command, whatever it begins with.
-    pub verbatim: bool,
+    pub is_verbatim: bool,
 }
 
 impl InputPrompt {
@@ -179,9 +179,9 @@ fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {
     Ok(InputPrompt {
         blocks,
         uuid: json.uuid,
-        wants_answer: json.should_query.unwrap_or(true),
+        has_answer_due: json.should_query.unwrap_or(true),
         priority: json.priority.unwrap_or_default(),
-        verbatim: json.client_composed.unwrap_or(false),
+        is_verbatim: json.client_composed.unwrap_or(false),
     })
 }
 

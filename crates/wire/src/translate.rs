@@ -49,7 +49,7 @@ pub struct SessionSetup {
     /// What hosts may rely on, in the protocol's words.
     pub capabilities: Vec<String>,
     /// Whether `stream_event` lines are wanted.
-    pub partial_messages: bool,
+    pub has_partial_messages: bool,
 }
 
 /// When something happened.
@@ -130,7 +130,7 @@ pub(crate) struct CurrentRun {
     calls: Vec<RunningCall>,
     /// Prompts that nothing has answered yet, by the ids their senders gave them.
     unanswered: Vec<Arc<str>>,
-    pub(crate) compacting: bool,
+    pub(crate) is_compacting: bool,
 }
 
 #[derive(Debug)]
@@ -144,7 +144,7 @@ struct RunningCall {
 /// Who gives an answer.
 enum AnswerSource<'a> {
     Model {
-        aborted: bool,
+        is_aborted: bool,
     },
     /// Nobody: a failure stands in its place, with its category and the provider's id of the request.
     Failure(&'static str, Option<&'a str>),
@@ -156,7 +156,7 @@ struct UserContent<'a> {
     blocks: &'a [Block],
     /// The structured form of a result, which repeats its content.
     structured: Option<&'a RawValue>,
-    synthetic: bool,
+    is_synthetic: bool,
     /// The ids their senders gave to the prompts in it.
     prompts: &'a [Arc<str>],
 }
@@ -242,11 +242,11 @@ impl Translator {
                 self.on_responding(message_id, model, usage, out);
             }
             Update::Delta { index, delta } => self.write_stream(out, |events| events.delta(*index, delta)),
-            Update::Block { id, index, block, aborted } => {
+            Update::Block { id, index, block, is_aborted } => {
                 self.latest = Some(*id);
-                let source = AnswerSource::Model { aborted: *aborted };
+                let source = AnswerSource::Model { is_aborted: *is_aborted };
                 self.write_answer(self.ids.of(*id), block, &source, out);
-                if !aborted {
+                if !is_aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
             }
@@ -266,13 +266,14 @@ impl Translator {
                     id: *id,
                     blocks: std::slice::from_ref(result),
                     structured: structured.as_ref().map(|raw| &*raw.0),
-                    synthetic: false,
+                    is_synthetic: false,
                     prompts: &[],
                 };
                 self.write_user(&said, out);
             }
-            Update::UserText { id, blocks, synthetic, prompts } => {
-                let said = UserContent { id: *id, blocks, structured: None, synthetic: *synthetic, prompts };
+            Update::UserText { id, blocks, is_synthetic, prompts } => {
+                let said =
+                    UserContent { id: *id, blocks, structured: None, is_synthetic: *is_synthetic, prompts };
                 self.write_user(&said, out);
             }
             // Answering is the caller's business; the progress of a call shows as a heartbeat.
@@ -343,7 +344,7 @@ impl Translator {
 
     /// Hosts are told what a rule denied; what a person denied they know.
     fn on_denied(&mut self, denial: &Denial, out: &mut Vec<u8>) {
-        if denial.by_person {
+        if denial.is_by_person {
             return;
         }
         let body = json!({
@@ -356,7 +357,7 @@ impl Translator {
 
     fn on_requesting(&mut self, out: &mut Vec<u8>) {
         self.requested_ms = self.now.monotonic_ms;
-        if self.setup.partial_messages {
+        if self.setup.has_partial_messages {
             self.write_system("status", &json!({ "status": "requesting" }), out);
         }
     }
@@ -375,7 +376,7 @@ impl Translator {
     fn write_answer(&mut self, uuid: Id, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
         let (failure, aborted) = match *source {
             AnswerSource::Failure(category, request_id) => (Some((category, request_id)), false),
-            AnswerSource::Model { aborted } => (None, aborted),
+            AnswerSource::Model { is_aborted } => (None, is_aborted),
         };
         let (synthetic_id, no_usage) = (failure.map(|_| uuid.0.to_string()), Usage::default());
         let (id, model, usage) = match &synthetic_id {
@@ -423,7 +424,7 @@ impl Translator {
                 uuid: Id(self.ids.key.said_uuid(said.id, said.prompts)),
                 timestamp: &timestamp,
                 tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
-                is_synthetic: said.synthetic,
+                is_synthetic: said.is_synthetic,
                 is_replay: false,
             };
             fit::write_json(&line, out);
@@ -532,7 +533,7 @@ impl Translator {
 
     /// Writes stream events, if they are wanted.
     fn write_stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
-        if self.setup.partial_messages {
+        if self.setup.has_partial_messages {
             write(&mut Events { ids: &mut self.ids, prompts: &self.run.unanswered, out });
         }
     }

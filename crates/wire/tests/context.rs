@@ -14,8 +14,8 @@ use windlass_protocol::{
 use windlass_wire::{Lifecycle, SessionSetup, TimePoint, Translator};
 
 /// The lines of one run; each update comes 10 ms after the one before.
-fn lines(partial_messages: bool, updates: &[Update]) -> String {
-    let setup = SessionSetup { model: "claude-test".into(), partial_messages, ..SessionSetup::default() };
+fn lines(has_partial_messages: bool, updates: &[Update]) -> String {
+    let setup = SessionSetup { model: "claude-test".into(), has_partial_messages, ..SessionSetup::default() };
     let mut translator = Translator::new(SessionSeed(7), setup);
     let mut out = Vec::new();
     let mut at = TimePoint { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
@@ -71,7 +71,7 @@ fn responding(id: &str) -> Update {
 }
 
 fn block(id: u64, text: &str) -> Update {
-    Update::Block { id: MessageId(id), index: 0, block: Block::text(text), aborted: false }
+    Update::Block { id: MessageId(id), index: 0, block: Block::text(text), is_aborted: false }
 }
 
 fn compacted(trigger: CompactTrigger, tail: Option<u64>) -> Update {
@@ -79,8 +79,8 @@ fn compacted(trigger: CompactTrigger, tail: Option<u64>) -> Update {
         trigger,
         boundary: message(9),
         tail: tail.map(MessageId),
-        unbound: false,
-        mechanical: false,
+        is_unbound: false,
+        is_mechanical: false,
         tokens_before: 170_000,
         tokens_after: 12_000,
         duration_ms: 2_500,

@@ -10,8 +10,8 @@ fn read(line: &str) -> String {
         Ok(InputLine::Prompt(prompt)) => {
             let blocks: Vec<&str> = prompt.blocks.iter().map(Block::json).collect();
             let uuid = prompt.uuid.as_deref().unwrap_or("-");
-            let InputPrompt { wants_answer, priority, verbatim, .. } = prompt;
-            format!("{} {uuid} {wants_answer} {priority:?} {verbatim}", blocks.join("|"))
+            let InputPrompt { has_answer_due, priority, is_verbatim, .. } = prompt;
+            format!("{} {uuid} {has_answer_due} {priority:?} {is_verbatim}", blocks.join("|"))
         }
         Ok(InputLine::Interrupt { request_id, prompt: None }) => format!("interrupt {request_id}"),
         Ok(InputLine::Interrupt { request_id, prompt: Some(prompt) }) => {

@@ -12,14 +12,14 @@ use windlass_protocol::{
 };
 use windlass_wire::{SessionSetup, TimePoint, Translator, startup_failure};
 
-fn setup(partial_messages: bool) -> SessionSetup {
+fn setup(has_partial_messages: bool) -> SessionSetup {
     SessionSetup {
         cwd: "/srv/app".into(),
         model: "claude-test".into(),
         tools: vec!["Bash".into(), "Read".into()],
         permission_mode: "default".into(),
         api_key_source: "ANTHROPIC_API_KEY".into(),
-        partial_messages,
+        has_partial_messages,
         ..SessionSetup::default()
     }
 }
@@ -162,7 +162,7 @@ fn responded(stop: &str) -> Update {
 }
 
 fn block(id: u64, index: u32, block: Block) -> Update {
-    Update::Block { id: MessageId(id), index, block, aborted: false }
+    Update::Block { id: MessageId(id), index, block, is_aborted: false }
 }
 
 fn tool_use() -> ToolUse {
@@ -173,7 +173,7 @@ fn tool_started() -> Update {
     Update::ToolStarted {
         call: CallId(1),
         tool_use: tool_use(),
-        facts: CallFacts { shared: true, target: "a.txt".into(), ..CallFacts::new(CallKind::Read) },
+        facts: CallFacts { is_shared: true, target: "a.txt".into(), ..CallFacts::new(CallKind::Read) },
     }
 }
 
@@ -262,11 +262,11 @@ fn a_failed_call_ends_as_success_with_an_error() {
 
 #[test]
 fn an_interrupted_run_with_denials_and_repairs() {
-    let denial = |by_person| Denial {
+    let denial = |is_by_person| Denial {
         call: CallId(1),
         tool_use: tool_use(),
         reason: "Read needs permission.".into(),
-        by_person,
+        is_by_person,
     };
     let updates = [
         Update::Repaired(vec![Repair::DroppedText]),
@@ -274,11 +274,11 @@ fn an_interrupted_run_with_denials_and_repairs() {
         responding("msg_1"),
         Update::Denied(denial(false)),
         Update::Denied(denial(true)),
-        Update::Block { id: MessageId(1), index: 0, block: Block::text("I was go"), aborted: true },
+        Update::Block { id: MessageId(1), index: 0, block: Block::text("I was go"), is_aborted: true },
         Update::UserText {
             id: MessageId(2),
             blocks: vec![Block::text("[Request interrupted by user]")],
-            synthetic: true,
+            is_synthetic: true,
             prompts: Vec::new(),
         },
         done(Outcome {
@@ -395,9 +395,10 @@ fn no_line_is_ever_too_long() {
         call: CallId(1),
         tool_use: ToolUse { id: name.into(), name: name.into(), input: raw(input).into() },
         reason: name.into(),
-        by_person: false,
+        is_by_person: false,
     };
-    let user = |blocks| Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() };
+    let user =
+        |blocks| Update::UserText { id: MessageId(1), blocks, is_synthetic: false, prompts: Vec::new() };
     let ended = |text: String, denials| Outcome { text, denials, ..outcome(Terminal::Completed) };
     let failed = |errors| Outcome { errors, ..outcome(Terminal::ModelError) };
     let results: Vec<Block> =
@@ -446,7 +447,7 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
         call: CallId(1),
         tool_use: ToolUse { id: "t".into(), name: "X".into(), input: raw(&numbers).into() },
         reason: "r".into(),
-        by_person: false,
+        is_by_person: false,
     };
     let ended =
         Outcome { text: "a".repeat(1_200_000), denials: vec![denial], ..outcome(Terminal::Completed) };
@@ -456,7 +457,7 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
 
     let blocks = vec![Block::text(&"b".repeat(60)); 20_000];
     let line =
-        first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() });
+        first_line(&Update::UserText { id: MessageId(1), blocks, is_synthetic: false, prompts: Vec::new() });
     let content = line["message"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 501);
     assert_eq!(content[499]["text"], "b".repeat(60));

@@ -60,7 +60,7 @@ fn edges_of(member: &WorkspaceMember) -> Vec<String> {
             )];
         }
     };
-    let edges = member.dependencies.iter().filter(|dependency| dependency.ours && !dependency.dev);
+    let edges = member.dependencies.iter().filter(|dependency| dependency.is_ours && !dependency.is_dev);
     let wrong = edges.map(|dependency| short(&dependency.package)).filter(|to| !allowed.contains(to));
     let complaint = |to: &str| {
         let list = if allowed.is_empty() { "no workspace crate".to_owned() } else { allowed.join(", ") };

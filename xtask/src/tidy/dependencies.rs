@@ -33,7 +33,7 @@ const PUBLIC: &str = "registry+https://github.com/rust-lang/crates.io-index";
 pub(crate) fn core_is_small(members: &[WorkspaceMember]) -> Vec<String> {
     let core = members.iter().filter(|member| member.package == CORE);
     let count =
-        |member: &WorkspaceMember| member.dependencies.iter().filter(|dependency| !dependency.dev).count();
+        |member: &WorkspaceMember| member.dependencies.iter().filter(|dependency| !dependency.is_dev).count();
     core.map(count)
         .filter(|count| *count > CORE_DEPENDENCIES_MAX)
         .map(|count| {

@@ -8,7 +8,7 @@ use super::{SourceFile, WorkspaceMember};
 /// Each package from elsewhere has a line in docs/DEPENDENCIES.md.
 pub(crate) fn dependencies_are_explained(members: &[WorkspaceMember], page: &str) -> Vec<String> {
     let all = members.iter().flat_map(|member| &member.dependencies);
-    let foreign: BTreeSet<&str> = all.filter(|d| !d.ours).map(|d| d.package.as_str()).collect();
+    let foreign: BTreeSet<&str> = all.filter(|d| !d.is_ours).map(|d| d.package.as_str()).collect();
     let explained = |name: &str| page.lines().any(|line| line.contains(&format!("`{name}`")));
     foreign
         .into_iter()

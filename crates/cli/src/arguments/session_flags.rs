@@ -68,7 +68,7 @@ impl SessionFlags {
         };
         let choice = SessionChoice {
             source,
-            fork: self.fork,
+            should_fork: self.fork,
             after_message: self.at.as_deref().map(|text| uuid("--resume-session-at", text)).transpose()?,
             log_bytes: self.cut,
             dropped_turn: self.drops.clone(),

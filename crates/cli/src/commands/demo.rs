@@ -67,7 +67,7 @@ fn unpack() -> anyhow::Result<PathBuf> {
 /// Reading and editing inside the folder, and commands, which the script fixes to the test; nothing of it is kept.
 fn session(folder: &Path) -> anyhow::Result<Session> {
     let script = Script::parse(SCRIPT)?;
-    let card = ModelCard { known: true, ..model_card(&script.model) };
+    let card = ModelCard { is_known: true, ..model_card(&script.model) };
     let mut options = Options::new()
         .cwd(folder)
         .model_client(Arc::new(ScriptModel::new(script)), card)

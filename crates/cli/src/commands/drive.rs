@@ -225,7 +225,7 @@ async fn show(run: &mut Run<'_>, view: &mut RunView, output: &mut Output) -> io:
         // A run ends with its outcome; one that ends without it has lost the machine behind it.
         let Some(update) = update else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         output.take_aside();
-        if output.at_once {
+        if output.is_unbuffered {
             // Whoever watches may write beside it.
             output.flush().await?;
         }
@@ -237,7 +237,7 @@ async fn show(run: &mut Run<'_>, view: &mut RunView, output: &mut Output) -> io:
         if let Update::Done(outcome) = update {
             return Ok(outcome);
         }
-        if output.at_once || output.buffer.len() >= BATCH_BYTES {
+        if output.is_unbuffered || output.buffer.len() >= BATCH_BYTES {
             output.flush().await?;
         }
         in_a_row += 1;

@@ -38,7 +38,7 @@ struct Ready {
     warnings: Vec<String>,
     input: Input,
     /// Whether hosts want to hear of every hook.
-    hook_events: bool,
+    should_tell_hooks: bool,
 }
 
 /// Where prompts come from.
@@ -50,7 +50,7 @@ enum Input {
     /// Lines on standard input.
     Lines {
         /// Whether prompts are said back.
-        replays: bool,
+        should_replay: bool,
     },
 }
 
@@ -138,8 +138,8 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
         notices.untrusted_news()
     };
     warnings.append(&mut session.notices);
-    let hook_events = arguments.include_hook_events;
-    Ok(Ready { session, untrusted, warnings, input, hook_events })
+    let should_tell_hooks = arguments.include_hook_events;
+    Ok(Ready { session, untrusted, warnings, input, should_tell_hooks })
 }
 
 /// An error about a directory, with what may have become of the prompt.
@@ -154,7 +154,7 @@ fn name_lost(arguments: &Arguments, error: windlass::Error) -> anyhow::Error {
 /// Where the prompts of a session come from.
 fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
     if arguments.input_format == InputFormat::StreamJson {
-        return Ok(Input::Lines { replays: arguments.replay_user_messages });
+        return Ok(Input::Lines { should_replay: arguments.replay_user_messages });
     }
     if arguments.is_interactive() {
         return Ok(Input::Person(arguments.prompt().map(str::to_owned)));
@@ -180,7 +180,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(JobEnd, Signals)> {
     let signals = Signals::listen()?;
-    let Ready { mut session, untrusted, warnings, input, hook_events } = ready;
+    let Ready { mut session, untrusted, warnings, input, should_tell_hooks } = ready;
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     untrusted.iter().chain(told).for_each(complain);
     // Whoever goes on takes them up again.
@@ -201,7 +201,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     };
     let view = with_progress(form, format, verbose, &people);
     let mut output = Output::new();
-    output.at_once = is_person;
+    output.is_unbuffered = is_person;
     if is_person {
         let (screen, aside) = (people.clone(), output.aside.clone());
         session.on_notice(move |text| {
@@ -213,15 +213,15 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     if let Some(hooks) = session.wired.hooks.as_ref().filter(|_| format == Format::StreamJson) {
         let aside = output.aside.clone();
         let redactor = session.wired.redactor.clone();
-        hook_wiring::tell_host(hooks, session.key, redactor, hook_events, move |line| {
+        hook_wiring::tell_host(hooks, session.key, redactor, should_tell_hooks, move |line| {
             aside.leave(|out| line(out));
         });
     }
     let mut runner = JobRunner { view, output, signals };
     let end = match input {
-        Input::Lines { replays } => {
+        Input::Lines { should_replay } => {
             let host = HostAtStdio::new(runner.output.aside.clone());
-            let conversation = HostConversation::new(host, session.key, replays);
+            let conversation = HostConversation::new(host, session.key, should_replay);
             let handed = conversation.handed.clone();
             runner.view.watchers.push(Box::new(move |update| handed.heed(update)));
             serve(&mut runner, &mut session, conversation).await

@@ -78,9 +78,9 @@ fn go_on(
     session: &SessionInfo,
     played: &SessionReplay,
 ) -> anyhow::Result<i32> {
-    let EarlierSession { directory, awaits_answer } = EarlierSession::at(session, played.offset)?;
+    let EarlierSession { directory, is_awaiting_answer } = EarlierSession::at(session, played.offset)?;
     ensure!(
-        wanted.prompt.is_some() || awaits_answer,
+        wanted.prompt.is_some() || is_awaiting_answer,
         "the model has already answered there. Add a prompt with --prompt, or stop before the answer with --until."
     );
     let copy = Uuid::new_v4();

@@ -21,15 +21,20 @@ pub(crate) struct RewindArguments {
     session: SessionSource,
     /// Nothing: say what there is to go back to.
     to: Option<RewindPoint>,
-    dry_run: bool,
-    json: bool,
+    is_dry_run: bool,
+    is_json: bool,
 }
 
 impl RewindArguments {
     /// Checks what was given. Each error is for the user.
-    pub(crate) fn new(session: SessionSource, to: &str, dry_run: bool, json: bool) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        session: SessionSource,
+        to: &str,
+        is_dry_run: bool,
+        is_json: bool,
+    ) -> anyhow::Result<Self> {
         ensure!(session != SessionSource::New, SessionError::NeedsSession("--rewind-files"));
-        Ok(Self { session, to: parse(to)?, dry_run, json })
+        Ok(Self { session, to: parse(to)?, is_dry_run, is_json })
     }
 }
 
@@ -59,16 +64,16 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
         print(&help::page(&listed(&rewind::points(&session)?)))?;
         return Ok(0);
     };
-    let bring_back = if wanted.dry_run { rewind::preview_saved } else { rewind::rewind_saved };
+    let bring_back = if wanted.is_dry_run { rewind::preview_saved } else { rewind::rewind_saved };
     let report = match bring_back(&session, to) {
-        Err(error @ SessionError::Files(_)) if wanted.json => {
+        Err(error @ SessionError::Files(_)) if wanted.is_json => {
             let answer = json!({ "canRewind": false, "error": error.to_string() });
             print(&format!("{}\n", display::json(&answer)))?;
             return Ok(1);
         }
         done => done?,
     };
-    if wanted.json {
+    if wanted.is_json {
         print(&format!("{}\n", display::json(&rewind_report::to_json(&report))))?;
     } else {
         print(&help::page(&rewind_report::to_text(&report, store.cwd(), session.id)))?;

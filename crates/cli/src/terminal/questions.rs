@@ -36,7 +36,7 @@ pub(crate) fn question(question: &Question) -> String {
         let _ = writeln!(text, "  {session:<3} yes, and for the rest of this session: {rules}");
         let _ = writeln!(text, "  {project:<3} yes, and always in this project: {rules}");
     }
-    if question.offers.accepts_edits {
+    if question.offers.can_accept_edits {
         text.push_str("  e   yes, and accept edits for the rest of this session\n");
     }
     text.push_str("  n   no (add a reason for the model: `n use tabs`)\n");
@@ -130,7 +130,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
     }
     match word.as_str() {
         "y" | "yes" => QuestionReply::Answer(Answer::Allow, Vec::new()),
-        "e" if question.offers.accepts_edits => {
+        "e" if question.offers.can_accept_edits => {
             QuestionReply::Answer(Answer::Allow, vec![Offers::accept_edits()])
         }
         "n" | "no" => QuestionReply::Answer(Answer::rejected(rest.trim()), Vec::new()),
@@ -146,7 +146,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
 /// The keys that can be typed.
 fn answers(question: &Question) -> String {
     let kept = offered(question).flat_map(|(keys, _)| keys);
-    let edits = question.offers.accepts_edits.then_some("e");
+    let edits = question.offers.can_accept_edits.then_some("e");
     let keys: Vec<&str> = std::iter::once("y").chain(kept).chain(edits).collect();
     format!("{} or n", keys.join(", "))
 }
@@ -171,7 +171,7 @@ mod tests {
             },
             facts: CallFacts::new(CallKind::Execute),
             reason: "No rule allows `make`.".into(),
-            repeated: false,
+            is_repeated: false,
             each_time: offers.is_empty().then(|| "it changes a protected file".into()),
             offers,
         }
@@ -180,7 +180,7 @@ mod tests {
     fn asked_with_everything() -> Question {
         let asked = asked("{}", &["Bash(cargo test -q)"]);
         let prefix_rules = vec!["Bash(cargo test *)".to_owned()];
-        Question { offers: Offers { prefix_rules, accepts_edits: true, ..asked.offers }, ..asked }
+        Question { offers: Offers { prefix_rules, can_accept_edits: true, ..asked.offers }, ..asked }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Progress {
     clock: Clock,
     pub(crate) screen: Screen,
     /// Whether there is a last line that changes.
-    live: bool,
+    has_live_line: bool,
     waiting_for: String,
     since_ms: u64,
     tokens: u64,
@@ -29,11 +29,11 @@ pub(crate) struct Progress {
     /// Text of the model is being written elsewhere: the changing line would come between.
     is_hidden: bool,
     /// Somebody is being asked: nothing may be written over the question.
-    asking: bool,
+    is_asking: bool,
     /// A request was sent in this run.
     has_requested: bool,
     /// A compaction would be one that the user asked for, as at the beginning of a run: the result of the command says what came of it.
-    compact_asked: bool,
+    is_compaction_requested: bool,
 }
 
 impl Progress {
@@ -43,15 +43,15 @@ impl Progress {
         Self::is_shown(verbose).then(|| Self {
             clock,
             screen,
-            live: is_terminal && layout::can_redraw(),
+            has_live_line: is_terminal && layout::can_redraw(),
             waiting_for: "starting".into(),
             since_ms: 0,
             tokens: 0,
             calls: if is_terminal { CallCards::new(clock) } else { CallCards::brief(clock) },
             is_hidden: false,
-            asking: false,
+            is_asking: false,
             has_requested: false,
-            compact_asked: true,
+            is_compaction_requested: true,
         })
     }
 
@@ -66,17 +66,17 @@ impl Progress {
         }
         if let Update::Question(_) = update {
             self.screen.end_status(out);
-            self.asking = true;
+            self.is_asking = true;
             return;
         }
-        self.asking &= !is_answer(update);
+        self.is_asking &= !is_answer(update);
         self.is_hidden &= matches!(update, Update::Block { .. } | Update::Responded { .. });
         if let Some(card) = self.calls.update(update, layout::columns(std::io::stderr())) {
             self.screen.lines(&card, out);
         }
         match update {
             Update::Requesting { model, .. } => {
-                (self.has_requested, self.compact_asked) = (true, false);
+                (self.has_requested, self.is_compaction_requested) = (true, false);
                 self.wait_for(format!("waiting for {}", display::line(model)));
             }
             Update::Responding { .. } => self.wait_for("the model answers".into()),
@@ -88,7 +88,7 @@ impl Progress {
                 self.wait_for("waiting before the retry".into());
             }
             Update::Compacting(trigger) => {
-                self.compact_asked = *trigger == CompactTrigger::Manual;
+                self.is_compaction_requested = *trigger == CompactTrigger::Manual;
                 self.wait_for("compacting the conversation".into());
             }
             Update::Done(outcome) => return self.finish(outcome, out),
@@ -96,7 +96,8 @@ impl Progress {
             Update::PromptSuggestion { suggestion } => {
                 return self.screen.hint(&format!("Suggestion: {}", display::line(suggestion)), out);
             }
-            Update::Decided(Decision::Compacted(_)) | Update::CompactionFailed(_) if self.compact_asked => {}
+            Update::Decided(Decision::Compacted(_)) | Update::CompactionFailed(_)
+                if self.is_compaction_requested => {}
             Update::ToolUseSummary { summary, .. } => self.screen.hint(&display::line(summary), out),
             other => {
                 if let Some(text) = remark(other) {
@@ -109,7 +110,7 @@ impl Progress {
 
     /// The last line shows seconds, so it is due when the next one is full.
     pub(crate) fn next_tick(&self) -> Option<Duration> {
-        self.live.then(|| Duration::from_millis(1000 - self.clock.ms() % 1000))
+        self.has_live_line.then(|| Duration::from_millis(1000 - self.clock.ms() % 1000))
     }
 
     /// Takes the changing line away until the answer is complete, so that something can be written in its place.
@@ -125,7 +126,7 @@ impl Progress {
 
     /// What a run took. A command that asked no model took nothing.
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
-        self.compact_asked = true;
+        self.is_compaction_requested = true;
         let has_requested = std::mem::take(&mut self.has_requested);
         self.screen.end_status(out);
         if outcome.iterations == 0 && outcome.models.is_empty() && outcome.terminal.is_success() {
@@ -150,7 +151,7 @@ impl Progress {
 
     /// Shows the last line as it is by now.
     pub(crate) fn redraw(&mut self, out: &mut Vec<u8>) {
-        if !self.live || self.asking || self.is_hidden {
+        if !self.has_live_line || self.is_asking || self.is_hidden {
             return;
         }
         let (what, latest, since_ms) = match self.calls.running() {
@@ -301,8 +302,8 @@ mod tests {
             trigger: CompactTrigger::Auto,
             boundary,
             tail: None,
-            unbound: false,
-            mechanical: false,
+            is_unbound: false,
+            is_mechanical: false,
             tokens_before: 170_000,
             tokens_after: 9_000,
             duration_ms: 2_100,

@@ -24,8 +24,8 @@ pub(crate) fn listed(prompts: &[PromptLine]) -> String {
         return "This session has no prompts yet, so there is nothing to rewind.\n".into();
     }
     let mut text = String::from("Prompts of this session:\n");
-    for (place, PromptLine { uuid, text: said, standing, .. }) in prompts.iter().enumerate() {
-        let left = if *standing { "" } else { " (no longer in the conversation)" };
+    for (place, PromptLine { uuid, text: said, is_standing, .. }) in prompts.iter().enumerate() {
+        let left = if *is_standing { "" } else { " (no longer in the conversation)" };
         let _ = writeln!(text, "{:>4}  {uuid}  {}{left}", place + 1, short(said));
     }
     text.push_str(
@@ -108,7 +108,7 @@ fn changes(report: &RewindReport, cwd: &Path) -> String {
         if change.insertions + change.deletions > 0 {
             let _ = write!(note, " (+{} -{})", change.insertions, change.deletions);
         }
-        if change.changed_by_others {
+        if change.is_changed_by_others {
             note.push_str(" (another program changed it later)");
         }
         let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), shown(&change.path, cwd));
@@ -137,7 +137,7 @@ fn write_commands(plan: &RewindPlan, text: &mut String) {
     let count = display::counted(commands.len() as u64, "command");
     let _ = writeln!(text, "\n{count} ran since then. Effects beyond the paths above are not undone:");
     for command in commands.iter().take(COMMANDS_MAX) {
-        let unfinished = if command.finished { "" } else { " (no end recorded)" };
+        let unfinished = if command.is_finished { "" } else { " (no end recorded)" };
         let _ = writeln!(text, "  {}{unfinished}", display::line(&command.text));
     }
     if commands.len() > COMMANDS_MAX {

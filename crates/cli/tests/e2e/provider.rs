@@ -7,7 +7,8 @@ use crate::support::WINDLASS;
 /// A proxy that answers "Hello." itself. What it is asked names another host, which the real API would refuse.
 fn proxy() -> Server {
     let script = Script::parse(r#"{"responses": [{"blocks": [{"text": "Hello."}]}]}"#).unwrap();
-    Server::start_with(script, ServerOptions { check_requests: false, ..ServerOptions::default() }).unwrap()
+    Server::start_with(script, ServerOptions { should_check_requests: false, ..ServerOptions::default() })
+        .unwrap()
 }
 
 #[test]

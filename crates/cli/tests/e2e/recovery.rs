@@ -251,7 +251,7 @@ fn an_answer_is_asked_for_in_one_piece_when_streams_break() {
     );
     let told = stage.told(&BASH, &[]);
     told.completed("Done.");
-    let streamed: Vec<bool> = stage.server.exchanges().iter().map(|exchange| exchange.streamed).collect();
+    let streamed: Vec<bool> = stage.server.exchanges().iter().map(|exchange| exchange.is_streamed).collect();
     assert_eq!(streamed, [true, true, false, true]);
     assert_eq!(stage.project.read("made").unwrap(), "x\n");
     let exchanges = stage.server.exchanges();
@@ -261,7 +261,7 @@ fn an_answer_is_asked_for_in_one_piece_when_streams_break() {
     let stage = self::stage(&json!([broken, said("Streamed.")]));
     let told = stage.told(&[], &[("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1")]);
     told.completed("Streamed.");
-    assert!(stage.server.exchanges().iter().all(|exchange| exchange.streamed));
+    assert!(stage.server.exchanges().iter().all(|exchange| exchange.is_streamed));
 }
 
 #[test]

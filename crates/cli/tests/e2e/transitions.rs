@@ -29,7 +29,7 @@ fn next_turn_sends_the_results_behind_what_was_said() {
     }
     for (index, exchange) in exchanges.iter().enumerate() {
         let body = exchange.json();
-        assert!(exchange.streamed);
+        assert!(exchange.is_streamed);
         assert_eq!((&body["max_tokens"], &body["model"]), (&json!(8_000), &json!("claude-opus-5-5")));
         assert!(index == 0 || stage.newest(index).contains("tool_result"), "{}", stage.newest(index));
     }

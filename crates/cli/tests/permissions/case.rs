@@ -183,7 +183,7 @@ impl Setting {
     pub(crate) fn redirected(&self, facts: &CallFacts) -> Option<CallFacts> {
         let from = facts.url.as_ref()?;
         let to = redirected(from, self.given.redirect_to.as_deref()?).ok()?;
-        let same = from.host == to.host && (to.secure || !from.secure);
+        let same = from.host == to.host && (to.is_secure || !from.is_secure);
         (!same).then(|| CallFacts { url: Some(to), ..facts.clone() })
     }
 

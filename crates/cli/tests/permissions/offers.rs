@@ -83,8 +83,8 @@ fn prefixes_and_accepted_edits_make_the_same_call_pass() {
             if !rules.is_empty() && !passes(&with_rules(&setting, &rules)) {
                 wrong.push(format!("{}: {rules:?} is not enough: {}", setting.given.id, setting.given.input));
             }
-            edits += usize::from(offers.accepts_edits);
-            if offers.accepts_edits != passes(&setting.in_mode(PermissionMode::AcceptEdits)) {
+            edits += usize::from(offers.can_accept_edits);
+            if offers.can_accept_edits != passes(&setting.in_mode(PermissionMode::AcceptEdits)) {
                 wrong.push(format!("{}: acceptEdits: {}", setting.given.id, setting.given.input));
             }
         }
@@ -335,7 +335,7 @@ fn nothing_is_offered_for_what_cannot_be_seen() {
         for setting in all().iter().filter_map(super::case::Given::setting) {
             let Some((facts, _)) = asked(&setting) else { continue };
             let rules = setting.missing(&facts);
-            let is_hidden = facts.commands.as_ref().is_some_and(|commands| commands.hidden);
+            let is_hidden = facts.commands.as_ref().is_some_and(|commands| commands.has_hidden);
             hidden += usize::from(is_hidden);
             if is_hidden && !rules.is_empty() || rules.iter().any(|rule| rule.contains(is_unseen)) {
                 wrong.push(format!("{}: {rules:?} is offered: {}", setting.given.id, setting.given.input));

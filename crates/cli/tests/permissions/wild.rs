@@ -33,7 +33,7 @@ fn lines() -> Vec<String> {
 /// Whether a command does nothing that would have to be asked about: it looks at what has a name, inside.
 fn only_looks(command: &PlainCommand) -> bool {
     let is_named = |named: &windlass_engine::protocol::NamedPath| named.naming != PathNaming::Unknown;
-    command.effect == CommandEffect::Looks && !command.network && command.reads.iter().all(is_named)
+    command.effect == CommandEffect::Looks && !command.has_network && command.reads.iter().all(is_named)
 }
 
 /// Why a line should not have been allowed without any rule.

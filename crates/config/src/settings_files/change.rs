@@ -264,10 +264,10 @@ fn remove(settings: &mut Map<String, Value>, name: &str, texts: &[String]) -> Re
 fn list<'a>(
     settings: &'a mut Map<String, Value>,
     name: &str,
-    wanted: bool,
+    is_wanted: bool,
 ) -> Result<Option<&'a mut Vec<Value>>, String> {
-    let Some(permissions) = permissions(settings, wanted)? else { return Ok(None) };
-    if !wanted && !permissions.contains_key(name) {
+    let Some(permissions) = permissions(settings, is_wanted)? else { return Ok(None) };
+    if !is_wanted && !permissions.contains_key(name) {
         return Ok(None);
     }
     let list = permissions.entry(name).or_insert_with(|| Value::Array(Vec::new()));
@@ -276,9 +276,9 @@ fn list<'a>(
 
 fn permissions(
     settings: &mut Map<String, Value>,
-    wanted: bool,
+    is_wanted: bool,
 ) -> Result<Option<&mut Map<String, Value>>, String> {
-    if !wanted && !settings.contains_key("permissions") {
+    if !is_wanted && !settings.contains_key("permissions") {
         return Ok(None);
     }
     let group = settings.entry("permissions").or_insert_with(|| Value::Object(Map::new()));

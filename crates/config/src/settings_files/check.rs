@@ -60,7 +60,7 @@ struct Expectation<'a> {
     path: &'a str,
     kind: &'a ValueType,
     /// Whether nothing may start when it is wrong.
-    forbids: bool,
+    is_forbidding: bool,
 }
 
 impl Checker<'_> {
@@ -82,7 +82,7 @@ impl Checker<'_> {
                 self.unknown(member, path);
                 continue;
             };
-            let wanted = Expectation { path: &full, kind: &key.kind, forbids: key.forbids };
+            let wanted = Expectation { path: &full, kind: &key.kind, is_forbidding: key.is_forbidding };
             if let Some(value) = self.value(&member.value, wanted) {
                 self.add(&mut tree, member, value, &full);
             }
@@ -123,7 +123,9 @@ impl Checker<'_> {
         }
         let (severity, advice) = match key {
             // Something is forbidden that nothing would hold to.
-            Some(key) if key.forbids => (Severity::Fatal, format!("Did you mean `{}`? {STOPS}", key.path)),
+            Some(key) if key.is_forbidding => {
+                (Severity::Fatal, format!("Did you mean `{}`? {STOPS}", key.path))
+            }
             Some(key) => (Severity::Warning, format!("Did you mean `{}`?", key.path)),
             None => (Severity::Ignored, String::new()),
         };
@@ -143,7 +145,7 @@ impl Checker<'_> {
                     self.leaf(item, Expectation { path: &path, kind, ..wanted })
                 });
                 let mut list = SettingsList { items: items.collect(), origin: self.source.at(node.at) };
-                list.without_doubles(keys::find(wanted.path).is_some_and(|key| key.anchored));
+                list.without_doubles(keys::find(wanted.path).is_some_and(|key| key.is_anchored));
                 Some(SettingsTree::List(list))
             }
             _ => self.leaf(node, wanted).map(SettingsTree::Leaf),
@@ -254,7 +256,7 @@ impl Checker<'_> {
 
     fn refuse(&mut self, at: TextPosition, wanted: Expectation<'_>, what: String) {
         let (severity, advice) =
-            if wanted.forbids { (Severity::Fatal, STOPS) } else { (Severity::Warning, LEFT_OUT) };
+            if wanted.is_forbidding { (Severity::Fatal, STOPS) } else { (Severity::Warning, LEFT_OUT) };
         self.tell(at, severity, what, advice);
     }
 }
@@ -290,17 +292,17 @@ struct Limits<'a> {
 impl Limits<'_> {
     /// Whether the file lies in a repository, whoever wrote it.
     fn in_repository(&self) -> bool {
-        self.source.foreign || matches!(self.source.level, SettingsLevel::Project | SettingsLevel::Local)
+        self.source.is_foreign || matches!(self.source.level, SettingsLevel::Project | SettingsLevel::Local)
     }
 
     fn key(&mut self, tree: &mut SettingsTree, key: &Key) {
         let refused = match key.allowed {
             KeyScope::Everywhere => false,
             KeyScope::OutsideRepositories => self.in_repository(),
-            KeyScope::NotForeign => self.source.foreign,
+            KeyScope::NotForeign => self.source.is_foreign,
             KeyScope::Managed => self.source.level != SettingsLevel::Managed,
             KeyScope::ForeignOnly(only) => {
-                self.source.foreign && tree.leaf(key.path).is_some_and(|leaf| leaf.value != only)
+                self.source.is_foreign && tree.leaf(key.path).is_some_and(|leaf| leaf.value != only)
             }
         };
         if !refused {

@@ -43,16 +43,16 @@ impl EffectiveSettings {
 
 impl SettingsFiles {
     /// Makes one set of settings of all files. Without trust, what came with the project and would act is left out.
-    pub fn effective(&self, trusted: bool) -> EffectiveSettings {
+    pub fn effective(&self, is_trusted: bool) -> EffectiveSettings {
         let locks = closed_locks(&self.files);
         let mut problems = self.problems.clone();
         let (mut tree, mut idle) = (SettingsTree::default(), Vec::new());
         for SettingsFile { source, tree: file, .. } in &self.files {
             let mut file = file.clone();
-            if source.foreign {
-                idle.extend(hold_back(&mut file, trusted));
+            if source.is_foreign {
+                idle.extend(hold_back(&mut file, is_trusted));
             }
-            if source.foreign && tree.get(SANDBOX).is_some() {
+            if source.is_foreign && tree.get(SANDBOX).is_some() {
                 // Who turned it on first decides what that spares.
                 file.take(SANDBOX);
             }
@@ -61,7 +61,7 @@ impl SettingsFiles {
             }
             tree.put(file, "");
         }
-        problems.extend(self.files.iter().flat_map(|file| file.lost_hooks(trusted, &locks, &tree)));
+        problems.extend(self.files.iter().flat_map(|file| file.lost_hooks(is_trusted, &locks, &tree)));
         turn_hooks_off(&mut tree);
         let mut unsupported = unsupported(&tree);
         for key in idle {
@@ -76,7 +76,7 @@ impl SettingsFiles {
         problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
-        let parts = if trusted { ProjectParts::default() } else { self.parts() };
+        let parts = if is_trusted { ProjectParts::default() } else { self.parts() };
         let settings = file_settings::settings(&tree, &places.start, places.home.as_deref());
         EffectiveSettings {
             settings: FileSettings { memory_sources: self.sources, ..settings },
@@ -100,7 +100,7 @@ impl SettingsFile {
     /// Hooks that nothing may start without, and that cannot be found. Where they would not count anyway, they are only told.
     fn lost_hooks(
         &self,
-        trusted: bool,
+        is_trusted: bool,
         locks: &[Lock],
         tree: &SettingsTree,
     ) -> impl Iterator<Item = SettingsProblem> {
@@ -108,7 +108,7 @@ impl SettingsFile {
         let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
         let is_off = off.is_some_and(|by| by == SettingsLevel::Managed || !is_managed);
         let is_locked = !is_managed && locks.iter().any(|(_, path)| *path == "hooks");
-        let is_idle = is_off || is_locked || (self.source.foreign && !trusted);
+        let is_idle = is_off || is_locked || (self.source.is_foreign && !is_trusted);
         self.lost_hooks.iter().map(move |problem| {
             let severity = if is_idle { Severity::Warning } else { problem.severity };
             SettingsProblem { severity, ..problem.clone() }
@@ -117,10 +117,10 @@ impl SettingsFile {
 }
 
 /// Leaves out what waits for trust. What does nothing yet is left out in any case, since nobody agreed to it, and is given back.
-fn hold_back(file: &mut SettingsTree, trusted: bool) -> Vec<SourcedValue<String>> {
+fn hold_back(file: &mut SettingsTree, is_trusted: bool) -> Vec<SourcedValue<String>> {
     let mut idle = Vec::new();
-    for key in KEYS.iter().filter(|key| key.waits && !(trusted && key.acts)) {
-        let origin = file.take(key.path).filter(|_| !key.acts);
+    for key in KEYS.iter().filter(|key| key.is_awaiting_trust && !(is_trusted && key.has_effect)) {
+        let origin = file.take(key.path).filter(|_| !key.has_effect);
         idle.extend(origin.map(|origin| SourcedValue { value: key.path.to_owned(), origin }));
     }
     idle
@@ -176,7 +176,7 @@ fn turn_hooks_off(tree: &mut SettingsTree) {
 }
 
 fn unsupported(tree: &SettingsTree) -> Vec<SourcedValue<String>> {
-    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, ValueType::Group));
+    let idle = KEYS.iter().filter(|key| !key.has_effect && !matches!(key.kind, ValueType::Group));
     let found = idle.filter_map(|key| {
         let origin = tree.get(key.path)?.origin()?.clone();
         Some(SourcedValue { value: key.path.to_owned(), origin })

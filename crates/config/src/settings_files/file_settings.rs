@@ -305,7 +305,7 @@ impl FileSettings {
     /// The variables that shape a run and are no secrets, with what settings say in their place.
     pub fn plain_variables(&self, environment: &Environment) -> BTreeMap<String, String> {
         let filled = self.filled(environment);
-        let plain = VARIABLES.iter().filter(|variable| !variable.secret);
+        let plain = VARIABLES.iter().filter(|variable| !variable.is_secret);
         plain
             .filter_map(|variable| {
                 let value = filled.get(OsStr::new(variable.name))?.to_str()?;

@@ -68,13 +68,13 @@ pub(crate) struct Key {
     pub(crate) merging: MergeRule,
     pub(crate) allowed: KeyScope,
     /// Whether it does something here.
-    pub(crate) acts: bool,
+    pub(crate) has_effect: bool,
     /// Whether it waits for trust when it comes with the project.
-    pub(crate) waits: bool,
+    pub(crate) is_awaiting_trust: bool,
     /// Whether a value means something else in another file.
-    pub(crate) anchored: bool,
+    pub(crate) is_anchored: bool,
     /// Whether nothing may start when it is wrong.
-    pub(crate) forbids: bool,
+    pub(crate) is_forbidding: bool,
 }
 
 /// A key that has an effect.
@@ -86,10 +86,10 @@ const fn key(path: &'static str, kind: ValueType) -> Key {
         default: "",
         merging: MergeRule::Usual,
         allowed: KeyScope::Everywhere,
-        acts: true,
-        waits: false,
-        anchored: false,
-        forbids: false,
+        has_effect: true,
+        is_awaiting_trust: false,
+        is_anchored: false,
+        is_forbidding: false,
     }
 }
 
@@ -100,12 +100,12 @@ const fn trusted(path: &'static str, kind: ValueType) -> Key {
 
 /// One that protects: nothing may start when it is wrong.
 const fn guard(path: &'static str, kind: ValueType) -> Key {
-    Key { forbids: true, ..key(path, kind) }
+    Key { is_forbidding: true, ..key(path, kind) }
 }
 
 /// One that is known and has no effect yet.
 const fn idle(path: &'static str, kind: ValueType) -> Key {
-    Key { acts: false, ..key(path, kind) }
+    Key { has_effect: false, ..key(path, kind) }
 }
 
 impl Key {
@@ -126,11 +126,11 @@ impl Key {
     }
 
     const fn waits(self) -> Self {
-        Self { waits: true, ..self }
+        Self { is_awaiting_trust: true, ..self }
     }
 
     const fn anchored(self) -> Self {
-        Self { anchored: true, ..self }
+        Self { is_anchored: true, ..self }
     }
 
     /// Its name without the groups.
@@ -215,7 +215,7 @@ pub(crate) fn meant(name: &str, group: &str) -> Option<&'static Key> {
 
 /// Whether a name may have been meant for something that protects: a quick look, for files with very many names.
 pub(crate) fn may_protect(name: &str, group: &str) -> bool {
-    let protecting = || KEYS.iter().filter(|key| key.forbids || key.path == "hooks");
+    let protecting = || KEYS.iter().filter(|key| key.is_forbidding || key.path == "hooks");
     other_name(name).is_some()
         || protecting().any(|key| key.name() == name)
         || nearest(name, protecting().filter(|key| key.is_in(group)).map(Key::name)).is_some()

@@ -51,7 +51,7 @@ pub struct SettingOrigin {
     /// What a leading `/` in a path pattern means there.
     pub anchor: Arc<Path>,
     /// Whether somebody else may have written it: it came with the project.
-    pub foreign: bool,
+    pub is_foreign: bool,
 }
 
 impl SettingOrigin {
@@ -60,9 +60,9 @@ impl SettingOrigin {
         level: SettingsLevel,
         file: Option<Arc<Path>>,
         anchor: impl Into<Arc<Path>>,
-        foreign: bool,
+        is_foreign: bool,
     ) -> Self {
-        Self { level, file, line: 0, column: 0, anchor: anchor.into(), foreign }
+        Self { level, file, line: 0, column: 0, anchor: anchor.into(), is_foreign }
     }
 
     pub(crate) fn at(&self, TextPosition { line, column }: TextPosition) -> Self {
@@ -74,7 +74,7 @@ impl SettingOrigin {
         match self.level {
             SettingsLevel::User => "user settings",
             SettingsLevel::Project => "project settings",
-            SettingsLevel::Local if self.foreign => "local settings that may have come with the project",
+            SettingsLevel::Local if self.is_foreign => "local settings that may have come with the project",
             SettingsLevel::Local => "local settings",
             SettingsLevel::Flags => "--settings",
             SettingsLevel::Managed => "managed settings",

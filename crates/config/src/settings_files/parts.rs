@@ -164,13 +164,13 @@ impl SettingsFiles {
     /// What came with the project and would act. With it, what it forbids.
     pub fn parts(&self) -> ProjectParts {
         // Nobody is asked about what does nothing yet.
-        ProjectParts::new(self.under(|key| key.waits && key.acts), self.under(restricts))
+        ProjectParts::new(self.under(|key| key.is_awaiting_trust && key.has_effect), self.under(restricts))
     }
 
     /// What the project's files say under some keys.
     fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
         let mut parts = Vec::new();
-        for SettingsFile { tree, .. } in self.files.iter().filter(|file| file.source.foreign) {
+        for SettingsFile { tree, .. } in self.files.iter().filter(|file| file.source.is_foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
                 let Some(found) = tree.get(key.path) else { continue };
                 collect(found, key.path, matches!(key.kind, ValueType::Map(_)), &self.places, &mut parts);
@@ -182,7 +182,8 @@ impl SettingsFiles {
 
 /// Whether a project that says this may do less.
 fn restricts(key: &Key) -> bool {
-    !matches!(key.kind, ValueType::Group) && (key.forbids || matches!(key.allowed, KeyScope::ForeignOnly(_)))
+    !matches!(key.kind, ValueType::Group)
+        && (key.is_forbidding || matches!(key.allowed, KeyScope::ForeignOnly(_)))
 }
 
 fn collect(

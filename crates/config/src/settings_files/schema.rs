@@ -21,12 +21,12 @@ pub fn settings_schema() -> String {
 /// The keys as a list for the documentation, in Markdown.
 pub fn settings_list() -> String {
     let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
-    for key in KEYS.iter().filter(|key| key.acts && !matches!(key.kind, ValueType::Group)) {
+    for key in KEYS.iter().filter(|key| key.has_effect && !matches!(key.kind, ValueType::Group)) {
         let about = format!("{}{}", key.about, limits(key));
         let accepts = key.kind.accepts();
         let _ = writeln!(list, "| `{}` | {accepts} | {} | {about} |", key.path, key.default);
     }
-    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, ValueType::Group));
+    let idle = KEYS.iter().filter(|key| !key.has_effect && !matches!(key.kind, ValueType::Group));
     let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
     let _ = write!(
         list,
@@ -50,7 +50,7 @@ pub fn settings_page(prefix: &str) -> Option<String> {
     let wanted = KEYS.iter().filter(|key| !matches!(key.kind, ValueType::Group)).filter(is_wanted);
     let mut page = String::new();
     for key in wanted {
-        let idle = if key.acts { "" } else { " Not supported yet; ignored." };
+        let idle = if key.has_effect { "" } else { " Not supported yet; ignored." };
         let default = if key.default.is_empty() { "none" } else { key.default };
         let (about, accepts) = (key.about, key.kind.accepts());
         let _ = write!(
@@ -76,7 +76,7 @@ fn limits(key: &Key) -> &'static str {
         KeyScope::NotForeign => " Not in project settings.",
         KeyScope::ForeignOnly(true) => " A project can only turn it on.",
         KeyScope::ForeignOnly(false) => " A project can only turn it off.",
-        KeyScope::Everywhere if key.waits => " In project settings it needs trust.",
+        KeyScope::Everywhere if key.is_awaiting_trust => " In project settings it needs trust.",
         KeyScope::Everywhere => "",
     }
 }
@@ -85,7 +85,7 @@ fn group(path: &str) -> Value {
     let mut properties = Map::new();
     for key in KEYS.iter().filter(|key| key.is_in(path)) {
         let mut schema = kind(&key.kind, key.path);
-        let idle = if key.acts { "" } else { " Not supported yet; ignored." };
+        let idle = if key.has_effect { "" } else { " Not supported yet; ignored." };
         schema["description"] = format!("{}{idle}{}", key.about, limits(key)).into();
         properties.insert(key.name().to_owned(), schema);
     }

@@ -32,7 +32,7 @@ impl ShownValue {
     pub(super) fn new(key: String, value: &Value, origin: &SettingOrigin) -> Self {
         let secret = match key.split_once('.') {
             Some(("env", name)) => {
-                is_telling(name) || VARIABLES.iter().any(|known| known.secret && known.name == name)
+                is_telling(name) || VARIABLES.iter().any(|known| known.is_secret && known.name == name)
             }
             Some(("pluginConfigs", _)) => true,
             _ => false,

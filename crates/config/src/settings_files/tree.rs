@@ -157,7 +157,7 @@ impl SettingsList {
         self.origin = stronger.origin;
         self.items.extend(stronger.items);
         if merging != MergeRule::AddUp {
-            self.without_doubles(key.is_some_and(|key| key.anchored));
+            self.without_doubles(key.is_some_and(|key| key.is_anchored));
         }
     }
 

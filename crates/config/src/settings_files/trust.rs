@@ -48,11 +48,11 @@ pub enum HookFileChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrustRequest {
     /// Nobody can be asked.
-    pub headless: bool,
+    pub is_headless: bool,
     /// `--setting-sources` was given and names the project.
-    pub sources_name_project: bool,
+    pub is_project_named: bool,
     /// `--trust-project`.
-    pub trust_flag: bool,
+    pub has_trust_flag: bool,
 }
 
 /// What to do about a project.
@@ -69,10 +69,10 @@ pub enum TrustAnswer {
 impl TrustRequest {
     /// What follows from what is known.
     pub fn answer(self, state: &TrustState) -> TrustAnswer {
-        if self.trust_flag || *state == TrustState::Trusted {
+        if self.has_trust_flag || *state == TrustState::Trusted {
             return TrustAnswer::Trust;
         }
-        match (self.headless, self.sources_name_project) {
+        match (self.is_headless, self.is_project_named) {
             (true, true) => TrustAnswer::Trust,
             (true, false) => TrustAnswer::Skip,
             (false, _) => TrustAnswer::Ask,

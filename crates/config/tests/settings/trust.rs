@@ -425,7 +425,7 @@ fn a_store_that_others_can_write_says_nothing() {
 #[test]
 fn nobody_is_asked_where_nobody_can_answer() {
     let changed = TrustState::Changed { added: vec![], removed: vec![], files: BTreeMap::new() };
-    for (headless, sources_name_project, trust_flag, state, expected) in [
+    for (is_headless, is_project_named, has_trust_flag, state, expected) in [
         (false, false, false, &TrustState::NeverAsked, TrustAnswer::Ask),
         (false, true, false, &TrustState::NeverAsked, TrustAnswer::Ask),
         (false, false, true, &TrustState::NeverAsked, TrustAnswer::Trust),
@@ -437,7 +437,7 @@ fn nobody_is_asked_where_nobody_can_answer() {
         (true, false, false, &changed, TrustAnswer::Skip),
         (true, false, false, &TrustState::Trusted, TrustAnswer::Trust),
     ] {
-        let request = TrustRequest { headless, sources_name_project, trust_flag };
+        let request = TrustRequest { is_headless, is_project_named, has_trust_flag };
         assert_eq!(request.answer(state), expected, "{request:?} {state:?}");
     }
 }

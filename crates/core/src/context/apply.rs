@@ -161,12 +161,9 @@ fn collapse(before: &Transcript, span: &Collapse) -> Transcript {
 fn compact(before: &Transcript, compaction: &Compaction) -> Transcript {
     let tail = compaction.tail.and_then(|id| before.iter().position(|message| message.id == id));
     let tail = before.iter().skip(tail.unwrap_or(before.len()));
-    let tail =
-        tail.filter_map(
-            |message| {
-                if compaction.unbound { without_thinking(message) } else { Some(message.clone()) }
-            },
-        );
+    let tail = tail.filter_map(|message| {
+        if compaction.is_unbound { without_thinking(message) } else { Some(message.clone()) }
+    });
     std::iter::once(compaction.boundary.clone()).chain(tail).collect()
 }
 
@@ -243,13 +240,13 @@ mod tests {
 
     #[test]
     fn a_compaction_leaves_the_boundary_and_the_tail() {
-        let compacted = |tail: Option<u64>, unbound| {
+        let compacted = |tail: Option<u64>, is_unbound| {
             Decision::Compacted(Box::new(Compaction {
                 trigger: CompactTrigger::Auto,
                 boundary: Arc::new(user(9, Origin::Boundary, "sum")),
                 tail: tail.map(MessageId),
-                unbound,
-                mechanical: false,
+                is_unbound,
+                is_mechanical: false,
                 tokens_before: 2,
                 tokens_after: 1,
                 duration_ms: 0,

@@ -250,7 +250,7 @@ fn finish(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, found: &AmbientC
         return fail(cx, trigger, "The conversation cannot be made shorter.");
     };
     let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
-    cx.state.ledger.cut_prompt |= is_prompt && compaction.tail.is_none();
+    cx.state.ledger.is_prompt_cut |= is_prompt && compaction.tail.is_none();
     compaction.trigger = trigger;
     compaction.tokens_before = tokens_before;
     compaction.duration_ms = duration_ms;
@@ -341,11 +341,11 @@ fn refusal(cx: &Cx<'_>) -> Option<Overflow> {
 fn note(cx: &mut Cx<'_>, compacting: &CompactionProgress, made_progress: bool) {
     let carry = &mut cx.state.carry;
     carry.compactions = CompactionMemory {
-        compacted: true,
+        is_compacted: true,
         turns_since: 0,
         failures: carry.compactions.failures,
         no_progress: compacting.no_progress,
-        above_half: !made_progress,
+        is_above_half: !made_progress,
         rewritten_at_tokens: carry.compactions.rewritten_at_tokens,
         decided_to: carry.compactions.decided_to,
     };
@@ -353,8 +353,8 @@ fn note(cx: &mut Cx<'_>, compacting: &CompactionProgress, made_progress: bool) {
 
 /// How many compactions in a row made no progress, now that one is due again.
 fn idle_compactions(before: &CompactionMemory, refill_turns: u32) -> u32 {
-    let is_poor = before.above_half || before.turns_since <= refill_turns;
-    if before.compacted && is_poor { before.no_progress + 1 } else { 0 }
+    let is_poor = before.is_above_half || before.turns_since <= refill_turns;
+    if before.is_compacted && is_poor { before.no_progress + 1 } else { 0 }
 }
 
 #[cfg(test)]
@@ -362,9 +362,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(compacted: bool, turns_since: u32, above_half: bool, expected: u32) {
-        let compactions =
-            CompactionMemory { compacted, turns_since, above_half, no_progress: 1, ..Default::default() };
+    fn check(is_compacted: bool, turns_since: u32, is_above_half: bool, expected: u32) {
+        let compactions = CompactionMemory {
+            is_compacted,
+            turns_since,
+            is_above_half,
+            no_progress: 1,
+            ..Default::default()
+        };
         assert_eq!(idle_compactions(&compactions, 3), expected);
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn can_shrink(cx: &Cx<'_>) -> bool {
     let (head, found) = (BoundaryHead::Summary("x".repeat(SUMMARY_CHARS_LEAST)), AmbientChanges::default());
     let (level, units) = (LEVELS - 1, units(&list));
     let parts =
-        Parts { cx, list: &list, units: &units, head: &head, found: &found, level, keeps_prompt: true };
+        Parts { cx, list: &list, units: &units, head: &head, found: &found, level, should_keep_prompt: true };
     let estimate_before = estimated(list.iter().map(|message| &***message));
     let shortest = parts.compaction(cx.state.ids.next_message(), estimate_before);
     let after = apply(&Decision::Compacted(Box::new(shortest)), before);
@@ -90,8 +90,8 @@ pub(crate) fn build(
     let (fixed, tokens_before) = (fixed_tokens(cx.config), cx.context_tokens());
     let mut best = None;
     for level in 0..LEVELS {
-        let keeps_prompt = trigger != CompactTrigger::Reactive || level < PROMPT_CUT_LEVEL;
-        let parts = Parts { cx, list: &list, units: &units, head, found, level, keeps_prompt };
+        let should_keep_prompt = trigger != CompactTrigger::Reactive || level < PROMPT_CUT_LEVEL;
+        let parts = Parts { cx, list: &list, units: &units, head, found, level, should_keep_prompt };
         let compaction = parts.compaction(id, estimate_before);
         let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
         let estimate = estimated(after.iter().map(|message| &**message));
@@ -118,7 +118,7 @@ struct Parts<'a> {
     found: &'a AmbientChanges,
     level: u32,
     /// Whether a prompt that nobody has answered yet stays as it is.
-    keeps_prompt: bool,
+    should_keep_prompt: bool,
 }
 
 impl Parts<'_> {
@@ -127,14 +127,14 @@ impl Parts<'_> {
         let tail = self.tail_from(most);
         let blocks = self.texts(tail).iter().map(|text| Block::text(text)).collect();
         let kept = &self.list[tail..];
-        let is_bound = self.cx.model().binds_thinking;
-        let unbound = is_bound && kept.iter().any(|message| message.thinks());
+        let is_bound = self.cx.model().is_thinking_bound;
+        let is_unbound = is_bound && kept.iter().any(|message| message.thinks());
         Compaction {
             trigger: CompactTrigger::Auto,
             boundary: Arc::new(Message::user(id, Origin::Boundary, blocks)),
             tail: kept.first().map(|message| message.id),
-            unbound,
-            mechanical: matches!(self.head, BoundaryHead::Mechanical),
+            is_unbound,
+            is_mechanical: matches!(self.head, BoundaryHead::Mechanical),
             tokens_before: 0,
             tokens_after: 0,
             duration_ms: 0,
@@ -151,7 +151,7 @@ impl Parts<'_> {
             }
             from = unit.first;
         }
-        if self.keeps_prompt { from.min(unanswered_from(self.list)) } else { from }
+        if self.should_keep_prompt { from.min(unanswered_from(self.list)) } else { from }
     }
 
     fn texts(&self, tail: usize) -> Vec<String> {
@@ -234,7 +234,7 @@ impl Parts<'_> {
         let in_tail: BTreeSet<String> = calls
             .filter_map(|call| {
                 let profile = self.cx.config.profile(&call.name);
-                text_field(call, profile.subject.field().filter(|_| profile.shows_file)?)
+                text_field(call, profile.subject.field().filter(|_| profile.is_file_content)?)
             })
             .collect();
         let files = self.found.shown.iter().filter(|(path, _)| !in_tail.contains(&*path.to_string_lossy()));

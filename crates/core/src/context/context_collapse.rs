@@ -88,7 +88,7 @@ pub(crate) fn context_collapse(
 
 /// Whether spans give way to their summaries without being asked for.
 fn collapses(cx: &Cx<'_>) -> bool {
-    cx.config.context.compaction == CompactionPolicy::Automatic && cx.config.context.collapse
+    cx.config.context.compaction == CompactionPolicy::Automatic && cx.config.context.can_collapse
 }
 
 /// Whether there are spans that a refused prompt can be made shorter by.
@@ -122,7 +122,7 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
     if spans.is_empty() {
         return;
     }
-    let unbound_from = if cx.model().binds_thinking { bound_behind(&spans, &messages) } else { None };
+    let unbound_from = if cx.model().is_thinking_bound { bound_behind(&spans, &messages) } else { None };
     cx.change(Decision::Collapsed { spans, tokens: freed, unbound_from });
 }
 

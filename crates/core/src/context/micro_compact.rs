@@ -34,7 +34,7 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
     let (policy, model, carry) = (&cx.config.context, cx.model(), &cx.state.carry);
     let total = cx.context_tokens();
     let warning = Thresholds::of(cx.config, model).warning;
-    let is_off = !policy.micro_compact || model.edits_context || cx.config.source.is_summariser();
+    let is_off = !policy.can_micro_compact || model.can_edit_context || cx.config.source.is_summariser();
     if is_off || total < warning {
         return None;
     }
@@ -61,7 +61,7 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
         return None;
     }
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
-    let unbound_from = model.binds_thinking.then(|| bound_after(&messages, first, |_| false)).flatten();
+    let unbound_from = model.is_thinking_bound.then(|| bound_after(&messages, first, |_| false)).flatten();
     Some(Decision::Cleared { results, tokens, unbound_from })
 }
 

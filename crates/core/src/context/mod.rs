@@ -50,9 +50,9 @@ pub(crate) fn after_transition(compactions: &CompactionMemory, transition: Trans
 /// Compactions for the next run of the session: the user said something, so nothing goes round in circles.
 pub(crate) fn for_next_run(compactions: &CompactionMemory) -> CompactionMemory {
     CompactionMemory {
-        compacted: false,
+        is_compacted: false,
         no_progress: 0,
-        above_half: false,
+        is_above_half: false,
         rewritten_at_tokens: None,
         ..*compactions
     }

@@ -9,7 +9,7 @@ use windlass_protocol::{ModelRequest, PrefixPart, SentRequest, Transcript, Updat
 pub(crate) struct SentPrefix {
     body: Arc<ModelRequest>,
     at_ms: u64,
-    thinking: bool,
+    has_thinking: bool,
     /// What the provider's cache holds of it, once its response said so.
     cached_tokens: Option<u64>,
     /// What it was said to hold of the request before, which this one begins with.
@@ -23,9 +23,14 @@ const KEPT_TOKENS_MIN: u64 = 4_096;
 
 impl SentPrefix {
     /// A request that begins with the one before.
-    pub(crate) fn new(body: Arc<ModelRequest>, thinking: bool, at_ms: u64, before: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        body: Arc<ModelRequest>,
+        has_thinking: bool,
+        at_ms: u64,
+        before: Option<&Self>,
+    ) -> Self {
         let cached_before = before.map_or(0, |before| before.cached_at(at_ms));
-        Self { body, at_ms, thinking, cached_tokens: None, cached_before }
+        Self { body, at_ms, has_thinking, cached_tokens: None, cached_before }
     }
 
     /// How many tokens of it the provider's cache holds at this time, as far as is known.
@@ -37,7 +42,7 @@ impl SentPrefix {
     /// What a session remembers of it.
     pub(crate) fn remembered(&self) -> SentRequest {
         let (messages, model) = (self.body.transcript.len(), self.body.model.clone());
-        SentRequest { messages, model, thinking: self.thinking }
+        SentRequest { messages, model, has_thinking: self.has_thinking }
     }
 
     /// What a session remembered. How much of it a cache holds after a restart is anybody's guess.
@@ -45,7 +50,7 @@ impl SentPrefix {
         let transcript = messages.prefix(memory.messages);
         let body =
             Arc::new(ModelRequest { model: memory.model.clone(), transcript, ..ModelRequest::default() });
-        Self::new(body, memory.thinking, 0, None)
+        Self::new(body, memory.has_thinking, 0, None)
     }
 
     /// The last message of the request: the provider's cache ends there.
@@ -54,8 +59,8 @@ impl SentPrefix {
     }
 
     /// Whether it went to this model, with thinking on or off.
-    pub(crate) fn is_for(&self, model: &str, thinking: bool) -> bool {
-        *self.body.model == *model && self.thinking == thinking
+    pub(crate) fn is_for(&self, model: &str, has_thinking: bool) -> bool {
+        *self.body.model == *model && self.has_thinking == has_thinking
     }
 
     /// Notes what the response says about the cache.

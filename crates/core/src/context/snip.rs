@@ -43,7 +43,7 @@ fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
     let first = *useless.first()?;
     let estimate = super::tokens::estimated(useless.iter().map(|place| &**messages[*place]));
     let tokens = carry.tokens.scale(&carry.messages, cx.config).real(estimate);
-    let is_bound = cx.model().binds_thinking;
+    let is_bound = cx.model().is_thinking_bound;
     let unbound_from =
         is_bound.then(|| bound_after(&messages, first, |place| useless.contains(&place))).flatten();
     let messages = useless.iter().map(|place| messages[*place].id).collect();
@@ -147,7 +147,7 @@ impl Reads {
 /// The file that a call reads; nothing if it is another tool, or only a part is read where the whole is asked for.
 fn read_path(call: &ToolUse, config: &Config, in_full: bool) -> Option<String> {
     let profile = config.profile(&call.name);
-    let field = profile.subject.field().filter(|_| profile.shows_file)?;
+    let field = profile.subject.field().filter(|_| profile.is_file_content)?;
     let input = RawObject::parse(call.input.get()).ok()?;
     let is_part = ["offset", "limit", "pages"].iter().any(|field| input.get(field).is_some());
     let path = input.get(field).and_then(|path| serde_json::from_str(path.get()).ok());

@@ -71,7 +71,7 @@ fn output_tokens(cx: &Cx<'_>) -> u32 {
 /// Less room, after the provider refused as much: by its own numbers, or by a third. Whole rounds that did not fit have
 /// left less than there was room for, and the next request must not be the same again.
 pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64 {
-    let sent = fit(&cx.state.carry.messages, room, cx.model().binds_thinking);
+    let sent = fit(&cx.state.carry.messages, room, cx.model().is_thinking_bound);
     let sent = estimated(sent.iter().map(|message| &**message)).min(room);
     let third = sent / 3 * 2;
     match overflow.filter(|overflow| overflow.limit < overflow.needed) {
@@ -90,7 +90,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
     ForkPlan {
         source: RunSource::Compact,
         ground: ForkContext::Shared {
-            messages: fit(&cx.state.carry.messages, room, cx.model().binds_thinking),
+            messages: fit(&cx.state.carry.messages, room, cx.model().is_thinking_bound),
         },
         prompt: prompt.into(),
         output_tokens: output_tokens(cx),

@@ -50,7 +50,7 @@ impl KnownFiles {
         let before = self.files.remove(&seen.path).map(|known| known.seen);
         self.lines -= before.as_ref().map_or(0, |known| known.lines.len());
         if let Some(known) = before.filter(|known| known.hash == seen.hash) {
-            seen.whole |= known.whole;
+            seen.is_whole |= known.is_whole;
             let mut shown = known.shown;
             shown.retain(|part| !seen.shown.contains(part));
             shown.append(&mut seen.shown);
@@ -97,9 +97,9 @@ mod tests {
     use super::*;
     use windlass_protocol::ShownPart;
 
-    fn seen(path: &str, hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
+    fn seen(path: &str, hash: u64, is_whole: bool, shown: &[usize]) -> FileSeen {
         let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
-        FileSeen { path: path.into(), hash, lines: [].into(), whole, shown, stamp: None }
+        FileSeen { path: path.into(), hash, lines: [].into(), is_whole, shown, stamp: None }
     }
 
     fn long(path: &str, lines: usize) -> FileSeen {

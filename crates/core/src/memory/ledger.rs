@@ -31,7 +31,7 @@ pub(crate) struct Ledger {
     /// Why the log could not be written.
     pub(crate) store_failure: Option<String>,
     /// Whether a provider ever answered in this session.
-    pub(crate) reached: bool,
+    pub(crate) has_been_reached: bool,
     /// What the whole tree has cost in this session, as far as prices are known.
     pub(crate) tree_usd: f64,
     /// What it had cost when this process opened it.
@@ -41,10 +41,10 @@ pub(crate) struct Ledger {
     /// The last prompt that became part of the conversation.
     pub(crate) prompt: Option<PromptId>,
     /// Whether the prompt was cut, since the provider refused it as too long.
-    pub(crate) cut_prompt: bool,
+    pub(crate) is_prompt_cut: bool,
     pub(crate) ended_by_hook: Option<String>,
     /// Whether the model was asked in this run.
-    pub(crate) requested: bool,
+    pub(crate) has_requested: bool,
     /// What tells the user what was interrupted, where it was neither an answer nor calls at work.
     pub(crate) interrupted: Option<&'static str>,
     /// What the provider said about declining.
@@ -57,7 +57,7 @@ impl Ledger {
         Self {
             started_at_ms: at_ms,
             outcome: self.unreported.clone(),
-            reached: self.reached,
+            has_been_reached: self.has_been_reached,
             prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
             before_usd: self.before_usd,
@@ -86,10 +86,10 @@ impl Ledger {
         self.add_to_session(model, spend, /* by a fork */ false)
     }
 
-    fn add_to_session(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> SpendEntry {
+    fn add_to_session(&mut self, model: &Arc<str>, spend: ModelSpend, is_by_fork: bool) -> SpendEntry {
         ModelSpend::add(&mut self.session, &[(model.clone(), spend.clone())].into());
         self.tree_usd += spend.cost_usd.unwrap_or(0.0);
-        SpendEntry { model: model.clone(), spend, by_fork, total_usd: self.tree_usd }
+        SpendEntry { model: model.clone(), spend, is_by_fork, total_usd: self.tree_usd }
     }
 
     /// Keeps a denial for the report. Each is named there, but no host reads the inputs of very many.
@@ -230,7 +230,7 @@ impl Ledger {
 
     /// A completed run may still have said less than it should.
     fn warnings(&self, terminal: Terminal) -> Vec<String> {
-        let cut_prompt = self.cut_prompt.then(|| CUT_PROMPT.to_owned());
+        let cut_prompt = self.is_prompt_cut.then(|| CUT_PROMPT.to_owned());
         let said = self.incomplete(terminal).map(str::to_owned);
         cut_prompt.into_iter().chain(said).chain(self.ended_by_hook.clone()).collect()
     }
@@ -300,7 +300,7 @@ mod tests {
     fn denial(input_bytes: usize) -> Denial {
         let input = RawValue::from_string(format!("{{\"text\":\"{}\"}}", "x".repeat(input_bytes))).unwrap();
         let tool_use = ToolUse { id: "t".into(), name: "Write".into(), input: input.into() };
-        Denial { call: CallId(1), tool_use, reason: "No.".into(), by_person: false }
+        Denial { call: CallId(1), tool_use, reason: "No.".into(), is_by_person: false }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Recall {
     state: State,
     open: OpenRound,
     /// Whether a run has begun and not ended.
-    running: bool,
+    is_running: bool,
     /// What was heard of the calls that ended, until the core's word that it took it.
     heard: BTreeMap<CallId, ToolOutput>,
 }
@@ -49,14 +49,14 @@ pub struct RecalledSession {
     /// The answers to them that the log does not have yet.
     pub results: Vec<CallResult>,
     /// Whether a run was going on.
-    pub cut_off: bool,
+    pub is_cut_off: bool,
 }
 
 /// The response that is being recalled, and its calls.
 #[derive(Clone, Debug, Default)]
 struct OpenRound {
     /// Whether the log says what was done, so that a call it does not tell of was not started. Foreign logs do not.
-    requested: bool,
+    is_recorded: bool,
     answered: Vec<AnswerBlock>,
     /// Its calls, once what it said is part of the conversation.
     calls: Vec<(MessageId, ToolUse)>,
@@ -71,7 +71,7 @@ impl Recall {
     /// A session that began in this directory.
     pub fn new(cwd: PathBuf) -> Self {
         let state = State::new(cwd, Transcript::default());
-        Self { state, open: OpenRound::default(), running: false, heard: BTreeMap::new() }
+        Self { state, open: OpenRound::default(), is_running: false, heard: BTreeMap::new() }
     }
 
     /// The next fact.
@@ -105,12 +105,12 @@ impl Recall {
                 self.close();
                 self.state.carry.doubtful.clear();
                 self.state.set_rest(&rest);
-                self.running = false;
+                self.is_running = false;
             }
             Record::Snapshot(snapshot) => {
                 *self = Self {
                     state: State::from_snapshot(*snapshot),
-                    running: self.running,
+                    is_running: self.is_running,
                     ..Self::new(PathBuf::new())
                 };
             }
@@ -135,40 +135,40 @@ impl Recall {
     pub fn finish(mut self) -> RecalledSession {
         self.state.ledger.before_usd = self.state.ledger.tree_usd;
         let open = self.open.calls();
-        let cut_off = self.running && !self.is_answered(&open);
+        let is_cut_off = self.is_running && !self.is_answered(&open);
         let results = self.answer_open(&open);
         self.close();
-        RecalledSession { state: self.state, open, results, cut_off }
+        RecalledSession { state: self.state, open, results, is_cut_off }
     }
 
     /// Whether another program's log ends with an answer: it does not say that its runs end.
     fn is_answered(&self, open: &[(ToolUse, Fate)]) -> bool {
         let last = self.state.carry.messages.last();
         let ends = !self.open.answered.is_empty() || last.is_some_and(|last| last.role == Role::Assistant);
-        !self.open.requested && open.is_empty() && ends
+        !self.open.is_recorded && open.is_empty() && ends
     }
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. } => self.running = true,
+            Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. } => self.is_running = true,
             Event::Finished(call, outcome) => {
                 self.heard.insert(call, outcome);
             }
-            Event::Model(_, ModelEvent::Started { .. }) => self.state.ledger.reached = true,
+            Event::Model(_, ModelEvent::Started { .. }) => self.state.ledger.has_been_reached = true,
             Event::Model(_, ModelEvent::Ended { usage, .. }) => {
                 self.open.counted = Some(usage.input_total().saturating_add(usage.output_tokens));
             }
             // During a run nobody can say whether it was told already.
-            Event::Prefetched(found) if !self.running => self.state.carry.notes.on_prefetched(found),
+            Event::Prefetched(found) if !self.is_running => self.state.carry.notes.on_prefetched(found),
             _ => (),
         }
     }
 
     /// What a request has carried is decided on, and in the provider's cache.
     fn requested(&mut self, requested: &RequestEntry) {
-        self.running = true;
+        self.is_running = true;
         self.close();
-        self.open.requested = true;
+        self.open.is_recorded = true;
         let carry = &mut self.state.carry;
         carry.compactions.decided_to = carry.messages.last().map(|message| message.id);
         let sent =
@@ -183,7 +183,7 @@ impl Recall {
         self.close();
         self.state.carry.waiting.drop_first(said.taken);
         if said.is_prompt() {
-            self.running = true;
+            self.is_running = true;
             self.state.carry.unfinished.push(said.unfinished());
         }
         self.push(said.message);
@@ -348,7 +348,7 @@ impl OpenRound {
     fn fate(&self, tool_use_id: &str) -> Fate {
         match self.intended.get(tool_use_id) {
             _ if self.finished.contains_key(tool_use_id) => Fate::Finished,
-            None if self.requested => Fate::NeverStarted,
+            None if self.is_recorded => Fate::NeverStarted,
             Some(intended) if intended.kind.is_read_only() => Fate::ReadOnly,
             None | Some(_) => Fate::Unknown,
         }

@@ -59,7 +59,7 @@ impl State {
             counted: carry.tokens.counted(),
             collapse_failures: carry.staged.failures,
             sent: carry.sent.as_ref().map(SentPrefix::remembered),
-            reached: self.ledger.reached,
+            has_been_reached: self.ledger.has_been_reached,
             unfinished: carry.unfinished.clone(),
             time: Some(self.ledger.session_time).filter(|time| *time != TimeSpent::default()),
             ..SessionMemory::default()
@@ -78,7 +78,7 @@ impl State {
         carry.notes = AttachmentNotes::from_rest(rest);
         carry.unfinished.clone_from(&rest.unfinished);
         carry.sent = rest.sent.as_ref().map(|sent| SentPrefix::restored(sent, &carry.messages));
-        self.ledger.reached = rest.reached;
+        self.ledger.has_been_reached = rest.has_been_reached;
         self.ledger.session_time = rest.time.unwrap_or_default();
     }
 }

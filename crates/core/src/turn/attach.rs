@@ -144,7 +144,7 @@ impl Cx<'_> {
             return None;
         }
         let known = self.files_to_look_at();
-        let has_tasks = self.config.tools.iter().any(|tool| tool.profile.keeps_tasks);
+        let has_tasks = self.config.tools.iter().any(|tool| tool.profile.is_task_list);
         if known.is_empty() && !has_tasks {
             return None;
         }

@@ -82,7 +82,7 @@ impl Cx<'_> {
 
 /// Whether somebody can see a suggestion: in print mode the result is the end.
 fn suggests_prompts(config: &Config) -> bool {
-    config.prompt_suggestions && matches!(config.source, RunSource::Repl | RunSource::Sdk)
+    config.has_prompt_suggestions && matches!(config.source, RunSource::Repl | RunSource::Sdk)
 }
 
 /// The suggestion that a fork came to, if it has one.

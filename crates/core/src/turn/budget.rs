@@ -31,7 +31,7 @@ impl TokenBudget {
             return TokensLeft::Spent;
         }
         let gain = self.at_continuation.map(|before| self.spent.saturating_sub(before));
-        TokensLeft::Enough { small_gain: gain.is_some_and(|gain| gain < policy.small_gain_tokens) }
+        TokensLeft::Enough { is_small_gain: gain.is_some_and(|gain| gain < policy.small_gain_tokens) }
     }
 
     /// The note that asks the model to go on.
@@ -66,9 +66,9 @@ mod tests {
         let budget = |spent, at_continuation| TokenBudget { total: Some(10_000), spent, at_continuation };
         check(TokenBudget::default(), RunSource::Print, TokensLeft::NoBudget);
         check(budget(0, None), RunSource::Agent("explore".into()), TokensLeft::NoBudget);
-        check(budget(8_999, None), RunSource::Print, TokensLeft::Enough { small_gain: false });
+        check(budget(8_999, None), RunSource::Print, TokensLeft::Enough { is_small_gain: false });
         check(budget(9_000, None), RunSource::Print, TokensLeft::Spent);
-        check(budget(1_499, Some(1_000)), RunSource::Repl, TokensLeft::Enough { small_gain: true });
-        check(budget(1_500, Some(1_000)), RunSource::Sdk, TokensLeft::Enough { small_gain: false });
+        check(budget(1_499, Some(1_000)), RunSource::Repl, TokensLeft::Enough { is_small_gain: true });
+        check(budget(1_500, Some(1_000)), RunSource::Sdk, TokensLeft::Enough { is_small_gain: false });
     }
 }

@@ -26,7 +26,7 @@ mod hooks;
 pub(crate) struct CallQueue {
     calls: Vec<Call>,
     /// Set when the response does not stand: its calls are stopped but never answered.
-    discarded: bool,
+    is_discarded: bool,
     /// What was known of repetitions before this response.
     repeats_before: Option<Repeats>,
 }
@@ -46,7 +46,7 @@ impl CallQueue {
 
     /// Whether a call that does more than read has started.
     pub(crate) fn has_acted(&self) -> bool {
-        self.calls.iter().any(|call| call.acted)
+        self.calls.iter().any(|call| call.has_acted)
     }
 
     /// What tells the user that a hook of a call ended the run, if one did.
@@ -56,7 +56,7 @@ impl CallQueue {
 
     /// Whether a hook that was asked before a call said not to go on.
     pub(crate) fn must_stop(&self) -> bool {
-        self.calls.iter().any(|call| call.stop.as_ref().is_some_and(|stop| stop.at_once))
+        self.calls.iter().any(|call| call.stop.as_ref().is_some_and(|stop| stop.is_immediate))
     }
 
     /// Which of the prompts that wait go in with the results: after a call that only sleeps, all of them.
@@ -67,12 +67,12 @@ impl CallQueue {
 
     /// The call that a hook put off.
     pub(crate) fn deferred(&self) -> Option<&ToolUse> {
-        self.calls.iter().find(|call| call.deferred).map(|call| &call.tool_use)
+        self.calls.iter().find(|call| call.is_deferred).map(|call| &call.tool_use)
     }
 
     /// Whether a call came to the same too often, and nobody wants it again.
     pub(crate) fn repeated(&self) -> bool {
-        self.calls.iter().any(|call| call.repeated)
+        self.calls.iter().any(|call| call.is_repeated)
     }
 
     /// The calls as hooks hear of them when all are answered.
@@ -103,12 +103,12 @@ impl CallQueue {
 
     /// More of the response came, so no call so far was cut. True if that lets one go on.
     pub(crate) fn let_go(&mut self) -> bool {
-        self.calls.iter_mut().fold(false, |any, call| std::mem::take(&mut call.held) | any)
+        self.calls.iter_mut().fold(false, |any, call| std::mem::take(&mut call.is_held) | any)
     }
 
     /// The response was cut right behind a call without input.
     pub(crate) fn truncate_held(&mut self) {
-        for call in self.calls.iter_mut().filter(|call| call.held) {
+        for call in self.calls.iter_mut().filter(|call| call.is_held) {
             call.finish(ToolOutput::error(TRUNCATED));
         }
     }
@@ -142,7 +142,7 @@ impl CallQueue {
             match &call.stage {
                 CallStage::Finished(_) => continue,
                 CallStage::Examining => break,
-                CallStage::Queued if call.held => break,
+                CallStage::Queued if call.is_held => break,
                 CallStage::Queued => {
                     call.prepare(cx);
                     if call.is_finished() {
@@ -161,12 +161,12 @@ impl CallQueue {
                 CallStage::Ready(facts) => {
                     // A changed input can make an early call exclusive while later shared ones run already.
                     let alone = !earlier_open && running == 0;
-                    let room = if facts.shared { running < cx.config.shared_calls_max } else { alone };
+                    let room = if facts.is_shared { running < cx.config.shared_calls_max } else { alone };
                     if !room || !may_start(facts) {
                         break;
                     }
                     let facts = facts.clone();
-                    let shared = facts.shared;
+                    let shared = facts.is_shared;
                     call.start(facts, cx);
                     running += 1;
                     if !shared {
@@ -193,7 +193,7 @@ impl CallQueue {
 
     pub(crate) fn on_progress(&mut self, id: CallId, progress: ToolProgress, cx: &mut Cx<'_>) {
         let running = self.find(id).is_some_and(|call| matches!(call.stage, CallStage::Running { .. }));
-        if running && !self.discarded {
+        if running && !self.is_discarded {
             cx.emit(Update::ToolProgress { call: id, progress });
         }
     }
@@ -215,20 +215,20 @@ impl CallQueue {
     /// These calls were not started after all, since the log could not say that they would be.
     pub(crate) fn leave_unstarted(&mut self, unstarted: &[CallId], cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().filter(|call| unstarted.contains(&call.id)) {
-            call.acted = false;
+            call.has_acted = false;
             call.leave_unrun(UNLOGGED, cx);
         }
     }
 
     /// Nobody can say which calls were told to stop: what runs is told again.
     pub(crate) fn stop_again(&mut self, cx: &mut Cx<'_>) {
-        self.calls.iter_mut().for_each(|call| call.cancelled = false);
+        self.calls.iter_mut().for_each(|call| call.is_cancelled = false);
         self.cancel(Interrupt::Stop, cx);
     }
 
     /// Gives calls that are to stop a limited time for it.
     pub(crate) fn start_deadline(&self, cx: &mut Cx<'_>) -> Option<TimerId> {
-        let stopping = self.calls.iter().any(|call| call.cancelled && !call.is_finished());
+        let stopping = self.calls.iter().any(|call| call.is_cancelled && !call.is_finished());
         stopping.then(|| {
             let timer = cx.state.ids.timer();
             cx.effects.push(Effect::StartTimer { timer, after_ms: cx.config.stop_grace_ms });
@@ -249,7 +249,7 @@ impl CallQueue {
 
     /// The response does not stand, nor what its calls came to. Returns the shown results that are to be taken back.
     pub(crate) fn discard(&mut self, cx: &mut Cx<'_>) -> Vec<MessageId> {
-        self.discarded = true;
+        self.is_discarded = true;
         if let Some(before) = self.repeats_before.take() {
             cx.state.carry.repeats = before;
         }
@@ -258,7 +258,7 @@ impl CallQueue {
 
     /// The calls that have begun to act and are not heard of, by the hash of tool and input.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = u64> {
-        let acting = |call: &&Call| call.acted && matches!(call.stage, CallStage::Running { .. });
+        let acting = |call: &&Call| call.has_acted && matches!(call.stage, CallStage::Running { .. });
         self.calls.iter().filter(acting).map(Call::input_hash)
     }
 
@@ -269,7 +269,7 @@ impl CallQueue {
 
     /// The result blocks, in order; empty if the response does not stand.
     pub(crate) fn results(&self) -> Vec<Block> {
-        if self.discarded { Vec::new() } else { self.calls.iter().filter_map(Call::result).collect() }
+        if self.is_discarded { Vec::new() } else { self.calls.iter().filter_map(Call::result).collect() }
     }
 
     /// The id under which the last result was shown.
@@ -279,7 +279,7 @@ impl CallQueue {
 
     /// Shows finished results in the order of the calls, as far as there is no gap. Of others it is only told that they are done.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
-        if self.discarded {
+        if self.is_discarded {
             return;
         }
         self.show_results(cx);

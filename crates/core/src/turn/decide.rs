@@ -60,9 +60,9 @@ impl Cx<'_> {
     ) -> AfterCalls {
         match next {
             LadderDecision::Resend => self.resend(streaming, verdict),
-            LadderDecision::RunCalls { fall_back } => {
+            LadderDecision::RunCalls { should_fall_back } => {
                 let is_broken = matches!(situation.answer, ResponseEnd::Failed(_));
-                let broken = is_broken.then(|| self.break_off(verdict, fall_back));
+                let broken = is_broken.then(|| self.break_off(verdict, should_fall_back));
                 AfterCalls::NextTurn(broken.unwrap_or_default())
             }
             LadderDecision::Again(transition) => AfterCalls::Go(Box::new(self.onward(transition, situation))),
@@ -84,7 +84,7 @@ impl Cx<'_> {
         let mut attempts = streaming.attempts.and(failure.class, streaming.has_begun);
         let delivery =
             if attempts.wants_whole(&self.config.retry) { Delivery::Whole } else { Delivery::Streamed };
-        attempts.whole |= delivery == Delivery::Whole;
+        attempts.is_whole |= delivery == Delivery::Whole;
         let body = if streaming.body.delivery == delivery {
             streaming.body.clone()
         } else {
@@ -96,20 +96,20 @@ impl Cx<'_> {
     }
 
     /// The response broke off after it had acted: it stands as far as it came, and the next request waits as for a retry.
-    fn break_off(&mut self, verdict: Option<RetryVerdict>, fall_back: bool) -> BrokenResponse {
+    fn break_off(&mut self, verdict: Option<RetryVerdict>, should_fall_back: bool) -> BrokenResponse {
         let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
         let attempts = self.state.carry.broken;
         let Some(failure) = self.state.carry.withheld.take() else {
-            return BrokenResponse { attempts, not_before_ms: self.at_ms, fall_back };
+            return BrokenResponse { attempts, not_before_ms: self.at_ms, should_fall_back };
         };
         let attempts = attempts.and(failure.class, /* half-way */ true);
-        if fall_back {
+        if should_fall_back {
             self.announce_fallback(failure);
         } else {
             self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
         }
-        let not_before_ms = if fall_back { self.at_ms } else { self.at_ms.saturating_add(delay_ms) };
-        BrokenResponse { attempts, not_before_ms, fall_back }
+        let not_before_ms = if should_fall_back { self.at_ms } else { self.at_ms.saturating_add(delay_ms) };
+        BrokenResponse { attempts, not_before_ms, should_fall_back }
     }
 
     /// The failure that was withheld is shown: no cure is left.
@@ -141,8 +141,8 @@ impl Cx<'_> {
             }
             Transition::MaxOutputTokensRecovery => NextIteration { note: Some(RESUME.into()), ..plain },
             Transition::TokenBudgetContinuation => {
-                let small_gain = situation.tokens_left.is_small_gain();
-                NextIteration { note: Some(self.state.carry.budget.nudge()), small_gain, ..plain }
+                let is_small_gain = situation.tokens_left.is_small_gain();
+                NextIteration { note: Some(self.state.carry.budget.nudge()), is_small_gain, ..plain }
             }
             Transition::StructuredOutputRetry => {
                 let problem = self.read_structured().err().unwrap_or_default();
@@ -191,7 +191,7 @@ impl Cx<'_> {
     /// The messages whose thinking was bound to what is taken out.
     fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
         let Decision::MediaStripped(changed) = decision else { return Vec::new() };
-        if !self.model().binds_thinking {
+        if !self.model().is_thinking_bound {
             return Vec::new();
         }
         let is_changed = |message: &&Arc<Message>| changed.iter().any(|new| new.id == message.id);
@@ -223,7 +223,8 @@ impl Cx<'_> {
         settling: &Settlement,
         broken: BrokenResponse,
     ) -> Result<NextIteration, Terminal> {
-        let situation = Situation { settled: true, ..self.situation(ResponseEnd::Called, &settling.calls) };
+        let situation =
+            Situation { is_settled: true, ..self.situation(ResponseEnd::Called, &settling.calls) };
         match ladder::decide(&RUNGS, &situation) {
             LadderDecision::End(terminal) => Err(terminal),
             _ => Ok(NextIteration { broken, ..NextIteration::new(Transition::NextTurn) }),
@@ -273,14 +274,14 @@ impl Cx<'_> {
             limits: self.limits(),
             answer,
             has_calls: !calls.is_empty(),
-            settled: false,
-            acted: calls.has_acted(),
+            is_settled: false,
+            has_acted: calls.has_acted(),
             retry: Retry::GiveUp,
-            stopped_by_hook: calls.stopped_by_hook().is_some(),
-            deferred: calls.deferred().is_some(),
-            repeated: calls.repeated(),
-            staged: context::drainable(self),
-            reducible: context::reducible(self),
+            is_stopped_by_hook: calls.stopped_by_hook().is_some(),
+            has_deferred: calls.deferred().is_some(),
+            has_repeated: calls.repeated(),
+            has_staged: context::drainable(self),
+            is_reducible: context::reducible(self),
             has_refused: match answer {
                 ResponseEnd::Failed(ResponseFault::Media) => context::has_media(&carry.messages),
                 ResponseEnd::Failed(ResponseFault::Block) => {
@@ -289,12 +290,12 @@ impl Cx<'_> {
                 _ => false,
             },
             has_thinking: is_bound && context::has_thinking(&carry.messages),
-            after_results: is_after_results(&carry.messages),
+            is_after_results: is_after_results(&carry.messages),
             form: SchemaFit::Fits,
             stop_hooks: self.stop_hooks(),
             tokens_left: carry.budget.left(config),
-            turns_left: config.turns_max.is_none_or(|limit| carry.turn_count < limit),
-            usd_left: budget::usd_left(&self.state.ledger, config),
+            has_turns_left: config.turns_max.is_none_or(|limit| carry.turn_count < limit),
+            has_usd_left: budget::usd_left(&self.state.ledger, config),
         }
     }
 
@@ -315,7 +316,7 @@ impl Cx<'_> {
         let config = self.config;
         let own_most = self.model().output_tokens_max;
         LadderLimits {
-            may_escalate: config.output.explicit.is_none() && own_most > config.output.first,
+            can_escalate: config.output.explicit.is_none() && own_most > config.output.first,
             output_recoveries: config.output.recoveries_max,
             stop_blocks: config.stop_hook_blocks_max,
             continuations_min: config.continuation.continuations_min,

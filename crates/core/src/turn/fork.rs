@@ -149,15 +149,15 @@ impl Cx<'_> {
             output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
             context: ContextPolicy {
                 compaction: CompactionPolicy::Off,
-                micro_compact: false,
+                can_micro_compact: false,
                 ..parent.context
             },
             answer: None,
             hooks: BTreeSet::new(),
             memory: [].into(),
-            tool_use_summaries: false,
-            prompt_suggestions: false,
-            partial_messages: false,
+            has_tool_use_summaries: false,
+            has_prompt_suggestions: false,
+            has_partial_messages: false,
             ..parent.clone()
         }
     }

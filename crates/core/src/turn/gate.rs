@@ -19,7 +19,7 @@ pub(crate) struct Watermark {
     /// Tool uses that wait for their result.
     open: Vec<Arc<str>>,
     last: Option<Role>,
-    ends_in_thinking: bool,
+    is_thinking_last: bool,
 }
 
 impl Watermark {
@@ -47,12 +47,12 @@ impl Watermark {
                     self.open_is_answered(turns) && message.blocks.iter().all(|b| self.check_assistant(b))
                 }
                 Role::User => {
-                    let complete = !(turns && self.ends_in_thinking);
+                    let complete = !(turns && self.is_thinking_last);
                     complete && message.blocks.iter().all(|block| self.check_user(block))
                 }
             };
         self.last = Some(message.role);
-        self.ends_in_thinking = message.blocks.last().is_some_and(Block::is_thinking);
+        self.is_thinking_last = message.blocks.last().is_some_and(Block::is_thinking);
         sound
     }
 

@@ -14,11 +14,11 @@ pub(crate) struct Guards {
     /// How often a cut answer was resumed since the last results.
     pub(crate) output_recoveries: u32,
     /// Whether the transcript was compacted because the provider refused it, since the last results.
-    pub(crate) reactive_done: bool,
+    pub(crate) has_compacted_reactively: bool,
     /// Whether the output cap is raised: the override of the first cap.
-    pub(crate) output_escalated: bool,
+    pub(crate) is_output_escalated: bool,
     /// Whether a stop hook objected and this is the try after it.
-    pub(crate) stop_hook_active: bool,
+    pub(crate) is_stop_hook_active: bool,
     /// How often in a row stop hooks objected. Results do not reset it.
     pub(crate) stop_blocks: u32,
     /// How often the budget of output tokens asked to go on.
@@ -30,15 +30,15 @@ pub(crate) struct Guards {
     /// How often in a row a paused turn was resumed.
     pub(crate) pauses: u32,
     /// Whether the model was nudged after saying nothing, since the last results.
-    pub(crate) nudged: bool,
+    pub(crate) is_nudged: bool,
     /// How many models have failed: the place of the current one in the list of fallbacks.
     pub(crate) fallbacks: u32,
     /// How often refused media were taken out, since the last results: first the one that is named, then all.
     pub(crate) media_strips: u32,
     /// Whether refused thinking was taken out, since the last results.
-    pub(crate) thinking_stripped: bool,
+    pub(crate) is_thinking_stripped: bool,
     /// Whether the previous transition was a drain of staged collapses.
-    pub(crate) drained: bool,
+    pub(crate) is_drained: bool,
 }
 
 /// What a transition does to one guard.
@@ -91,7 +91,7 @@ const _: () = {
 };
 
 impl Guards {
-    /// The guards after a transition. `small_gain` says that the last continuation brought little.
+    /// The guards after a transition. `is_small_gain` says that the last continuation brought little.
     pub(crate) fn after(self, transition: Transition, small_gain: bool) -> Self {
         let [
             output_recoveries,
@@ -112,19 +112,19 @@ impl Guards {
         let small_gains = if small_gains == R && !small_gain { C } else { small_gains };
         Self {
             output_recoveries: output_recoveries.count(self.output_recoveries),
-            reactive_done: reactive_done.flag(self.reactive_done),
-            output_escalated: output_escalated.flag(self.output_escalated),
-            stop_hook_active: stop_hook_active.flag(self.stop_hook_active),
+            has_compacted_reactively: reactive_done.flag(self.has_compacted_reactively),
+            is_output_escalated: output_escalated.flag(self.is_output_escalated),
+            is_stop_hook_active: stop_hook_active.flag(self.is_stop_hook_active),
             stop_blocks: stop_blocks.count(self.stop_blocks),
             continuations: continuations.count(self.continuations),
             small_gains: small_gains.count(self.small_gains).min(2),
             schema_tries: schema_tries.count(self.schema_tries),
             pauses: pauses.count(self.pauses),
-            nudged: nudged.flag(self.nudged),
+            is_nudged: nudged.flag(self.is_nudged),
             fallbacks: fallbacks.count(self.fallbacks),
             media_strips: media_strips.count(self.media_strips),
-            thinking_stripped: thinking_stripped.flag(self.thinking_stripped),
-            drained: drained.flag(self.drained),
+            is_thinking_stripped: thinking_stripped.flag(self.is_thinking_stripped),
+            is_drained: drained.flag(self.is_drained),
         }
     }
 }

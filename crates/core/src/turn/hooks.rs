@@ -32,7 +32,7 @@ pub(crate) struct RoundHooks {
     /// Who is asked now, and about what.
     pub(crate) asked: Option<(HookId, HookEvent)>,
     /// They have heard of the calls.
-    batch_heard: bool,
+    has_told_batch: bool,
 }
 
 impl RoundHooks {
@@ -45,7 +45,7 @@ impl Cx<'_> {
     /// Asks hooks about the calls of a response, and each prompt that goes in with the results. False if none is left to ask.
     pub(crate) fn ask_round_hooks(&mut self, settling: &mut Settlement) -> bool {
         let hooked = &mut settling.hooked;
-        let heard = std::mem::replace(&mut hooked.batch_heard, true);
+        let heard = std::mem::replace(&mut hooked.has_told_batch, true);
         hooked.asked = if !heard && self.config.hooks.contains(&HookEvent::PostToolBatch) {
             let hook = self.ask_hooks(HookCall::PostToolBatch { calls: settling.calls.batch() });
             Some((hook, HookEvent::PostToolBatch))
@@ -119,9 +119,9 @@ impl Cx<'_> {
     /// Asks the stop hooks. They are told truthfully whether an objection caused this try.
     pub(crate) fn ask_stop_hooks(&mut self, situation: Situation) -> Phase {
         self.enter(PhaseName::Stopping);
-        let active = self.state.carry.guards.stop_hook_active;
-        let hook =
-            self.ask_hooks(HookCall::Stop { active, text: self.state.ledger.outcome.text.as_str().into() });
+        let is_active = self.state.carry.guards.is_stop_hook_active;
+        let hook = self
+            .ask_hooks(HookCall::Stop { is_active, text: self.state.ledger.outcome.text.as_str().into() });
         Phase::Stopping(Box::new(StopCheck { hook, about: StopSubject::Ending(Box::new(situation)) }))
     }
 

@@ -31,8 +31,8 @@ pub(crate) enum ResponseEnd {
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseFault {
-    /// The stream broke off, stalled, or does not follow the protocol; `broken` says the last.
-    Stream { broken: bool },
+    /// The stream broke off, stalled, or does not follow the protocol; `is_broken` says the last.
+    Stream { is_broken: bool },
     /// A picture or document is refused.
     Media,
     /// Another block of the transcript is refused, and the provider says which.
@@ -87,14 +87,14 @@ pub(crate) enum TokensLeft {
     NoBudget,
     /// Little or nothing: the share that counts as spent is reached.
     Spent,
-    /// Enough to go on; `small_gain` says that the last continuation brought little.
-    Enough { small_gain: bool },
+    /// Enough to go on; `is_small_gain` says that the last continuation brought little.
+    Enough { is_small_gain: bool },
 }
 
 impl TokensLeft {
     /// Whether there is enough to go on, but the last continuation brought little.
     pub(crate) fn is_small_gain(self) -> bool {
-        self == Self::Enough { small_gain: true }
+        self == Self::Enough { is_small_gain: true }
     }
 }
 
@@ -106,38 +106,38 @@ pub(crate) struct Situation {
     pub(crate) answer: ResponseEnd,
     pub(crate) has_calls: bool,
     /// Whether every call of the response is answered.
-    pub(crate) settled: bool,
+    pub(crate) is_settled: bool,
     /// Whether a call that does more than read has started: then the request is not sent again.
-    pub(crate) acted: bool,
+    pub(crate) has_acted: bool,
     pub(crate) retry: Retry,
     /// A hook of a call said not to go on.
-    pub(crate) stopped_by_hook: bool,
+    pub(crate) is_stopped_by_hook: bool,
     /// A hook put a call off.
-    pub(crate) deferred: bool,
+    pub(crate) has_deferred: bool,
     /// A call repeated itself too often.
-    pub(crate) repeated: bool,
+    pub(crate) has_repeated: bool,
     /// Whether there are staged collapses.
-    pub(crate) staged: bool,
+    pub(crate) has_staged: bool,
     /// Whether compaction is on and has something to compact.
-    pub(crate) reducible: bool,
+    pub(crate) is_reducible: bool,
     /// Whether the transcript holds what is refused, and it can be taken out.
     pub(crate) has_refused: bool,
     /// Whether the transcript holds thinking that can be taken out.
     pub(crate) has_thinking: bool,
     /// Whether the answer came right after tool results.
-    pub(crate) after_results: bool,
+    pub(crate) is_after_results: bool,
     pub(crate) form: SchemaFit,
     pub(crate) stop_hooks: StopHooks,
     pub(crate) tokens_left: TokensLeft,
-    pub(crate) turns_left: bool,
-    pub(crate) usd_left: bool,
+    pub(crate) has_turns_left: bool,
+    pub(crate) has_usd_left: bool,
 }
 
 /// The limits the rungs compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LadderLimits {
     /// Whether the first output cap may be raised.
-    pub(crate) may_escalate: bool,
+    pub(crate) can_escalate: bool,
     pub(crate) output_recoveries: u32,
     pub(crate) stop_blocks: u32,
     pub(crate) continuations_min: u32,
@@ -156,7 +156,7 @@ pub(crate) enum LadderDecision {
     /// Answer the calls of the response first, as far as it came; then decide again.
     RunCalls {
         /// The next request goes to the next model.
-        fall_back: bool,
+        should_fall_back: bool,
     },
     /// Ask the stop hooks, then decide again.
     AskStopHooks,
@@ -199,16 +199,16 @@ pub(crate) fn decide(rungs: &[Rung], situation: &Situation) -> LadderDecision {
 }
 
 fn stop_asked_by_a_hook(s: &Situation) -> Option<LadderDecision> {
-    (s.settled && s.stopped_by_hook).then_some(LadderDecision::End(Terminal::HookStopped))
+    (s.is_settled && s.is_stopped_by_hook).then_some(LadderDecision::End(Terminal::HookStopped))
 }
 
 fn call_put_off(s: &Situation) -> Option<LadderDecision> {
-    (s.settled && s.deferred).then_some(LadderDecision::End(Terminal::ToolDeferred))
+    (s.is_settled && s.has_deferred).then_some(LadderDecision::End(Terminal::ToolDeferred))
 }
 
 fn streaming_errors(s: &Situation) -> Option<LadderDecision> {
-    let ResponseEnd::Failed(ResponseFault::Stream { broken }) = s.answer else { return None };
-    let terminal = if broken { Terminal::ModelError } else { Terminal::ApiError };
+    let ResponseEnd::Failed(ResponseFault::Stream { is_broken }) = s.answer else { return None };
+    let terminal = if is_broken { Terminal::ModelError } else { Terminal::ApiError };
     Some(s.try_again_or(terminal))
 }
 
@@ -218,7 +218,7 @@ fn media_errors(s: &Situation) -> Option<LadderDecision> {
     let ResponseEnd::Failed(fault @ (ResponseFault::Media | ResponseFault::Block)) = s.answer else {
         return None;
     };
-    let cure = s.has_refused && s.guards.media_strips < MEDIA_STRIPS_MAX && !s.acted;
+    let cure = s.has_refused && s.guards.media_strips < MEDIA_STRIPS_MAX && !s.has_acted;
     let cure = cure.then_some(Transition::MediaStripRetry);
     (cure.is_some() || fault == ResponseFault::Media).then(|| s.rewrite_or(cure, Terminal::ImageError))
 }
@@ -228,20 +228,20 @@ fn bound_thinking(s: &Situation) -> Option<LadderDecision> {
     if s.answer != ResponseEnd::Failed(ResponseFault::Bound) {
         return None;
     }
-    let cure = s.has_thinking && !s.guards.thinking_stripped && !s.acted;
+    let cure = s.has_thinking && !s.guards.is_thinking_stripped && !s.has_acted;
     Some(s.rewrite_or(cure.then_some(Transition::ThinkingStripRetry), Terminal::ApiError))
 }
 
 /// Drain, then compact, then say so.
 fn prompt_too_long(s: &Situation) -> Option<LadderDecision> {
-    let too_long = s.answer == ResponseEnd::Failed(ResponseFault::TooLong) && !s.acted;
+    let too_long = s.answer == ResponseEnd::Failed(ResponseFault::TooLong) && !s.has_acted;
     if !too_long && (s.answer != ResponseEnd::WindowFull || s.has_calls) {
         return None;
     }
-    if s.staged && !s.guards.drained {
+    if s.has_staged && !s.guards.is_drained {
         return Some(LadderDecision::Again(Transition::CollapseDrainRetry));
     }
-    let cure = s.reducible && !s.guards.reactive_done;
+    let cure = s.is_reducible && !s.guards.has_compacted_reactively;
     Some(s.rewrite_or(cure.then_some(Transition::ReactiveCompactRetry), Terminal::PromptTooLong))
 }
 
@@ -250,11 +250,11 @@ fn max_output_tokens(s: &Situation) -> Option<LadderDecision> {
     if s.answer != ResponseEnd::Cut {
         return None;
     }
-    if s.limits.may_escalate && !s.guards.output_escalated && !s.acted {
+    if s.limits.can_escalate && !s.guards.is_output_escalated && !s.has_acted {
         return Some(LadderDecision::Again(Transition::MaxOutputTokensEscalate));
     }
     if s.has_calls {
-        return Some(LadderDecision::RunCalls { fall_back: false });
+        return Some(LadderDecision::RunCalls { should_fall_back: false });
     }
     if s.guards.output_recoveries < s.limits.output_recoveries {
         return Some(LadderDecision::Again(Transition::MaxOutputTokensRecovery));
@@ -277,7 +277,7 @@ fn paused(s: &Situation) -> Option<LadderDecision> {
 }
 
 fn empty_answer(s: &Situation) -> Option<LadderDecision> {
-    let nudge = s.answer == ResponseEnd::Empty && s.after_results && !s.guards.nudged;
+    let nudge = s.answer == ResponseEnd::Empty && s.is_after_results && !s.guards.is_nudged;
     nudge.then_some(LadderDecision::Again(Transition::EmptyAnswerNudge))
 }
 
@@ -315,9 +315,9 @@ fn token_budget(s: &Situation) -> Option<LadderDecision> {
     match s.tokens_left {
         TokensLeft::NoBudget => None,
         TokensLeft::Spent => went_on.then_some(LadderDecision::End(Terminal::TokenBudgetCompleted)),
-        TokensLeft::Enough { small_gain } => {
+        TokensLeft::Enough { is_small_gain } => {
             let tried = s.guards.continuations >= s.limits.continuations_min;
-            let diminishing = small_gain && s.guards.small_gains > 0;
+            let diminishing = is_small_gain && s.guards.small_gains > 0;
             Some(if tried && diminishing {
                 LadderDecision::End(Terminal::TokenBudgetCompleted)
             } else {
@@ -328,19 +328,19 @@ fn token_budget(s: &Situation) -> Option<LadderDecision> {
 }
 
 fn repeated_call(s: &Situation) -> Option<LadderDecision> {
-    (s.settled && s.repeated).then_some(LadderDecision::End(Terminal::RepeatedCall))
+    (s.is_settled && s.has_repeated).then_some(LadderDecision::End(Terminal::RepeatedCall))
 }
 
 fn max_turns(s: &Situation) -> Option<LadderDecision> {
-    (s.has_calls && s.settled && !s.turns_left).then_some(LadderDecision::End(Terminal::MaxTurns))
+    (s.has_calls && s.is_settled && !s.has_turns_left).then_some(LadderDecision::End(Terminal::MaxTurns))
 }
 
 fn usd_budget(s: &Situation) -> Option<LadderDecision> {
-    (!s.usd_left).then_some(LadderDecision::End(Terminal::MaxBudgetUsd))
+    (!s.has_usd_left).then_some(LadderDecision::End(Terminal::MaxBudgetUsd))
 }
 
 fn open_calls(s: &Situation) -> Option<LadderDecision> {
-    (s.has_calls && !s.settled).then_some(LadderDecision::RunCalls { fall_back: false })
+    (s.has_calls && !s.is_settled).then_some(LadderDecision::RunCalls { should_fall_back: false })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a rung like the others; being the last, it never passes")]
@@ -356,17 +356,17 @@ impl Situation {
     /// What retry policy and fallbacks make of a failure. Once something has acted, the response stands as far as it came.
     fn try_again_or(&self, terminal: Terminal) -> LadderDecision {
         let another_model = self.guards.fallbacks < self.limits.fallbacks;
-        let (fall_back, resend) = match self.retry {
+        let (should_fall_back, resend) = match self.retry {
             Retry::Again => (false, true),
             Retry::FallBackOrAgain => (another_model, true),
             Retry::FallBackOrGiveUp => (another_model, false),
             Retry::GiveUp => (false, false),
         };
-        match (fall_back || resend, self.acted) {
+        match (should_fall_back || resend, self.has_acted) {
             (false, _) => LadderDecision::End(terminal),
-            (true, true) => LadderDecision::RunCalls { fall_back },
-            (true, false) if fall_back => LadderDecision::Again(Transition::ModelFallback),
-            (true, false) if !self.usd_left => LadderDecision::End(Terminal::MaxBudgetUsd),
+            (true, true) => LadderDecision::RunCalls { should_fall_back },
+            (true, false) if should_fall_back => LadderDecision::Again(Transition::ModelFallback),
+            (true, false) if !self.has_usd_left => LadderDecision::End(Terminal::MaxBudgetUsd),
             (true, false) => LadderDecision::Resend,
         }
     }
@@ -375,7 +375,7 @@ impl Situation {
     fn rewrite_or(&self, cure: Option<Transition>, terminal: Terminal) -> LadderDecision {
         match cure {
             Some(cure) => LadderDecision::Again(cure),
-            None if self.acted => self.try_again_or(terminal),
+            None if self.has_acted => self.try_again_or(terminal),
             None => LadderDecision::End(terminal),
         }
     }

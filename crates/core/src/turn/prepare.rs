@@ -120,12 +120,12 @@ impl Cx<'_> {
         let prompt = Prompt { start: None, ..prompt };
         let untold = self.untold(start);
         // While hooks are asked the prompt waits, and the log has to know of it.
-        let logged = self.asks_about_prompts() || !untold.is_empty();
-        if logged {
+        let is_logged = self.asks_about_prompts() || !untold.is_empty();
+        if is_logged {
             self.persist(Record::Queued(prompt.clone()));
         }
         self.state.carry.waiting.push_own(prompt);
-        self.prepare_opening(RunStart::new(StartCause::Prompt { logged }, untold))
+        self.prepare_opening(RunStart::new(StartCause::Prompt { is_logged }, untold))
     }
 
     /// The prompts that wait become part of the conversation, the one that began the run last.
@@ -274,7 +274,7 @@ impl Cx<'_> {
     /// Sends a request, the first time or again.
     pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
         self.enter(PhaseName::Streaming);
-        self.state.ledger.requested = true;
+        self.state.ledger.has_requested = true;
         let thinking = is_thinking_on(body.thinking, self.model());
         let before = self.state.carry.sent.take();
         self.state.carry.sent = Some(SentPrefix::new(body.clone(), thinking, self.at_ms, before.as_ref()));

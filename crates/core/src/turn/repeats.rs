@@ -230,7 +230,7 @@ mod tests {
             };
             let line = words.join(" ").as_str().into();
             let facts =
-                CommandFacts { line, plain: Ok(vec![]), found: vec![found], unseen: None, hidden: false };
+                CommandFacts { line, plain: Ok(vec![]), found: vec![found], unseen: None, has_hidden: false };
             assert_eq!(has_waited(waits(&facts), duration_ms, false), expected, "{words:?} {duration_ms}");
         };
         check(&["sleep", "30"], 30_000, true);

@@ -81,7 +81,7 @@ impl Cx<'_> {
     /// The cap on output tokens: what the user set, or the first cap, or the raised one; never above the model's own.
     fn output_cap(&self) -> u32 {
         let policy = &self.config.output;
-        if policy.explicit.is_none() && self.state.carry.guards.output_escalated {
+        if policy.explicit.is_none() && self.state.carry.guards.is_output_escalated {
             return policy.escalated.min(self.model().output_tokens_max);
         }
         first_cap(self.config, self.model())
@@ -89,7 +89,7 @@ impl Cx<'_> {
 
     /// What is left is said only once the transcript was rewritten: a changed value costs the cache.
     fn task_budget(&self) -> Option<TaskBudget> {
-        let total = self.config.task_budget.filter(|_| self.model().takes_task_budget)?;
+        let total = self.config.task_budget.filter(|_| self.model().can_take_task_budget)?;
         let remaining =
             self.state.carry.compactions.rewritten_at_tokens.map(|spent| total.saturating_sub(spent));
         Some(TaskBudget { total, remaining })
@@ -111,7 +111,7 @@ fn first_cap(config: &Config, model: &ModelCard) -> u32 {
 
 /// What the provider clears itself, the same from the first request on, so that it never changes the prefix.
 fn edits(config: &Config, model: &ModelCard) -> Option<ContextEdits> {
-    let wanted = config.context.micro_compact && model.edits_context;
+    let wanted = config.context.can_micro_compact && model.can_edit_context;
     wanted.then(|| ContextEdits {
         trigger_tokens: Thresholds::of(config, model).warning,
         keep_results: u32::try_from(config.context.results_kept).unwrap_or(u32::MAX),
@@ -144,9 +144,9 @@ fn thinking(
     match (wish.mode, wish.budget_tokens) {
         (ThinkingMode::Disabled, _) | (_, Some(0)) if may_disable => RequestThinking::Disabled,
         (ThinkingMode::Disabled, _) | (_, Some(0)) => RequestThinking::Unsaid,
-        (_, Some(tokens)) if support.budgeted => budgeted(tokens, caps.now, display),
-        _ if support.adaptive => RequestThinking::Adaptive { display },
-        _ if support.budgeted => budgeted(caps.first / 2, caps.now, display),
+        (_, Some(tokens)) if support.is_budgeted => budgeted(tokens, caps.now, display),
+        _ if support.is_adaptive => RequestThinking::Adaptive { display },
+        _ if support.is_budgeted => budgeted(caps.first / 2, caps.now, display),
         _ => RequestThinking::Unsaid,
     }
 }
@@ -191,7 +191,7 @@ pub fn unheeded(config: &Config) -> Vec<String> {
     let wants_none = wish.mode == ThinkingMode::Disabled || wish.budget_tokens == Some(0);
     let wants_some = wish.mode == ThinkingMode::Adaptive || wish.budget_tokens.is_some();
     match taken {
-        RequestThinking::Unsaid if wants_none && model.thinking.by_default => {
+        RequestThinking::Unsaid if wants_none && model.thinking.is_on_by_default => {
             texts.push(format!("{id} always thinks; thinking cannot be turned off."));
         }
         RequestThinking::Unsaid if wants_some && !wants_none => {
@@ -202,7 +202,7 @@ pub fn unheeded(config: &Config) -> Vec<String> {
         }
         _ => (),
     }
-    if config.task_budget.is_some() && !model.takes_task_budget {
+    if config.task_budget.is_some() && !model.can_take_task_budget {
         texts.push(format!("{id} does not support task budgets; the task budget is ignored."));
     }
     texts
@@ -213,7 +213,7 @@ pub(crate) fn is_thinking_on(thinking: RequestThinking, model: &ModelCard) -> bo
     match thinking {
         RequestThinking::Disabled => false,
         RequestThinking::Adaptive { .. } | RequestThinking::Budgeted { .. } => true,
-        RequestThinking::Unsaid => model.thinking.by_default || !model.known,
+        RequestThinking::Unsaid => model.thinking.is_on_by_default || !model.is_known,
     }
 }
 
@@ -223,19 +223,23 @@ mod tests {
     use windlass_protocol::ThinkingDisplay;
 
     const NEW: ThinkingSupport = ThinkingSupport {
-        adaptive: true,
-        budgeted: false,
+        is_adaptive: true,
+        is_budgeted: false,
         disabled_up_to: Some(Effort::High),
-        by_default: true,
+        is_on_by_default: true,
     };
     const OLD: ThinkingSupport = ThinkingSupport {
-        adaptive: false,
-        budgeted: true,
+        is_adaptive: false,
+        is_budgeted: true,
         disabled_up_to: Some(Effort::Max),
-        by_default: false,
+        is_on_by_default: false,
     };
-    const ALWAYS: ThinkingSupport =
-        ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to: None, by_default: true };
+    const ALWAYS: ThinkingSupport = ThinkingSupport {
+        is_adaptive: true,
+        is_budgeted: false,
+        disabled_up_to: None,
+        is_on_by_default: true,
+    };
 
     #[track_caller]
     fn check(

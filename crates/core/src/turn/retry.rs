@@ -21,25 +21,25 @@ pub(crate) struct Attempts {
     /// Streams that broke before they said anything.
     pub(crate) broken_streams: u32,
     /// Whether the answer was asked for at once.
-    pub(crate) whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 impl Attempts {
-    /// These attempts and one more, for this cause. `half_way` says that part of the answer had come.
-    pub(crate) fn and(self, class: FailureClass, half_way: bool) -> Self {
+    /// These attempts and one more, for this cause. `is_half_way` says that part of the answer had come.
+    pub(crate) fn and(self, class: FailureClass, is_half_way: bool) -> Self {
         Self {
             retries: self.retries + 1,
             stalls: self.stalls + u32::from(class == FailureClass::Stalled),
             malformed: self.malformed + u32::from(class == FailureClass::Malformed),
             overloads: if class == FailureClass::Overloaded { self.overloads + 1 } else { 0 },
-            broken_streams: self.broken_streams + u32::from(is_of_the_stream(class) && !half_way),
-            whole: self.whole,
+            broken_streams: self.broken_streams + u32::from(is_of_the_stream(class) && !is_half_way),
+            is_whole: self.is_whole,
         }
     }
 
     /// Whether the next try asks for the answer at once: streams themselves are what fails. Once per request.
     pub(crate) fn wants_whole(self, policy: &RetryPolicy) -> bool {
-        policy.whole_answers && !self.whole && self.broken_streams >= policy.broken_streams_max
+        policy.can_ask_whole && !self.is_whole && self.broken_streams >= policy.broken_streams_max
     }
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct FailureContext<'a> {
     pub(crate) failure: &'a Failure,
     pub(crate) attempts: Attempts,
     /// Whether part of the answer had come.
-    pub(crate) half_way: bool,
+    pub(crate) is_half_way: bool,
     /// Whether the provider ever answered in this session.
-    pub(crate) reached: bool,
+    pub(crate) has_been_reached: bool,
     pub(crate) wall_s: u64,
     pub(crate) entropy: u64,
 }
@@ -71,7 +71,7 @@ pub(crate) struct RetryVerdict {
     pub(crate) retries_max: u32,
 }
 pub(crate) fn decide(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> RetryVerdict {
-    let FailureContext { failure, attempts, half_way, .. } = *trouble;
+    let FailureContext { failure, attempts, is_half_way, .. } = *trouble;
     let verdict = |retry, delay_ms, left: u32| RetryVerdict {
         retry,
         delay_ms,
@@ -82,7 +82,7 @@ pub(crate) fn decide(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> Retr
         return verdict(Retry::Again, delay_ms, 1);
     }
     let heals = failure.should_retry.unwrap_or_else(|| may_heal(failure.class));
-    let left = attempts_left(failure.class, attempts, policy, trouble.reached);
+    let left = attempts_left(failure.class, attempts, policy, trouble.has_been_reached);
     let asked_too_long = failure.retry_after_ms.is_some_and(|wait| wait > policy.retry_after_ms_max);
     if !heals || left == 0 || asked_too_long {
         let elsewhere = may_heal(failure.class) || failure.class == FailureClass::NotFound;
@@ -94,14 +94,14 @@ pub(crate) fn decide(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> Retr
     };
     let overloaded =
         failure.class == FailureClass::Overloaded && attempts.overloads + 1 >= policy.overloads_max;
-    let retry = if half_way || overloaded { Retry::FallBackOrAgain } else { Retry::Again };
+    let retry = if is_half_way || overloaded { Retry::FallBackOrAgain } else { Retry::Again };
     verdict(retry, delay_ms, left)
 }
 
 /// The pause of a run that waits as long as it takes: for capacity, or until a quota is there again.
 fn patience(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> Option<u64> {
     let FailureContext { failure, attempts, .. } = *trouble;
-    if !policy.patient {
+    if !policy.is_patient {
         return None;
     }
     let until_reset = failure.resets_at.map(|at| at.saturating_sub(trouble.wall_s).saturating_mul(1_000));
@@ -159,14 +159,21 @@ fn may_heal(class: FailureClass) -> bool {
     }
 }
 
-fn attempts_left(class: FailureClass, attempts: Attempts, policy: &RetryPolicy, reached: bool) -> u32 {
+fn attempts_left(
+    class: FailureClass,
+    attempts: Attempts,
+    policy: &RetryPolicy,
+    has_been_reached: bool,
+) -> u32 {
     let overall = policy.retries_max.saturating_sub(attempts.retries);
     let of_this_cause = match class {
         FailureClass::Stalled => policy.stalls_max.saturating_sub(attempts.stalls),
         FailureClass::Malformed => policy.malformed_max.saturating_sub(attempts.malformed),
         // The provider's word is worth one more try, but the same request must not fail the same way again and again.
         class if !may_heal(class) => 1_u32.saturating_sub(attempts.retries),
-        FailureClass::Connect if !reached => policy.first_contacts_max.saturating_sub(attempts.retries),
+        FailureClass::Connect if !has_been_reached => {
+            policy.first_contacts_max.saturating_sub(attempts.retries)
+        }
         _ => overall,
     };
     overall.min(of_this_cause)
@@ -189,7 +196,14 @@ mod tests {
     }
 
     fn trouble(failure: &Failure, attempts: Attempts) -> FailureContext<'_> {
-        FailureContext { failure, attempts, half_way: false, reached: true, wall_s: 1_000, entropy: 0 }
+        FailureContext {
+            failure,
+            attempts,
+            is_half_way: false,
+            has_been_reached: true,
+            wall_s: 1_000,
+            entropy: 0,
+        }
     }
 
     #[track_caller]
@@ -232,7 +246,7 @@ mod tests {
         check(&failure(FailureClass::Malformed), tried(2, 0, 2), Retry::FallBackOrGiveUp, 0);
         check(&failure(FailureClass::Stalled), tried(3, 1, 0), Retry::Again, 3_000);
         let unreachable = failure(FailureClass::Connect);
-        let first = FailureContext { reached: false, ..trouble(&unreachable, tried(2, 0, 0)) };
+        let first = FailureContext { has_been_reached: false, ..trouble(&unreachable, tried(2, 0, 0)) };
         assert_eq!(decide(&first, &RetryPolicy::default()).retry, Retry::FallBackOrGiveUp);
     }
 
@@ -243,7 +257,7 @@ mod tests {
         check(&failure(FailureClass::Overloaded), overloads(2), Retry::FallBackOrAgain, 375);
         check(&failure(FailureClass::Server), overloads(2), Retry::Again, 375);
         let cut = failure(FailureClass::Cut);
-        let half_way = FailureContext { half_way: true, ..trouble(&cut, Attempts::default()) };
+        let half_way = FailureContext { is_half_way: true, ..trouble(&cut, Attempts::default()) };
         assert_eq!(decide(&half_way, &RetryPolicy::default()).retry, Retry::FallBackOrAgain);
     }
 
@@ -258,15 +272,15 @@ mod tests {
         check(&[(FailureClass::Cut, false), (FailureClass::Malformed, false)], true);
         check(&[(FailureClass::Cut, true), (FailureClass::Stalled, true)], false);
         check(&[(FailureClass::Overloaded, false), (FailureClass::Server, false)], false);
-        let off = RetryPolicy { whole_answers: false, ..RetryPolicy::default() };
+        let off = RetryPolicy { can_ask_whole: false, ..RetryPolicy::default() };
         let broken = Attempts { broken_streams: 5, ..Attempts::default() };
         assert!(broken.wants_whole(&RetryPolicy::default()) && !broken.wants_whole(&off));
-        assert!(!Attempts { whole: true, ..broken }.wants_whole(&RetryPolicy::default()));
+        assert!(!Attempts { is_whole: true, ..broken }.wants_whole(&RetryPolicy::default()));
     }
 
     #[test]
     fn a_patient_run_waits_for_quotas_and_capacity() {
-        let patient = RetryPolicy { patient: true, ..RetryPolicy::default() };
+        let patient = RetryPolicy { is_patient: true, ..RetryPolicy::default() };
         let check = |failure: &Failure, attempts: Attempts, retry, delay_ms| {
             let seen = decide(&trouble(failure, attempts), &patient);
             assert_eq!((seen.retry, seen.delay_ms), (retry, delay_ms), "{failure:?}");

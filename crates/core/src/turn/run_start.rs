@@ -26,8 +26,8 @@ pub(crate) struct RunStart {
 /// What began a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StartCause {
-    /// A prompt; `logged` says that it is in the log among those that wait.
-    Prompt { logged: bool },
+    /// A prompt; `is_logged` says that it is in the log among those that wait.
+    Prompt { is_logged: bool },
     /// The wish to go on.
     GoOn,
 }
@@ -168,7 +168,7 @@ impl Cx<'_> {
     /// Nothing stands in the way of the run any more.
     fn begin(&mut self, opening: &RunStart) {
         match opening.by {
-            StartCause::Prompt { logged } => self.say_prompts(logged),
+            StartCause::Prompt { is_logged } => self.say_prompts(is_logged),
             StartCause::GoOn => {
                 self.tell(&opening.context);
                 self.say_waiting();

@@ -43,7 +43,7 @@ pub(crate) struct BrokenResponse {
     /// No request goes out before this time.
     pub(crate) not_before_ms: u64,
     /// The next model answers from now on.
-    pub(crate) fall_back: bool,
+    pub(crate) should_fall_back: bool,
 }
 
 impl Cx<'_> {
@@ -327,7 +327,7 @@ impl Cx<'_> {
         self.state.carry.withheld = None;
         // Whoever stops a run has seen what came of its prompts.
         let stopped = terminal.is_interrupt() && interrupt != Some(Interrupt::Leave);
-        if self.state.ledger.requested && (terminal.is_success() || stopped) {
+        if self.state.ledger.has_requested && (terminal.is_success() || stopped) {
             self.state.carry.unfinished.clear();
         }
         self.state.ledger.outcome.structured = self.read_structured().ok().filter(|_| terminal.is_success());

@@ -77,7 +77,7 @@ impl Cx<'_> {
         }
         match event {
             ModelEvent::Started { message_id, model, usage } => {
-                self.state.ledger.reached = true;
+                self.state.ledger.has_been_reached = true;
                 streaming.message_id = message_id.clone();
                 streaming.model = model.clone();
                 streaming.usage = Some(usage.clone());
@@ -117,7 +117,7 @@ impl Cx<'_> {
                 open => *open = Some((index, piece.clone())),
             }
         }
-        if self.config.partial_messages {
+        if self.config.has_partial_messages {
             self.emit(Update::Delta { index, delta });
         }
     }
@@ -129,7 +129,7 @@ impl Cx<'_> {
             streaming.calls.advance_early(self);
         }
         if block.is_blank() {
-            if self.config.partial_messages {
+            if self.config.has_partial_messages {
                 self.emit(Update::Delta { index, delta: Delta::Stop });
             }
             return;
@@ -151,7 +151,7 @@ impl Cx<'_> {
         streaming: &mut OpenResponse,
         (id, block): (MessageId, Block),
         index: u32,
-        aborted: bool,
+        is_aborted: bool,
     ) {
         self.persist(Record::Answered(AnswerBlock {
             id,
@@ -162,9 +162,9 @@ impl Cx<'_> {
             index,
             block: block.clone(),
             usage: streaming.usage.clone(),
-            aborted,
+            is_aborted,
         }));
-        self.emit(Update::Block { id, index, block: block.clone(), aborted });
+        self.emit(Update::Block { id, index, block: block.clone(), is_aborted });
         streaming.blocks.push((id, block));
     }
 
@@ -218,8 +218,8 @@ impl Cx<'_> {
         let trouble = FailureContext {
             failure,
             attempts: if acted { self.state.carry.broken } else { streaming.attempts },
-            half_way: streaming.has_begun,
-            reached: acted || self.state.ledger.reached,
+            is_half_way: streaming.has_begun,
+            has_been_reached: acted || self.state.ledger.has_been_reached,
             wall_s: self.wall_ms / 1_000,
             entropy: self.entropy,
         };
@@ -341,8 +341,8 @@ fn fault_of(failure: &Failure) -> ResponseFault {
         FailureClass::Media => ResponseFault::Media,
         FailureClass::BadRequest if failure.culprit.is_some() => ResponseFault::Block,
         FailureClass::Binding => ResponseFault::Bound,
-        FailureClass::Cut | FailureClass::Stalled => ResponseFault::Stream { broken: false },
-        FailureClass::Malformed => ResponseFault::Stream { broken: true },
+        FailureClass::Cut | FailureClass::Stalled => ResponseFault::Stream { is_broken: false },
+        FailureClass::Malformed => ResponseFault::Stream { is_broken: true },
         _ => ResponseFault::Api,
     }
 }

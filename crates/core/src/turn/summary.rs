@@ -33,7 +33,7 @@ impl Cx<'_> {
     pub(crate) fn start_summary(&mut self, calls: &CallQueue) {
         let config = self.config;
         let wanted =
-            config.tool_use_summaries && config.source.is_main() && self.state.carry.summary.is_none();
+            config.has_tool_use_summaries && config.source.is_main() && self.state.carry.summary.is_none();
         let Some(model) = config.small_model.clone().filter(|_| wanted) else { return };
         let tool_use_ids: Vec<_> = calls.answered().map(|(tool_use, _)| tool_use.id.clone()).collect();
         // What the calls did is what the provider has not read yet, so behind the conversation the label would never cost less.

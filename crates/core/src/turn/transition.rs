@@ -18,18 +18,18 @@ pub(crate) struct NextIteration {
     /// What the user's side says to make the model go on.
     pub(crate) note: Option<String>,
     /// The last continuation brought little.
-    pub(crate) small_gain: bool,
+    pub(crate) is_small_gain: bool,
     /// What follows from a response that broke off.
     pub(crate) broken: BrokenResponse,
 }
 
 impl NextIteration {
     pub(crate) fn new(transition: Transition) -> Self {
-        Self { transition, note: None, small_gain: false, broken: BrokenResponse::default() }
+        Self { transition, note: None, is_small_gain: false, broken: BrokenResponse::default() }
     }
     pub(crate) fn guards(&self, guards: Guards) -> Guards {
-        let after = guards.after(self.transition, self.small_gain);
-        if self.broken.fall_back { after.after(Transition::ModelFallback, false) } else { after }
+        let after = guards.after(self.transition, self.is_small_gain);
+        if self.broken.should_fall_back { after.after(Transition::ModelFallback, false) } else { after }
     }
 
     /// The whole next state; what the transcript says is already in it.

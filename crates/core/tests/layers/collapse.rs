@@ -10,7 +10,7 @@ fn collapsing(change: impl FnOnce(&mut Config)) -> Config {
     config.small_model = Some(ModelCard::unknown("small"));
     config.context.span_tokens = 5_000;
     config.context.rounds_kept = 2;
-    config.context.micro_compact = false;
+    config.context.can_micro_compact = false;
     change(&mut config);
     config
 }
@@ -109,7 +109,7 @@ fn three_failures_in_a_row_stop_staging() {
 #[test]
 fn without_a_small_model_or_outside_the_main_loop_nothing_is_staged() {
     assert!(rounds(collapsing(|c| c.small_model = None), 8, 150_000).forks.is_empty());
-    assert!(rounds(collapsing(|c| c.context.collapse = false), 8, 150_000).forks.is_empty());
+    assert!(rounds(collapsing(|c| c.context.can_collapse = false), 8, 150_000).forks.is_empty());
     let on_request = |c: &mut Config| c.context.compaction = CompactionPolicy::OnRequest;
     assert!(rounds(collapsing(on_request), 8, 150_000).forks.is_empty());
     assert!(rounds(collapsing(|c| c.source = RunSource::Agent("a".into())), 8, 150_000).forks.is_empty());
@@ -119,7 +119,7 @@ fn without_a_small_model_or_outside_the_main_loop_nothing_is_staged() {
 
 #[test]
 fn thinking_behind_a_collapsed_span_goes_where_it_is_bound() {
-    let mut world = rounds(collapsing(|c| c.model.binds_thinking = true), 8, 120_000);
+    let mut world = rounds(collapsing(|c| c.model.is_thinking_bound = true), 8, 120_000);
     world.forked(Ends::Says("One.")).turn("Bash", "{}", "x", 161_000);
     assert!(world.sent().contains("One."));
     assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 0);
@@ -128,7 +128,7 @@ fn thinking_behind_a_collapsed_span_goes_where_it_is_bound() {
 /// A prompt that was the last one splits two spans; the older span is summarised after the newer one.
 #[test]
 fn spans_are_committed_oldest_first_whatever_the_order_of_their_summaries() {
-    let mut world = World::new(collapsing(|c| c.model.binds_thinking = true));
+    let mut world = World::new(collapsing(|c| c.model.is_thinking_bound = true));
     world.submit("go").turn("Bash", "{}", "x", 1_000).says("done", 1_000);
     world.submit(&"word ".repeat(2_000));
     for used in [1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 120_000] {

@@ -47,8 +47,8 @@ fn at_the_threshold_history_gives_way_to_a_summary() {
     // What the last result adds is about 2 200 tokens.
     check(full(config(), &[Ends::Says("So far.")], 164_000), &["request"]);
     let mut world = check(full(config(), &[Ends::Says("So far.")], 165_500), &DONE);
-    let Compaction { trigger, mechanical, tokens_before, tokens_after, .. } = *compaction(&world);
-    assert_eq!((trigger, mechanical), (CompactTrigger::Auto, false));
+    let Compaction { trigger, is_mechanical, tokens_before, tokens_after, .. } = *compaction(&world);
+    assert_eq!((trigger, is_mechanical), (CompactTrigger::Auto, false));
     assert!(tokens_before > 167_000 && tokens_after < 20_000, "{tokens_before} {tokens_after}");
     let sent = world.sent();
     assert!(sent.contains("So far.") && sent.contains("The user's last request:\\nMake it work."));
@@ -68,7 +68,7 @@ fn a_summariser_is_never_compacted_and_the_setting_is_heeded() {
     check(full(Config { source: RunSource::Compact, ..config() }, &[], 170_000), &["request"]);
     let mut off = config();
     off.context.compaction = CompactionPolicy::OnRequest;
-    off.context.micro_compact = false;
+    off.context.can_micro_compact = false;
     check(full(off, &[], 170_000), &["request"]);
 }
 
@@ -129,12 +129,12 @@ fn what_was_typed_during_the_run_is_the_last_request() {
 #[test]
 fn thinking_goes_from_the_tail_where_it_is_bound() {
     let mut bound = config();
-    bound.model.binds_thinking = true;
+    bound.model.is_thinking_bound = true;
     let world = full(bound, &[Ends::Says("So far.")], 170_000);
-    assert!(compaction(&world).unbound);
+    assert!(compaction(&world).is_unbound);
     assert!(world.sent().contains("tool_use_id") && !world.sent().contains(r#""type":"thinking""#));
     let world = full(config(), &[Ends::Says("So far.")], 170_000);
-    assert!(!compaction(&world).unbound);
+    assert!(!compaction(&world).is_unbound);
     assert!(world.sent().contains(r#""type":"thinking""#));
 }
 
@@ -199,7 +199,7 @@ fn a_file_that_the_tail_shows_is_not_attached_too() {
 fn the_model_is_told_what_is_left_only_after_a_rewrite_in_this_run() {
     let mut config = config();
     config.task_budget = Some(1_000_000);
-    config.model.takes_task_budget = true;
+    config.model.can_take_task_budget = true;
     let mut world = full(config, &[Ends::Says("So far.")], 170_000);
     let remaining = |world: &World, back: usize| {
         let requests = &world.requests;
@@ -506,7 +506,7 @@ fn in_a_small_window_the_summary_is_small_too() {
 fn the_summariser_thinks_as_the_run_does() {
     let check = |wish: Option<u32>, window_tokens, expected: Option<u32>| {
         let mut config = config();
-        config.model.thinking.budgeted = true;
+        config.model.thinking.is_budgeted = true;
         config.model.window_tokens = window_tokens;
         config.thinking.budget_tokens = wish;
         let world = full(config, &[], window_tokens / 20 * 17);

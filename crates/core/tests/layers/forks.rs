@@ -13,18 +13,18 @@ fn priced(small: Option<Price>) -> Config {
     config.model = ModelCard {
         window_tokens: 60_000,
         price: Some(DEAR),
-        known: true,
-        takes_task_budget: true,
+        is_known: true,
+        can_take_task_budget: true,
         efforts: &[Effort::Low, Effort::High],
         ..config.model
     };
-    config.model.thinking.budgeted = true;
+    config.model.thinking.is_budgeted = true;
     config.small_model = Some(ModelCard { price: small, ..ModelCard::unknown("small") });
     config.effort = Some(Effort::High);
     config.task_budget = Some(90_000);
     config.context.span_tokens = 20_000;
     config.context.rounds_kept = 2;
-    config.context.micro_compact = false;
+    config.context.can_micro_compact = false;
     config
 }
 

@@ -168,11 +168,11 @@ fn results_are_cleared_only_where_it_is_due_and_worth_it() {
     let none = |world: World| assert!(world.decisions.is_empty(), "{:?}", world.decisions);
     none(check_cleared(without_auto(|_| ()), 150_000, &[]));
     none(check_cleared(without_auto(|c| c.source = RunSource::Compact), 170_000, &[]));
-    none(check_cleared(without_auto(|c| c.context.micro_compact = false), 170_000, &[]));
+    none(check_cleared(without_auto(|c| c.context.can_micro_compact = false), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.clear_at_least_tokens = 200_000), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.results_kept = 20), 170_000, &[]));
     // Where the provider clears its own copy, ours stays as it is.
-    none(check_cleared(without_auto(|c| c.model.edits_context = true), 170_000, &[]));
+    none(check_cleared(without_auto(|c| c.model.can_edit_context = true), 170_000, &[]));
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn large_results_go_before_small_ones() {
 
 #[test]
 fn thinking_that_was_bound_to_what_is_cleared_goes_with_it() {
-    let world = check_cleared(without_auto(|c| c.model.binds_thinking = true), 170_000, &[]);
+    let world = check_cleared(without_auto(|c| c.model.is_thinking_bound = true), 170_000, &[]);
     let Some(Decision::Cleared { unbound_from: Some(_), .. }) = world.decisions.last() else {
         panic!("{:?}", world.decisions)
     };
@@ -250,7 +250,7 @@ fn a_cleared_result_says_where_its_full_form_is() {
 fn two_reads(words: usize, used: u64, change: impl FnOnce(&mut Config)) -> World {
     let mut config = without_auto(|c| {
         c.context.rounds_kept = 1;
-        c.context.micro_compact = false;
+        c.context.can_micro_compact = false;
     });
     change(&mut config);
     let mut world = World::new(config);
@@ -273,7 +273,7 @@ fn above_the_warning_threshold_repeated_reads_are_snipped() {
     assert!(*tokens > 1_000);
     assert_eq!(world.sent().matches("tool_use_id").count(), 3);
     // Thinking behind it goes where it was bound to it.
-    let world = two_reads(2_000, 165_000, |c| c.model.binds_thinking = true);
+    let world = two_reads(2_000, 165_000, |c| c.model.is_thinking_bound = true);
     let [Decision::Snipped { unbound_from: Some(_), .. }] = &world.decisions[..] else {
         panic!("{:?}", world.decisions)
     };
@@ -284,7 +284,7 @@ fn above_the_warning_threshold_repeated_reads_are_snipped() {
 fn a_note_goes_when_a_later_one_says_the_same_and_newer() {
     let mut world = World::new(without_auto(|c| {
         c.context.rounds_kept = 1;
-        c.context.micro_compact = false;
+        c.context.can_micro_compact = false;
     }));
     let note = |title: &str| {
         let blocks = vec![Block::text(&format!("{title}\n{}", "word ".repeat(2_000)))];
@@ -305,7 +305,7 @@ fn a_note_goes_when_a_later_one_says_the_same_and_newer() {
 fn little_is_snipped_only_when_the_cache_is_lost_anyway() {
     assert!(two_reads(50, 165_000, |_| ()).decisions.is_empty());
     let mut world = two_reads(50, 165_000, |c| {
-        c.context.micro_compact = true;
+        c.context.can_micro_compact = true;
         c.context.results_kept = 0;
         c.context.clear_at_least_tokens = 1_000;
     });

@@ -215,7 +215,7 @@ impl World {
     fn facts(&self) -> CallFacts {
         let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
         let paths = vec![PathFact { lexical, resolved, is_directory: false }];
-        CallFacts { shared: true, paths, ..CallFacts::new(CallKind::Read) }
+        CallFacts { is_shared: true, paths, ..CallFacts::new(CallKind::Read) }
     }
 
     fn answer(&mut self, effect: Effect) -> Option<Event> {
@@ -243,7 +243,7 @@ impl World {
                     hash: 1,
                     stamp: None,
                     lines: [].into(),
-                    whole: true,
+                    is_whole: true,
                     shown,
                 };
                 let outcome = ToolOutput::text(&self.results.pop_front().unwrap()).with_seen(seen);
@@ -333,7 +333,7 @@ fn decision_name(decision: &Decision) -> &'static str {
         Decision::Cleared { .. } => "cleared",
         Decision::Staged(_) => "staged",
         Decision::Collapsed { .. } => "collapsed",
-        Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically",
+        Decision::Compacted(compaction) if compaction.is_mechanical => "compacted mechanically",
         Decision::Compacted(_) => "compacted",
         Decision::MediaStripped(..) => "media stripped",
         Decision::ThinkingStripped(..) => "thinking stripped",

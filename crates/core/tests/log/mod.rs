@@ -563,7 +563,7 @@ impl Player {
                 words.extend(up_to(edges, &[PhaseName::Done]));
                 words.push(self.end_words(&outcome));
             }
-            Effect::Emit(Update::UserText { blocks, synthetic: true, .. }) => {
+            Effect::Emit(Update::UserText { blocks, is_synthetic: true, .. }) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));
                 words.push(format!("note {}", untagged(&texts(&blocks))));
             }

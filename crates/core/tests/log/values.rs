@@ -34,10 +34,10 @@ pub(super) fn tool_use(words: &str) -> ToolUse {
 pub(super) fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
     let words = phrase(tool_use);
     let path = if words.contains("/etc") { "/etc/a" } else { "/project/a" };
-    let (kind, shared) =
+    let (kind, is_shared) =
         if words.starts_with("write") { (CallKind::Edit, false) } else { (CallKind::Read, true) };
     let facts = CallFacts {
-        shared,
+        is_shared,
         paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
         target: words.clone(),
         commands: words.starts_with("sleep").then(|| Arc::new(looking(&words))),
@@ -60,19 +60,19 @@ fn looking(line: &str) -> CommandFacts {
         text: line.into(),
         whole: words.clone(),
         words,
-        exact_only: false,
+        is_exact_only: false,
         spelled: None,
         effect: CommandEffect::Looks,
         reads: Vec::new(),
         writes: Vec::new(),
-        network: false,
+        has_network: false,
     };
     CommandFacts {
         line: line.into(),
         plain: Ok(vec![command]),
         found: Vec::new(),
         unseen: None,
-        hidden: false,
+        has_hidden: false,
     }
 }
 

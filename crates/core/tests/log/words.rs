@@ -10,7 +10,7 @@ use windlass_protocol::{
 pub(super) fn record_words(record: &Record, durability: Durability) -> Option<String> {
     let words = match record {
         Record::Said(said) => format!("said {}", texts(&said.message.blocks)),
-        Record::Answered(answered) if answered.aborted => "aborted".into(),
+        Record::Answered(answered) if answered.is_aborted => "aborted".into(),
         Record::Answered(_) => "answered".into(),
         Record::Result(result) => format!("result c{}", result.call.0),
         Record::Retracted(messages) => format!("retracted {}", messages.len()),
@@ -53,7 +53,7 @@ pub(super) fn hook_words(call: &HookCall) -> String {
         HookCall::PreToolUse(call)
         | HookCall::PostToolUse { call, .. }
         | HookCall::PermissionRequest { call, .. } => phrase(&call.tool_use),
-        HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
+        HookCall::Stop { is_active, text } => format!("{text}{}", if *is_active { " (again)" } else { "" }),
         HookCall::StopFailure { terminal, failure } => {
             failure.as_ref().map_or_else(|| terminal.name().to_owned(), |failure| failure.message.clone())
         }
@@ -104,7 +104,7 @@ pub(super) fn update_words(update: &Update) -> Option<String> {
             let error = matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. });
             format!("result c{}{}", call.0, if error { " error" } else { "" })
         }
-        Update::Block { block, aborted: true, .. } => format!("aborted text {}", block.as_text()?),
+        Update::Block { block, is_aborted: true, .. } => format!("aborted text {}", block.as_text()?),
         Update::UserText { blocks, .. } => format!("said {}", texts(blocks)),
         Update::Question(question) => format!("ask c{}", question.call.0),
         Update::Denied(denial) => format!("denied c{}", denial.call.0),
@@ -147,7 +147,7 @@ fn decision_words(decision: &Decision) -> String {
         Decision::Cleared { results, .. } => format!("cleared {}", results.len()),
         Decision::Staged(_) => "staged".into(),
         Decision::Collapsed { spans, .. } => format!("collapsed {}", spans.len()),
-        Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically".into(),
+        Decision::Compacted(compaction) if compaction.is_mechanical => "compacted mechanically".into(),
         Decision::Compacted(_) => "compacted".into(),
         Decision::MediaStripped(messages) => format!("media stripped from {}", messages.len()),
         Decision::ThinkingStripped(messages) => format!("thinking stripped from {}", messages.len()),

@@ -307,8 +307,14 @@ async fn the_change_watcher_says_what_it_sees_and_a_broken_one_sees_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap().join("f");
     std::fs::write(&path, "now").unwrap();
-    let seen =
-        FileSeen { path: path.clone(), hash: 1, lines: [].into(), whole: true, shown: vec![], stamp: None };
+    let seen = FileSeen {
+        path: path.clone(),
+        hash: 1,
+        lines: [].into(),
+        is_whole: true,
+        shown: vec![],
+        stamp: None,
+    };
     let look = async |change_watcher: Option<Arc<dyn ChangeWatcher>>| {
         let mut builder = builder(ONE_ANSWER, &Arc::default());
         if let Some(change_watcher) = change_watcher {

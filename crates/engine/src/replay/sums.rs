@@ -24,7 +24,7 @@ impl Engine {
             answer: None,
             permissions: Permissions::default(),
             // What is shown of a block before it is complete decides nothing.
-            partial_messages: false,
+            has_partial_messages: false,
             ..config.clone()
         };
         let answer = config.answer.as_ref().map(|answer| (answer.schema.get(), answer.retries_max));

@@ -69,7 +69,7 @@ async fn pieces_of_blocks_that_are_complete_are_not_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn the_pieces_of_a_block_that_was_cut_short_are_logged_as_one() {
-    let stage = Stage::with(WORK, |builder| builder.with(|config| config.partial_messages = true));
+    let stage = Stage::with(WORK, |builder| builder.with(|config| config.has_partial_messages = true));
     let mut session = stage.begin();
     let handle = session.handle();
     let mut run = session.run("go");

@@ -98,7 +98,7 @@ async fn they_are_restated_behind_the_answers_that_a_cut_off_run_lacks() {
     let session = dropped_while_working(&stage).await;
     drop(session);
     let recalled = stage.recall();
-    assert!(recalled.cut_off);
+    assert!(recalled.is_cut_off);
     let missing = recalled.results.len();
     assert!(missing > 0);
     let first = stage.desk.appends().len();

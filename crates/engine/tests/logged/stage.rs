@@ -275,7 +275,7 @@ impl Tool for Work {
     fn facts(&self, input: &WorkInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
         let target = input.ms.to_string();
-        Ok(CallFacts { shared: !input.acts, target, ..CallFacts::new(kind) })
+        Ok(CallFacts { is_shared: !input.acts, target, ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutput {
@@ -398,7 +398,7 @@ impl Stage {
     pub(crate) fn check_recalled(&self, session: &Session) {
         let recalled = self.recall();
         assert_eq!(recalled.state.messages().to_json(), session.messages().to_json());
-        assert!(recalled.results.is_empty() && !recalled.cut_off);
+        assert!(recalled.results.is_empty() && !recalled.is_cut_off);
     }
 
     /// The log of one process, played again, tells the same story.

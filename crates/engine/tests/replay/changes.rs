@@ -73,17 +73,18 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         }
         Record::Decided(Decision::Compacted(compaction)) => {
             let mut compaction = compaction.clone();
-            compaction.mechanical = !compaction.mechanical;
+            compaction.is_mechanical = !compaction.is_mechanical;
             (Record::Decided(Decision::Compacted(compaction)), "mechanical")
         }
         Record::Spent(spent) => {
-            (Record::Spent(SpendEntry { by_fork: !spent.by_fork, ..spent.clone() }), "by_fork")
+            (Record::Spent(SpendEntry { is_by_fork: !spent.is_by_fork, ..spent.clone() }), "by_fork")
         }
         Record::Ended(RunEnding { rest, .. }) => {
             (Record::Ended(RunEnding { terminal: Terminal::ApiError, rest: rest.clone() }), "terminal")
         }
         Record::Snapshot(snapshot) => {
-            let rest = SessionMemory { reached: !snapshot.rest.reached, ..snapshot.rest.clone() };
+            let rest =
+                SessionMemory { has_been_reached: !snapshot.rest.has_been_reached, ..snapshot.rest.clone() };
             (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })), "rest.reached")
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,

@@ -82,7 +82,7 @@ async fn an_interrupted_answer_and_interrupted_calls() {
     }
     let played = stage.play(&engine);
     check_shown(&live, &played);
-    assert!(played.has(|record| matches!(record, Record::Answered(answered) if answered.aborted)));
+    assert!(played.has(|record| matches!(record, Record::Answered(answered) if answered.is_aborted)));
 }
 
 /// Says pieces of two blocks in turns, and never comes to an end.

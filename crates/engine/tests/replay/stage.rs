@@ -47,7 +47,7 @@ impl Tool for Work {
     fn facts(&self, input: &WorkInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let acts = input.write.is_some();
         let kind = if acts { CallKind::Execute } else { CallKind::Read };
-        Ok(CallFacts { shared: !acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
+        Ok(CallFacts { is_shared: !acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutput {
@@ -72,7 +72,7 @@ impl HookRunner for Hooks {
     }
 
     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-        let objects = matches!(call, HookCall::Stop { active: false, .. });
+        let objects = matches!(call, HookCall::Stop { is_active: false, .. });
         let blocks = objects.then(|| "look again".to_owned()).into_iter().collect();
         let starts = matches!(call, HookCall::SessionStart { .. });
         let context = starts.then(|| "it is monday".to_owned()).into_iter().collect();

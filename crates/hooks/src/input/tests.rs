@@ -120,7 +120,7 @@ fn what_came_of_a_call_is_told_in_its_structured_form() {
 
 #[test]
 fn each_event_has_its_own_fields() {
-    let stop = HookCall::Stop { active: true, text: "done".into() };
+    let stop = HookCall::Stop { is_active: true, text: "done".into() };
     check(&stop, r#"{"stop_hook_active":true,"last_assistant_message":"done"}"#);
     let failure = Failure::new(FailureClass::RateLimited, "slow down");
     check(

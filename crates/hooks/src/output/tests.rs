@@ -200,7 +200,7 @@ fn whatever_is_printed_is_read_without_a_crash() {
 fn check_misspelt(json: &str, path: &str, known: &'static str, expected: &[(&str, &str, bool)]) {
     let object = RawObject::parse(json).unwrap();
     let seen = misspelt(&object, path, known);
-    let seen: Vec<_> = seen.iter().map(|one| (&*one.field, &*one.meant, one.decides)).collect();
+    let seen: Vec<_> = seen.iter().map(|one| (&*one.field, &*one.meant, one.is_decision)).collect();
     assert_eq!(seen, expected, "{json}");
 }
 

@@ -51,7 +51,7 @@ fn every_field_is_read() {
     assert_eq!(first.condition, Condition::Rule("Bash(git *)".into()));
     assert_eq!(first.timeout, Some(Duration::from_millis(2_500)));
     assert_eq!(first.status.as_deref(), Some("checking"));
-    assert!(first.blocks_on_failure);
+    assert!(first.should_block_on_failure);
     assert_eq!(first.origin, "s:1 PreToolUse[0].hooks[0]");
 }
 
@@ -277,7 +277,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         let problems = HookSet::default().read(hooks, &HookSource::settings("s:1"));
         let problem = problems.iter().find(|problem| problem.to_string().contains(what));
         let problem = problem.unwrap_or_else(|| panic!("{what:?} is not in {problems:?}"));
-        assert_eq!(problem.stops, stops, "{hooks}");
+        assert_eq!(problem.is_fatal, stops, "{hooks}");
         let end = "; nothing starts without a hook whose \"onFailure\" blocks";
         assert_eq!(problem.to_string().ends_with(end), stops, "{problem}");
     }

@@ -76,7 +76,7 @@ async fn a_function_that_fails_has_no_say_unless_it_is_set_to_block() {
     let lenient = stage(CallbackHook::new(HookEvent::PreToolUse, "the host", fails()));
     assert_eq!(words(&lenient.ask(bash("ls")).await), format!("notice {told}. Its answer is ignored."));
     let strict = CallbackHook {
-        blocks_on_failure: true,
+        should_block_on_failure: true,
         ..CallbackHook::new(HookEvent::PreToolUse, "the host", fails())
     };
     let seen = words(&stage(strict).ask(bash("ls")).await);

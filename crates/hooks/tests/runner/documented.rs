@@ -74,8 +74,8 @@ fn question(text: &str) -> HookCall {
             HookCall::PermissionRequest { call: examined(tool, &input), suggestions: Vec::new() }
         }
         "UserPromptSubmit" => prompt(about),
-        "Stop" => HookCall::Stop { active: false, text: about.into() },
-        "Stop!" => HookCall::Stop { active: true, text: about.into() },
+        "Stop" => HookCall::Stop { is_active: false, text: about.into() },
+        "Stop!" => HookCall::Stop { is_active: true, text: about.into() },
         other => panic!("no example asks {other}"),
     }
 }

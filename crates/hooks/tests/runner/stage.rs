@@ -112,7 +112,7 @@ pub(crate) fn after(tool: &str, input: &Value, output: ToolOutput) -> HookCall {
 }
 
 pub(crate) fn stop() -> HookCall {
-    HookCall::Stop { active: false, text: "done".into() }
+    HookCall::Stop { is_active: false, text: "done".into() }
 }
 
 pub(crate) fn prompt(text: &str) -> HookCall {

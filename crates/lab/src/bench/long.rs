@@ -139,7 +139,7 @@ fn project() -> Result<Project> {
 }
 
 fn long_run(contest: &Contest, project: &Project, script: Script) -> Result<LongRun> {
-    let options = ServerOptions { keep_bodies: true, check_requests: false };
+    let options = ServerOptions { should_keep_bodies: true, should_check_requests: false };
     let server = Server::builder(script).options(options).count_tokens().start()?;
     let command = project
         .command(&contest.windlass.binary)

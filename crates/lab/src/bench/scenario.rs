@@ -114,7 +114,7 @@ impl Scenario {
 
     /// Runs a program once, in a way of its own.
     pub(crate) fn run_as(&self, subject: &Subject, watch: bool, way: RunVariant<'_>) -> Result<Sample> {
-        let options = ServerOptions { keep_bodies: false, check_requests: false };
+        let options = ServerOptions { should_keep_bodies: false, should_check_requests: false };
         let server = Server::start_with(self.script.clone(), options)?;
         let command = self.command(subject, &server, way);
         let ProcessRun { began, elapsed, stderr, lines, stdout } =

@@ -11,7 +11,7 @@ pub struct Row {
     bare: Option<f64>,
     limit: String,
     /// Whether it is within its limit.
-    pub passed: bool,
+    pub is_within_limit: bool,
 }
 
 impl Row {
@@ -30,7 +30,7 @@ impl Row {
         (ours, bare): (f64, Option<f64>),
         (limit, text): (f64, String),
     ) -> Self {
-        Self { what: what.to_owned(), unit, ours, bare, limit: text, passed: ours <= limit }
+        Self { what: what.to_owned(), unit, ours, bare, limit: text, is_within_limit: ours <= limit }
     }
 }
 
@@ -47,7 +47,7 @@ pub fn table(rows: &[Row]) -> String {
             row.bare.map_or_else(|| "–".to_owned(), number),
             ratio.unwrap_or_else(|| "–".to_owned()),
             row.limit.clone(),
-            if row.passed { "ok" } else { "FAILED" }.to_owned(),
+            if row.is_within_limit { "ok" } else { "FAILED" }.to_owned(),
         ]
     };
     let lines: Vec<[String; 6]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
@@ -103,7 +103,7 @@ mod tests {
 | one answer | 4.00 ms   | 2.00 ms | 2.00  | ≤ 4 ms   | ok     |
 | size       | 26.00 MiB | –       | –     | ≤ 25 MiB | FAILED |"
         );
-        assert_eq!(rows.map(|row| row.passed), [true, false]);
+        assert_eq!(rows.map(|row| row.is_within_limit), [true, false]);
     }
 
     #[test]

@@ -34,7 +34,8 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let client = client()?;
-        let mut reader = Reader { echo: flag("--echo"), tools: flag("--tools"), ..Reader::default() };
+        let mut reader =
+            Reader { should_echo: flag("--echo"), has_tools: flag("--tools"), ..Reader::default() };
         for body in bodies {
             reader.exchange(&client, url, body).await?;
         }
@@ -99,8 +100,8 @@ struct BashInput {
 /// Reads responses and does what they ask for.
 #[derive(Default)]
 struct Reader {
-    echo: bool,
-    tools: bool,
+    should_echo: bool,
+    has_tools: bool,
     buffer: Vec<u8>,
     text: String,
     input: Option<String>,
@@ -146,11 +147,11 @@ impl Reader {
     fn on_event(&mut self, data: &str) -> Result<()> {
         let event: Event<'_> = serde_json::from_str(data)?;
         match (event.kind, event.content_block, event.delta) {
-            ("content_block_start", Some(block), _) if self.tools && block.kind == "tool_use" => {
+            ("content_block_start", Some(block), _) if self.has_tools && block.kind == "tool_use" => {
                 self.input = Some(String::new());
             }
             ("content_block_delta", _, Some(delta)) => {
-                if self.echo {
+                if self.should_echo {
                     print(data)?;
                 }
                 if let Some(text) = delta.text {

@@ -28,7 +28,7 @@ pub(crate) struct CrashScenario {
 /// What one process came to.
 struct Ran {
     /// Whether it was killed before its end.
-    killed: bool,
+    is_killed: bool,
     /// The lines it showed.
     shown: Vec<Value>,
 }
@@ -59,9 +59,9 @@ impl CrashScenario {
         while report.kills < kills.min(KILLS_MAX) {
             let micros = self.chance.below(u64::try_from(self.plan.within.as_micros()).unwrap_or(u64::MAX));
             let ran = self.run("go on", Some(Duration::from_micros(micros)))?;
-            report.kills += u64::from(ran.killed);
+            report.kills += u64::from(ran.is_killed);
             report.acknowledged += self.check_shown(&ran.shown)?;
-            if !ran.killed && self.is_done() {
+            if !ran.is_killed && self.is_done() {
                 break;
             }
         }
@@ -90,10 +90,10 @@ impl CrashScenario {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             lines.filter_map(|line| serde_json::from_str(&line).ok()).collect::<Vec<Value>>()
         });
-        let mut killed = false;
+        let mut is_killed = false;
         if let Some(after) = kill_after {
             std::thread::sleep(after);
-            killed = child.try_wait()?.is_none();
+            is_killed = child.try_wait()?.is_none();
             child.kill()?;
         }
         let status = child.wait()?;
@@ -102,8 +102,8 @@ impl CrashScenario {
         if let Some(mut errors) = child.stderr.take() {
             let _ = std::io::Read::read_to_string(&mut errors, &mut complaint);
         }
-        ensure!(killed || status.success(), "a run failed: {status}\n{complaint}\n{:?}", shown.last());
-        Ok(Ran { killed, shown })
+        ensure!(is_killed || status.success(), "a run failed: {status}\n{complaint}\n{:?}", shown.last());
+        Ok(Ran { is_killed, shown })
     }
 
     /// The log, once it is there. An empty file counts as none.

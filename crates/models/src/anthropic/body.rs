@@ -29,7 +29,7 @@ const MARKER: &str = r#","cache_control":{"type":"ephemeral"}"#;
 /// Builds bodies, and keeps the part that is the same for all requests of a session.
 #[derive(Debug)]
 pub(super) struct BodyBuilder {
-    prompt_caching: bool,
+    has_prompt_caching: bool,
     frame: Mutex<Option<Frozen>>,
 }
 
@@ -50,8 +50,8 @@ pub(super) struct RequestBody {
 }
 
 impl BodyBuilder {
-    pub(super) fn new(prompt_caching: bool) -> Self {
-        Self { prompt_caching, frame: Mutex::new(None) }
+    pub(super) fn new(has_prompt_caching: bool) -> Self {
+        Self { has_prompt_caching, frame: Mutex::new(None) }
     }
 
     pub(super) fn build(&self, request: &ModelRequest, extras: &Extras) -> RequestBody {
@@ -68,7 +68,7 @@ impl BodyBuilder {
         pieces.push(&frozen);
         pieces.copy(br#","messages":["#);
         let markers_left =
-            if self.prompt_caching { MARKERS_MAX - usize::from(!frozen.is_empty()) } else { 0 };
+            if self.has_prompt_caching { MARKERS_MAX - usize::from(!frozen.is_empty()) } else { 0 };
         push_messages(&mut pieces, &request.transcript, &marks(request, markers_left));
         pieces.copy(b"]}");
         pieces.finish()
@@ -83,7 +83,7 @@ impl BodyBuilder {
         {
             return known.json.clone();
         }
-        let json = Bytes::from(frozen_json(request, self.prompt_caching));
+        let json = Bytes::from(frozen_json(request, self.has_prompt_caching));
         *slot = Some(Frozen {
             system: Arc::clone(&request.system),
             tools: Arc::clone(&request.tools),
@@ -93,8 +93,8 @@ impl BodyBuilder {
     }
 }
 
-fn frozen_json(request: &ModelRequest, prompt_caching: bool) -> String {
-    let marker = if prompt_caching { MARKER } else { "" };
+fn frozen_json(request: &ModelRequest, has_prompt_caching: bool) -> String {
+    let marker = if has_prompt_caching { MARKER } else { "" };
     let mut json = String::new();
     // The API refuses text without a visible character.
     let has_system = !request.system.trim().is_empty();

@@ -142,7 +142,7 @@ impl Extras {
 /// an answer in the transcript. A drop lasts for one request, so every later one says it again.
 fn needs_binding(request: &ModelRequest) -> bool {
     matches!(request.thinking, RequestThinking::Adaptive { .. })
-        && model_card(&request.model).binds_thinking
+        && model_card(&request.model).is_thinking_bound
         && request.transcript.iter().any(|message| message.role == Role::Assistant)
 }
 

@@ -60,9 +60,9 @@ pub struct AnthropicSettings {
     /// The value of `user-agent`.
     pub user_agent: String,
     /// Whether to mark what the provider should cache.
-    pub prompt_caching: bool,
+    pub has_prompt_caching: bool,
     /// Whether to use the proxies that the environment names.
-    pub environment_proxies: bool,
+    pub should_use_environment_proxies: bool,
 }
 
 /// A client certificate.
@@ -88,8 +88,8 @@ impl Default for AnthropicSettings {
             extra_ca_file: None,
             client_identity: None,
             user_agent: concat!("windlass/", env!("CARGO_PKG_VERSION")).to_owned(),
-            prompt_caching: true,
-            environment_proxies: true,
+            has_prompt_caching: true,
+            should_use_environment_proxies: true,
         }
     }
 }

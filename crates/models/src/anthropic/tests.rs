@@ -20,7 +20,7 @@ fn settings(base_url: &str) -> AnthropicSettings {
     AnthropicSettings {
         base_url: base_url.to_owned(),
         api_key: Some(Secret::new(KEY)),
-        environment_proxies: false,
+        should_use_environment_proxies: false,
         ..AnthropicSettings::default()
     }
 }
@@ -342,7 +342,7 @@ fn told_to_a_child(url: &str, variables: &[(&str, &str)]) -> String {
 #[tokio::test]
 async fn asks_as_a_child() {
     let Ok(url) = std::env::var(CHILD_URL) else { return };
-    let settings = AnthropicSettings { environment_proxies: true, ..settings(&url) };
+    let settings = AnthropicSettings { should_use_environment_proxies: true, ..settings(&url) };
     let events = ask(&AnthropicClient::new(settings).unwrap()).await;
     println!("{}", lines(&events).join("\n"));
 }

@@ -45,7 +45,7 @@ pub(super) fn build(
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .referer(false);
-    let builder = if settings.environment_proxies { builder } else { builder.no_proxy() };
+    let builder = if settings.should_use_environment_proxies { builder } else { builder.no_proxy() };
     builder.build().map_err(|error| unusable(&root_cause(&error)))
 }
 
@@ -57,7 +57,7 @@ fn proxy_variable(settings: &AnthropicSettings, endpoint: &Endpoint) -> Option<(
     };
     let set =
         |name: &&'static str| Some((*name, std::env::var(name).ok()?)).filter(|(_, value)| !value.is_empty());
-    names.iter().find_map(set).filter(|_| settings.environment_proxies)
+    names.iter().find_map(set).filter(|_| settings.should_use_environment_proxies)
 }
 
 /// What it means that a request got no answer.

@@ -36,7 +36,7 @@ fn run(events: &[&str]) -> Vec<ModelEvent> {
         seen.extend(std::iter::from_fn(|| response.take_held()));
     }
     seen.extend(response.on_eof());
-    assert!(response.ended);
+    assert!(response.has_ended);
     assert!(response.on_event(START).is_none(), "nothing follows the last item");
     assert!(response.on_eof().is_none(), "nothing follows the last item");
     seen

@@ -154,7 +154,7 @@ pub(crate) struct ErrorHeaders {
     /// The type of the error, where it stands in the head.
     pub(super) kind: Option<String>,
     /// Whether a quota of the account is said to be used up.
-    pub(super) quota_rejected: bool,
+    pub(super) is_quota_rejected: bool,
     /// When what is used up is there again, in seconds since 1970.
     pub(super) resets_at: Option<u64>,
     /// When the answer came, in seconds since 1970; 0 if nobody said.
@@ -174,7 +174,7 @@ pub(crate) fn read_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Sy
         should_retry: header("x-should-retry").and_then(|text| text.trim().parse().ok()),
         request_id: header("request-id").or_else(|| header("x-request-id")).map(str::to_owned),
         kind: header("x-amzn-errortype").and_then(|text| text.split(':').next()).map(str::to_owned),
-        quota_rejected: status.is_some_and(|status| status.trim().eq_ignore_ascii_case("rejected")),
+        is_quota_rejected: status.is_some_and(|status| status.trim().eq_ignore_ascii_case("rejected")),
         resets_at: resets_at(&header),
         now: now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
     }

@@ -42,7 +42,7 @@ pub struct CommandPattern {
     /// As it was written, for lines that are allowed as a whole.
     text: String,
     /// It lets an interpreter, or whatever a package manager is told to, run anything.
-    pub(crate) broad: bool,
+    pub(crate) is_broad: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +94,8 @@ impl CommandPattern {
         let literal = head.chars().count();
         let ending = last_word_ending(&tokens);
         let (name, text) = (words[0].to_owned(), text.to_owned());
-        let pattern = Self { tokens, literal, name, ending, text, broad: false };
-        Some(Self { broad: pattern.lets_anything_run(&words), ..pattern })
+        let pattern = Self { tokens, literal, name, ending, text, is_broad: false };
+        Some(Self { is_broad: pattern.lets_anything_run(&words), ..pattern })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -119,7 +119,7 @@ impl CommandPattern {
         }
         // A star in a directory does not lead out of it again: `scripts/*`.
         let climbs = |word: &CommandWord| word.to_string().split('/').skip(1).any(|part| part == "..");
-        let may_cover = !command.exact_only
+        let may_cover = !command.is_exact_only
             && command.spelled.is_none_or(|count| self.spells(&command.words, count))
             && !(self.text.contains("/*") && command.words.iter().any(climbs));
         may_cover && self.is(&command.words)
@@ -131,7 +131,7 @@ impl CommandPattern {
             return None;
         }
         let count =
-            command.spelled.filter(|_| !command.exact_only).map(|count| count.min(command.words.len()));
+            command.spelled.filter(|_| !command.is_exact_only).map(|count| count.min(command.words.len()));
         let told = count.and_then(|count| command.words[..count].last()).cloned();
         let wide = count.and_then(|count| Some(format!("{} *", Self::literal(&command.words[..count])?)));
         let allows = |text: &String| Self::parse(text).is_some_and(|pattern| pattern.covers(command));
@@ -365,9 +365,9 @@ impl<'a> Walk<'a> {
 struct Reader {
     tokens: Vec<Token>,
     /// A word was begun, be it an empty one.
-    begun: bool,
+    is_in_word: bool,
     /// Blanks came since the last word.
-    apart: bool,
+    is_apart: bool,
 }
 
 impl Reader {
@@ -375,7 +375,7 @@ impl Reader {
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
             match c {
-                c if c.is_whitespace() => self.apart = self.begun,
+                c if c.is_whitespace() => self.is_apart = self.is_in_word,
                 '*' => self.put(Token::Any),
                 '\\' => self.push(chars.next().unwrap_or('\\')),
                 '\'' | '"' => match chars.as_str().find(c) {
@@ -412,8 +412,8 @@ impl Reader {
     }
 
     fn begin(&mut self) {
-        self.begun = true;
-        if std::mem::take(&mut self.apart) {
+        self.is_in_word = true;
+        if std::mem::take(&mut self.is_apart) {
             self.tokens.push(Token::Char(SEPARATOR));
         }
     }
@@ -520,12 +520,12 @@ mod tests {
                 text: "rg --pre ./x foo".into(),
                 whole: words.clone(),
                 words,
-                exact_only: false,
+                is_exact_only: false,
                 spelled,
                 effect: windlass_protocol::CommandEffect::Unknown,
                 reads: vec![],
                 writes: vec![],
-                network: false,
+                has_network: false,
             };
             assert_eq!(CommandPattern::parse(pattern).unwrap().covers(&command), expected, "{pattern}");
         };
@@ -569,7 +569,7 @@ mod tests {
     #[test]
     fn a_pattern_that_lets_anything_run_is_broad() {
         let check = |text: &str, expected: bool| {
-            assert_eq!(CommandPattern::parse(text).unwrap().broad, expected, "{text}");
+            assert_eq!(CommandPattern::parse(text).unwrap().is_broad, expected, "{text}");
         };
         for text in [
             "*",

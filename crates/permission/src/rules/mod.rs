@@ -287,7 +287,7 @@ impl Rule {
                 let mut broad = KNOWN_TOOLS.iter().filter(runs_anything);
                 broad.any(|tool| self.tool.names(tool, Behaviour::Allow))
             }
-            RuleScope::Commands(pattern) => pattern.broad,
+            RuleScope::Commands(pattern) => pattern.is_broad,
             _ => false,
         }
     }
@@ -315,7 +315,7 @@ fn restricts_commands(access: PathAccess, pattern: &PathPattern, subject: &RuleS
     let meant =
         subject.touched().iter().filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
     // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
-    let is_deep = |path: &TouchedPath<'_>| path.named.recursive && path.access == access;
+    let is_deep = |path: &TouchedPath<'_>| path.named.is_recursive && path.access == access;
     let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));
     matches.max().unwrap_or(Match::No)
 }

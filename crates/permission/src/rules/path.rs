@@ -17,25 +17,25 @@ pub(crate) struct PathPattern {
     /// and for what it says as it is written.
     forms: Vec<PatternForm>,
     /// Only what lies below what the pattern names.
-    below: bool,
+    is_only_below: bool,
     /// Only directories, and what lies below them.
-    directory: bool,
+    is_only_directories: bool,
 }
 
 impl PathPattern {
     /// Reads what stands between the parentheses; the error says what is wrong.
     pub(crate) fn parse(text: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<Self, &'static str> {
         let restricts = behaviour != Behaviour::Allow;
-        let (text, directory) = match text.strip_suffix('/') {
+        let (text, is_only_directories) = match text.strip_suffix('/') {
             Some(body) if !body.is_empty() && !body.ends_with('/') => (body, true),
             _ => (text, false),
         };
         let (places, body) = places(text, restricts, anchors)?;
         // Directories in a directory are not all that is in it.
-        let all = if directory && !restricts { "" } else { body };
+        let all = if is_only_directories && !restricts { "" } else { body };
         let rest = std::iter::successors(without_all(all), |rest| without_all(rest)).last();
         // A directory that nothing may be read in is not listed either.
-        let below = rest.is_some() && !restricts;
+        let is_only_below = rest.is_some() && !restricts;
         let body = rest.unwrap_or(body);
         let anchored = text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
         let floats =
@@ -47,12 +47,12 @@ impl PathPattern {
                 forms.push(PatternForm::compile(place, body, floats, true)?);
             }
         }
-        Ok(Self { forms, below, directory })
+        Ok(Self { forms, is_only_below, is_only_directories })
     }
 
     /// The same pattern for reading: whoever may read all that is in a directory may list it.
     pub(crate) fn for_reading(mut self) -> Self {
-        self.below = false;
+        self.is_only_below = false;
         self
     }
 
@@ -102,7 +102,7 @@ impl PathPattern {
     /// Whether a path, or a directory above it, is what a form of the pattern says.
     fn meets(&self, form: &PatternForm, name: NameText<'_>, is_directory: bool) -> bool {
         if form.is_empty() {
-            return !self.below || name.start.len() > 1 || !name.more.is_empty();
+            return !self.is_only_below || name.start.len() > 1 || !name.more.is_empty();
         }
         let Some((mut walk, rest)) = form.begin(name) else { return false };
         let behind = name.more.iter().flat_map(|piece| std::iter::once(None).chain(piece.chars().map(Some)));
@@ -111,7 +111,7 @@ impl PathPattern {
             let ends = walk.is_over();
             match chars.next() {
                 Some(Some('/')) if ends => return true,
-                None => return ends && !self.below && (is_directory || !self.directory),
+                None => return ends && !self.is_only_below && (is_directory || !self.is_only_directories),
                 Some(c) if walk.take(c) => (),
                 Some(_) => return false,
             }
@@ -142,7 +142,7 @@ fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
         if !goes_on {
             return false;
         }
-        if c == '/' && walk.passed {
+        if c == '/' && walk.has_passed_end {
             return true;
         }
         before = c;
@@ -163,7 +163,7 @@ fn is_name(text: &str) -> bool {
 /// Where a pattern is anchored, and what of it is left.
 fn places<'a>(
     text: &'a str,
-    restricts: bool,
+    is_restriction: bool,
     anchors: &Anchors,
 ) -> Result<(Vec<PathBuf>, &'a str), &'static str> {
     if text.is_empty() || text == "/" {
@@ -185,7 +185,7 @@ fn places<'a>(
     }
     let mut rest = text.strip_prefix("./").unwrap_or(text);
     // A restriction on a relative path holds in every working directory.
-    let roots = if restricts { anchors.roots.clone() } else { vec![anchors.start.clone()] };
+    let roots = if is_restriction { anchors.roots.clone() } else { vec![anchors.start.clone()] };
     let mut places = if roots.is_empty() { vec![anchors.start.clone()] } else { roots };
     while let Some(above) = rest.strip_prefix("../") {
         rest = above;

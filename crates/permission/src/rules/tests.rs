@@ -104,11 +104,15 @@ fn rules_about_paths_hold_for_every_tool_that_touches_them() {
 fn what_code_mentions_may_be_read_and_changed() {
     use Match::{May, No};
     let path = facts(CallKind::Read, "/srv/app/.env").paths.remove(0);
-    let named =
-        NamedPath { path: path.into(), naming: PathNaming::Mentioned, recursive: false, redirected: false };
+    let named = NamedPath {
+        path: path.into(),
+        naming: PathNaming::Mentioned,
+        is_recursive: false,
+        is_redirected: false,
+    };
     let found = FoundCommand { words: vec![], reads: vec![named], writes: vec![], removes: vec![] };
     let (line, plain) = ("python3 -c …".into(), Err("it is code".to_owned()));
-    let commands = CommandFacts { line, plain, found: vec![found], unseen: None, hidden: false };
+    let commands = CommandFacts { line, plain, found: vec![found], unseen: None, has_hidden: false };
     let call = CallFacts { commands: Some(commands.into()), ..CallFacts::new(CallKind::Execute) };
     let input = RawValue::from_string("{}".to_owned()).unwrap();
     let check = |text: &str, expected: Match| {
@@ -131,7 +135,7 @@ fn what_code_mentions_may_be_read_and_changed() {
 fn rules_about_hosts() {
     let url = |name: &str| UrlFact {
         text: format!("https://{name}/"),
-        secure: true,
+        is_secure: true,
         host: HostFact::Name(name.into()),
         port: 443,
     };

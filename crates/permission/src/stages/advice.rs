@@ -62,7 +62,7 @@ pub(super) fn being_asked(case: &PermissionCase<'_>) -> String {
 
 /// The rules a question would offer or one for the very line, and the least permissive mode; else wider ways.
 pub(super) fn remedy(case: &PermissionCase<'_>) -> Remedy {
-    let managed = case.permissions.managed_only;
+    let managed = case.permissions.is_managed_only;
     let Offers { mut rules, prefix_rules, .. } = offer::offers(case);
     if rules.is_empty() && !managed {
         rules.extend(offer::whole_line(case));

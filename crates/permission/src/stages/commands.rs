@@ -25,7 +25,7 @@ pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
     if let Some(rule) = rules.into_iter().flatten().next() {
         return Some(allow_by(rule));
     }
-    let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
+    let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.is_redirected);
     let freed = |named: &NamedPath| {
         let path = exact(named)?;
         case.allow_rules().find(|rule| rule.covers_path(PathAccess::Edit, path))
@@ -47,7 +47,7 @@ pub(super) fn allowance<'a>(
     case: &PermissionCase<'a>,
     command: &'a PlainCommand,
 ) -> Result<Option<&'a Rule>, MissingRight<'a>> {
-    if command.network {
+    if command.has_network {
         return Err(MissingRight::Person);
     }
     check_redirected(&command.writes, |path| case.may_write(path), MissingRight::Write)?;
@@ -72,7 +72,7 @@ fn check_redirected<'a>(
     missing: fn(&'a PathFact) -> MissingRight<'a>,
 ) -> Result<(), MissingRight<'a>> {
     let is_closed = |named: &&NamedPath| !exact(named).is_some_and(&may_touch);
-    match named.iter().filter(|named| named.redirected).find(is_closed) {
+    match named.iter().filter(|named| named.is_redirected).find(is_closed) {
         None => Ok(()),
         Some(closed) => Err(exact(closed).map_or(MissingRight::Person, missing)),
     }

@@ -22,7 +22,7 @@ impl PermissionCase<'_> {
     /// Whether a command may change a path where edits are accepted; not all of a working directory at once.
     pub(super) fn may_change(&self, named: &NamedPath) -> bool {
         let is_one = |path: &PathFact| {
-            self.is_inside(path) && !(named.recursive && self.roots.contains(&path.lexical))
+            self.is_inside(path) && !(named.is_recursive && self.roots.contains(&path.lexical))
         };
         named.path.as_known().is_some_and(is_one)
     }

@@ -19,7 +19,7 @@ const RULES_MAX: usize = 5;
 pub fn offers(case: &PermissionCase<'_>) -> Offers {
     let rules = missing_rules(case);
     let prefix_rules = with_prefixes(case, &rules);
-    Offers { rules, prefix_rules, accepts_edits: mode(case) == Some(PermissionMode::AcceptEdits) }
+    Offers { rules, prefix_rules, can_accept_edits: mode(case) == Some(PermissionMode::AcceptEdits) }
 }
 
 /// The least permissive mode besides the present one in which the very same call passes. `bypassPermissions` is never offered.
@@ -54,7 +54,7 @@ fn with_prefixes(case: &PermissionCase<'_>, rules: &[String]) -> Vec<String> {
 
 /// The narrowest rules that would let the call run; empty if none would, or where rules of the user do not count.
 pub fn missing_rules(case: &PermissionCase<'_>) -> Vec<String> {
-    if case.permissions.managed_only { Vec::new() } else { sufficient(case) }
+    if case.permissions.is_managed_only { Vec::new() } else { sufficient(case) }
 }
 
 /// The rules that would do, whoever may set them.
@@ -78,7 +78,7 @@ pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
 
 /// A rule for the very line, if it passes with it. A question need not offer it: `$x` is another thing each time.
 pub(super) fn whole_line(case: &PermissionCase<'_>) -> Option<String> {
-    let commands = case.facts.commands.as_ref().filter(|commands| !commands.hidden)?;
+    let commands = case.facts.commands.as_ref().filter(|commands| !commands.has_hidden)?;
     let rule = format!("{}({})", case.tool, CommandPattern::literal_line(&commands.line)?);
     passes_with(case, std::slice::from_ref(&rule)).then_some(rule)
 }
@@ -120,7 +120,7 @@ fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
 
 fn candidates(case: &PermissionCase<'_>) -> Vec<String> {
     if let Some(commands) = &case.facts.commands {
-        if commands.hidden {
+        if commands.has_hidden {
             return Vec::new();
         }
         return match &commands.plain {

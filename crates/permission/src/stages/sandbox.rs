@@ -16,7 +16,7 @@ pub fn is_confined(case: &PermissionCase<'_>) -> bool {
 }
 
 fn wants_to_leave(case: &PermissionCase<'_>) -> bool {
-    let may_leave = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave);
+    let may_leave = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.can_leave);
     may_leave && has_value(case.input, "dangerouslyDisableSandbox", "true")
 }
 
@@ -46,7 +46,7 @@ fn is_excluded(case: &PermissionCase<'_>, sandbox: &SandboxPermissions) -> bool 
     };
     let covered = |command: &PlainCommand| {
         let moves = command.words.first().is_some_and(|name| MOVERS.iter().any(|mover| name == mover));
-        let redirects = command.reads.iter().chain(&command.writes).any(|named| named.redirected);
+        let redirects = command.reads.iter().chain(&command.writes).any(|named| named.is_redirected);
         !moves && !redirects && sandbox.excluded.iter().any(|pattern| pattern.covers(command))
     };
     !commands.is_empty() && commands.iter().all(covered)
@@ -54,7 +54,7 @@ fn is_excluded(case: &PermissionCase<'_>, sandbox: &SandboxPermissions) -> bool 
 
 /// Whether being in the sandbox is leave enough.
 pub(super) fn is_free(case: &PermissionCase<'_>) -> bool {
-    let spares = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.auto_allow);
+    let spares = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.should_auto_allow);
     spares && case.mode() != PermissionMode::Plan && is_confined(case)
 }
 

@@ -316,7 +316,7 @@ fn a_critical_removal_is_refused_in_every_mode() {
             Some(path) => (place(path, None).into(), PathNaming::Exact),
             None => (CommandPath::Partial(word), PathNaming::Unknown),
         };
-        let removed = NamedPath { path, naming, redirected: false, recursive: true };
+        let removed = NamedPath { path, naming, is_redirected: false, is_recursive: true };
         let found = vec![FoundCommand {
             words: vec!["rm".into()],
             reads: vec![],
@@ -324,7 +324,7 @@ fn a_critical_removal_is_refused_in_every_mode() {
             removes: vec![removed],
         }];
         let line = "rm".into();
-        let commands = CommandFacts { line, plain: Ok(vec![]), found, unseen: None, hidden: false };
+        let commands = CommandFacts { line, plain: Ok(vec![]), found, unseen: None, has_hidden: false };
         let facts = CallFacts { commands: Some(commands.into()), ..facts(CallKind::Execute, "") };
         let permissions = permissions(mode, asking).with(Behaviour::Allow, "Bash");
         assert_eq!(decide("Bash", &facts, &permissions).reason, expected);
@@ -349,7 +349,7 @@ fn a_session_is_offered_to_accept_edits_where_that_allows_the_call() {
         let permissions = permissions(mode, Answerer::Person);
         let (facts, roots) = (facts(CallKind::Edit, path), roots());
         let offers = offers(&PermissionCase::new("Edit", &facts, &permissions, &roots));
-        assert_eq!(offers.accepts_edits, expected, "{mode:?} {path}");
+        assert_eq!(offers.can_accept_edits, expected, "{mode:?} {path}");
     };
     check(PermissionMode::Default, "/srv/app/a", true);
     check(PermissionMode::Default, "/srv/app/.npmrc", false);
@@ -362,7 +362,7 @@ fn a_session_is_offered_to_accept_edits_where_that_allows_the_call() {
 fn where_only_managed_rules_count_no_other_is_advised_or_offered() {
     let check = |tool: &str, facts: &CallFacts, expected: &str| {
         let permissions =
-            Permissions { managed_only: true, ..permissions(PermissionMode::Default, Answerer::Nobody) };
+            Permissions { is_managed_only: true, ..permissions(PermissionMode::Default, Answerer::Nobody) };
         let roots = roots();
         let case = PermissionCase::new(tool, facts, &permissions, &roots);
         let reason = judge(&case).reason;
@@ -374,12 +374,14 @@ fn where_only_managed_rules_count_no_other_is_advised_or_offered() {
     check("Tool", &facts(CallKind::Execute, ""), administrator);
     check("Skill", &facts(CallKind::Execute, ""), administrator);
     let host = windlass_protocol::HostFact::Name("localhost".into());
-    let url = windlass_protocol::UrlFact { text: "http://localhost/".into(), host, secure: false, port: 80 };
+    let url =
+        windlass_protocol::UrlFact { text: "http://localhost/".into(), host, is_secure: false, port: 80 };
     check("WebFetch", &CallFacts { url: Some(url), ..facts(CallKind::Fetch, "") }, administrator);
     // What is no rule helps all the same.
     check("Edit", &facts(CallKind::Edit, "/srv/app/a"), "To allow it: --permission-mode acceptEdits.");
     check("Read", &facts(CallKind::Read, "/etc/x"), "To allow it: --add-dir /etc.");
-    let asked = Permissions { managed_only: true, ..permissions(PermissionMode::Default, Answerer::Person) };
+    let asked =
+        Permissions { is_managed_only: true, ..permissions(PermissionMode::Default, Answerer::Person) };
     let execute = facts(CallKind::Execute, "");
     let why = why_each_time(&PermissionCase::new("Tool", &execute, &asked, &roots()));
     assert!(why.contains("only rules in managed settings"), "{why}");
@@ -477,23 +479,23 @@ fn leaving_the_sandbox_is_asked_about_whatever_allows_the_command() {
             text: name.to_owned(),
             words: words.clone(),
             whole: words,
-            exact_only: false,
+            is_exact_only: false,
             spelled: None,
             effect,
             reads: Vec::new(),
             writes: Vec::new(),
-            network: false,
+            has_network: false,
         };
         let plain = Ok(vec![plain]);
         let commands =
-            CommandFacts { line: name.into(), plain, found: Vec::new(), unseen: None, hidden: false };
+            CommandFacts { line: name.into(), plain, found: Vec::new(), unseen: None, has_hidden: false };
         let kind = if effect == CommandEffect::Looks { CallKind::Read } else { CallKind::Execute };
         CallFacts { commands: Some(commands.into()), ..CallFacts::new(kind) }
     };
     let check = |name: &str, mode: PermissionMode, leave: bool, expected: &str| {
         let effect = if name == "ls" { CommandEffect::Looks } else { CommandEffect::Unknown };
         let excluded = vec![CommandPattern::parse("docker").unwrap()];
-        let sandbox = SandboxPermissions { auto_allow: true, may_leave: true, excluded };
+        let sandbox = SandboxPermissions { should_auto_allow: true, can_leave: true, excluded };
         let permissions = Permissions { sandbox: Some(sandbox), ..permissions(mode, Answerer::Person) };
         let permissions =
             permissions.with(Behaviour::Allow, "Bash(make)").with(Behaviour::Allow, "Bash(docker)");

@@ -229,7 +229,7 @@ fn tracked_and_sourced(backend: BackendChoice) {
     let world = World::new(backend);
     fs::write(world.path("outside/env"), "export FROM_FILE=yes\n").unwrap();
     let job = ShellJob {
-        track_cwd: true,
+        should_track_cwd: true,
         source: Some(world.path("outside/env")),
         ..world.job("echo $FROM_FILE $LINENO; cd src")
     };

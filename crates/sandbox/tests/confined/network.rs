@@ -104,7 +104,7 @@ fn sockets_of_others(backend: BackendChoice) {
     world.policy.network = Network::Open;
     world.check_refused(&[&to_name]);
     if backend == BackendChoice::Bubblewrap {
-        world.policy.unix_sockets = true;
+        world.policy.can_make_unix_sockets = true;
         match Sandbox::prepare(&world.policy) {
             Ok(_) => world.check_refused(&[&to_name]),
             Err(unavailable) => println!("SKIPPED: {unavailable}"),
@@ -123,7 +123,7 @@ fn open_network(backend: BackendChoice) {
 
 fn unix_sockets_inside(backend: BackendChoice) {
     let mut world = World::new(backend);
-    world.policy.unix_sockets = true;
+    world.policy.can_make_unix_sockets = true;
     let script = perl(
         "socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, pack_sockaddr_un(\"src/s\")) && listen(S, 1) \
          && socket(C, PF_UNIX, SOCK_STREAM, 0) && connect(C, pack_sockaddr_un(\"src/s\"))",
@@ -133,7 +133,7 @@ fn unix_sockets_inside(backend: BackendChoice) {
 
 fn no_unix_sockets(backend: BackendChoice) {
     let mut world = World::new(backend);
-    world.policy.unix_sockets = true;
+    world.policy.can_make_unix_sockets = true;
     let unavailable = Sandbox::prepare(&world.policy).unwrap_err();
     assert!(unavailable.to_string().contains("Unix sockets"), "{unavailable}");
 }

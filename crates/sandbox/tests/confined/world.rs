@@ -64,7 +64,7 @@ impl World {
             script: script.to_owned(),
             cwd: self.path("project"),
             environment,
-            track_cwd: false,
+            should_track_cwd: false,
             source: None,
             sandbox: Some(self.sandbox()),
         }

@@ -22,7 +22,7 @@ pub(crate) fn job(script: &str) -> ShellJob {
         script: script.to_owned(),
         cwd: std::env::temp_dir().canonicalize().unwrap(),
         environment: std::env::vars_os().collect(),
-        track_cwd: false,
+        should_track_cwd: false,
         source: None,
         sandbox: None,
     }

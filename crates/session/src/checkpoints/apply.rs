@@ -270,7 +270,7 @@ fn set_mode(place: &NoFollowPath, mode: u32) -> io::Result<()> {
 /// The content that is to take a file's place; gone when it is dropped. There may be many, so none is held open.
 struct FileDraft {
     path: PathBuf,
-    published: bool,
+    is_published: bool,
 }
 
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
@@ -283,7 +283,10 @@ impl FileDraft {
             let name = format!(".windlass-rewind-{}-{number}", std::process::id());
             match rustix::fs::openat(&place.directory, &name, flags, Mode::from_raw_mode(0o600)) {
                 Ok(file) => {
-                    return Ok((Self { path: target.with_file_name(name), published: false }, file.into()));
+                    return Ok((
+                        Self { path: target.with_file_name(name), is_published: false },
+                        file.into(),
+                    ));
                 }
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -298,14 +301,14 @@ impl FileDraft {
         }
         let name = self.path.file_name().unwrap_or_default();
         rustix::fs::renameat(&target.directory, name, &target.directory, &target.name)?;
-        self.published = true;
+        self.is_published = true;
         Ok(())
     }
 }
 
 impl Drop for FileDraft {
     fn drop(&mut self) {
-        if !self.published
+        if !self.is_published
             && let Ok(place) = open(&self.path)
         {
             let _ = rustix::fs::unlinkat(&place.directory, &place.name, AtFlags::empty());

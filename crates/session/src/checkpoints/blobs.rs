@@ -36,12 +36,12 @@ pub(crate) struct Blobs {
     /// What has been stored and not been flushed.
     unflushed: Vec<PathBuf>,
     /// The name of the directory is on the disk.
-    named: bool,
+    is_named: bool,
 }
 
 impl Blobs {
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, unflushed: Vec::new(), named: false }
+        Self { directory, unflushed: Vec::new(), is_named: false }
     }
 
     pub(crate) fn path(&self, sum: &Digest) -> PathBuf {
@@ -123,9 +123,9 @@ impl Blobs {
             self.unflushed.iter().try_for_each(|path| File::open(path)?.sync_data())?;
             sync_directory(&directory)?;
         }
-        if let Some(parent) = self.directory.parent().filter(|_| !self.named) {
+        if let Some(parent) = self.directory.parent().filter(|_| !self.is_named) {
             sync_directory(&File::open(parent)?)?;
-            self.named = true;
+            self.is_named = true;
         }
         self.unflushed.clear();
         Ok(())

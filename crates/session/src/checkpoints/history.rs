@@ -31,13 +31,13 @@ pub(crate) struct Track {
     /// What was seen last.
     pub(crate) last: FileState,
     /// A call changed it.
-    pub(crate) ours: bool,
+    pub(crate) is_ours: bool,
     /// A call put something of the present kind there.
-    pub(crate) made: bool,
+    pub(crate) is_made_by_call: bool,
     /// Something else changed it between calls.
-    pub(crate) others: bool,
+    pub(crate) is_changed_by_others: bool,
     /// A call that could change it was never seen to end.
-    pub(crate) open: bool,
+    pub(crate) is_open: bool,
 }
 
 #[derive(Debug, Default)]
@@ -58,13 +58,13 @@ impl FileHistory {
             ManifestLine::Prompt { .. } => {}
             ManifestLine::Before { id, tool, execute, about, files } => {
                 if execute {
-                    self.commands.push(CommandRun { tool, text: about, finished: false, id: id.clone() });
+                    self.commands.push(CommandRun { tool, text: about, is_finished: false, id: id.clone() });
                 }
                 self.begin(id, files);
             }
             ManifestLine::After { id, files } => {
                 if let Some(command) = self.commands.iter_mut().rfind(|command| command.id == id) {
-                    command.finished = true;
+                    command.is_finished = true;
                 }
                 self.end(&id, files);
             }
@@ -87,13 +87,13 @@ impl FileHistory {
         let new = || Track {
             origin: state.clone(),
             last: state.clone(),
-            ours: false,
-            made: false,
-            others: false,
-            open: false,
+            is_ours: false,
+            is_made_by_call: false,
+            is_changed_by_others: false,
+            is_open: false,
         };
         let track = self.tracks.entry(path).or_insert_with(new);
-        track.others |= !track.last.is_same(&state);
+        track.is_changed_by_others |= !track.last.is_same(&state);
         track.last = state;
         track
     }
@@ -103,10 +103,11 @@ impl FileHistory {
         for PathChange { path, was, now } in files {
             let made = was.kind() != now.kind();
             let track = self.see(path, was);
-            track.ours = true;
-            track.made = if now.kind() == FileStateKind::Absent { false } else { track.made || made };
+            track.is_ours = true;
+            track.is_made_by_call =
+                if now.kind() == FileStateKind::Absent { false } else { track.is_made_by_call || made };
             // What others did to something that is gone does not count any more.
-            track.others &= now.kind() != FileStateKind::Absent;
+            track.is_changed_by_others &= now.kind() != FileStateKind::Absent;
             track.last = now;
         }
     }
@@ -114,7 +115,7 @@ impl FileHistory {
     fn finish(mut self) -> Self {
         for path in std::mem::take(&mut self.open).into_values().flatten() {
             if let Some(track) = self.tracks.get_mut(&path) {
-                track.open = true;
+                track.is_open = true;
             }
         }
         self
@@ -155,8 +156,8 @@ impl Checkpoints {
             return manifest::read(&manifest, None, take);
         }
         let prompts = self.prompts()?;
-        let changed = prompts.iter().rposition(|prompt| prompt.changing).map_or(0, |place| place + 1);
-        prompts[changed..].iter().filter(|prompt| prompt.kept).map(prompt_line).for_each(take);
+        let changed = prompts.iter().rposition(|prompt| prompt.is_changing).map_or(0, |place| place + 1);
+        prompts[changed..].iter().filter(|prompt| prompt.is_kept).map(prompt_line).for_each(take);
         Ok(0)
     }
 

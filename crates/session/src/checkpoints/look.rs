@@ -67,7 +67,7 @@ impl Stamp {
 pub(crate) struct LookResult {
     pub(crate) states: BTreeMap<PathBuf, FileState>,
     /// Whether nothing was left out.
-    pub(crate) complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 /// What is remembered of paths, so that unchanged files are not read again.
@@ -111,19 +111,19 @@ impl<'a> FileLook<'a> {
 
     /// What is at these paths, and below those that are directories.
     pub(crate) fn around(&mut self, roots: &[PathBuf]) -> io::Result<LookResult> {
-        let mut found = LookResult { complete: true, ..LookResult::default() };
+        let mut found = LookResult { is_complete: true, ..LookResult::default() };
         let mut pending: Vec<PathBuf> = roots.iter().rev().cloned().collect();
         while let Some(path) = pending.pop() {
             if found.states.contains_key(&path) {
                 continue;
             }
             if found.states.len() >= ENTRIES_MAX + roots.len() {
-                found.complete = false;
+                found.is_complete = false;
                 break;
             }
             let state = self.state(&path)?;
             if matches!(state, FileState::Directory { .. }) {
-                found.complete &= list(&path, &mut pending);
+                found.is_complete &= list(&path, &mut pending);
             }
             found.states.insert(path, state);
         }

@@ -69,14 +69,14 @@ pub(crate) struct CheckpointManifest {
     pub(crate) path: PathBuf,
     file: Option<File>,
     /// The file may end in the middle of a line.
-    torn: bool,
+    is_torn: bool,
     /// Its name is on the disk.
-    named: bool,
+    is_named: bool,
 }
 
 impl CheckpointManifest {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, file: None, torn: false, named: false }
+        Self { path, file: None, is_torn: false, is_named: false }
     }
 
     /// Whether anything was ever written.
@@ -91,7 +91,7 @@ impl CheckpointManifest {
         }
         let mut bytes = Vec::new();
         self.open()?;
-        if self.torn {
+        if self.is_torn {
             bytes.push(b'\n');
         }
         for line in lines {
@@ -100,9 +100,9 @@ impl CheckpointManifest {
             put_sum(start, &mut bytes);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
-        self.torn = true;
+        self.is_torn = true;
         file.write_all(&bytes)?;
-        self.torn = false;
+        self.is_torn = false;
         if sync {
             file.sync_data()?;
             self.sync_name()?;
@@ -112,10 +112,10 @@ impl CheckpointManifest {
 
     /// The file's directory may be as new as the file.
     fn sync_name(&mut self) -> io::Result<()> {
-        if !self.named {
+        if !self.is_named {
             let directories = self.path.ancestors().skip(1).take(2);
             directories.map(File::open).try_for_each(|directory| sync_directory(&directory?))?;
-            self.named = true;
+            self.is_named = true;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl CheckpointManifest {
             create_private(directory)?;
         }
         let file = OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&self.path)?;
-        self.torn = ends_in_a_line(&file)?;
+        self.is_torn = ends_in_a_line(&file)?;
         self.file = Some(file);
         Ok(())
     }

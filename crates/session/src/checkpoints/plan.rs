@@ -46,7 +46,7 @@ pub struct RewindChange {
     /// What is done.
     pub action: Action,
     /// Somebody else changed it since a call did; what they did is lost with it, but kept for an undo.
-    pub changed_by_others: bool,
+    pub is_changed_by_others: bool,
     /// Lines that come back.
     pub insertions: u64,
     /// Lines that go.
@@ -91,7 +91,7 @@ pub struct CommandRun {
     /// The beginning of its text.
     pub text: String,
     /// Whether it was seen to end.
-    pub finished: bool,
+    pub is_finished: bool,
     pub(crate) id: String,
 }
 
@@ -138,12 +138,21 @@ impl Checkpoints {
     }
 
     fn change(&self, path: PathBuf, action: Action, track: Track, present: FileState) -> RewindChange {
-        let changed_by_others = track.others || !(track.open || present.is_same(&track.last));
+        let is_changed_by_others =
+            track.is_changed_by_others || !(track.is_open || present.is_same(&track.last));
         let (insertions, deletions) = match action {
             Action::RestoreMode | Action::MakeDirectory | Action::RemoveDirectory => (0, 0),
             _ => self.count(&path, &track.origin, &present).unwrap_or_default(),
         };
-        RewindChange { path, action, changed_by_others, insertions, deletions, origin: track.origin, present }
+        RewindChange {
+            path,
+            action,
+            is_changed_by_others,
+            insertions,
+            deletions,
+            origin: track.origin,
+            present,
+        }
     }
 
     fn count(&self, path: &Path, origin: &FileState, present: &FileState) -> io::Result<(u64, u64)> {
@@ -162,7 +171,7 @@ impl Checkpoints {
 
 /// What is to become of a path. It is only touched if a call changed it, and nothing is removed that a call did not make.
 fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<PathBuf>) -> PathVerdict {
-    if present.is_same(&track.origin) || !(track.ours || track.open) || is_in_repository(path) {
+    if present.is_same(&track.origin) || !(track.is_ours || track.is_open) || is_in_repository(path) {
         return PathVerdict::Nothing;
     }
     for state in [&track.origin, present] {
@@ -185,7 +194,7 @@ fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<Path
             Ok(()) => PathVerdict::Do(Action::Delete),
         },
         (origin, FileStateKind::Directory) => {
-            if !track.made {
+            if !track.is_made_by_call {
                 skip("it is now a directory that no recorded call created")
             } else if !empties(path, gone) {
                 skip("a call created the directory, but it now holds other files")
@@ -201,10 +210,10 @@ fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<Path
 
 /// Whether a file may be removed: a call made it, and nobody else put anything into it.
 fn removable(track: &Track, present: &FileState) -> Result<(), &'static str> {
-    if !track.made {
+    if !track.is_made_by_call {
         return Err("no recorded call created it, so it is not deleted");
     }
-    if track.others || !present.same_content(&track.last) {
+    if track.is_changed_by_others || !present.same_content(&track.last) {
         return Err("a call created it, but another program changed it later, so it is not deleted");
     }
     Ok(())

@@ -96,14 +96,14 @@ fn it_tells_what_others_did_to_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     let file = RealDisk::default().open(&path, OpenMode::New).unwrap();
-    assert_eq!(file.look().unwrap(), FileStatus { len: 0, named: true });
+    assert_eq!(file.look().unwrap(), FileStatus { len: 0, is_named: true });
     fs::write(&path, "ab").unwrap();
-    assert_eq!(file.look().unwrap(), FileStatus { len: 2, named: true });
+    assert_eq!(file.look().unwrap(), FileStatus { len: 2, is_named: true });
     assert_eq!(file.read(1..2).unwrap(), b"b");
     assert_eq!(file.append(b"c").unwrap(), 1);
     assert_eq!(fs::read(&path).unwrap(), b"abc");
     fs::remove_file(&path).unwrap();
-    assert!(!file.look().unwrap().named);
+    assert!(!file.look().unwrap().is_named);
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn a_file_that_was_moved_away_is_not_found_under_its_name() {
     let (path, moved) = (dir.path().join("s.jsonl"), dir.path().join("moved"));
     let file = RealDisk::default().open(&path, OpenMode::New).unwrap();
     file.append(b"a line\n").unwrap();
-    assert!(file.look().unwrap().named);
+    assert!(file.look().unwrap().is_named);
     fs::rename(&path, &moved).unwrap();
-    assert!(!file.look().unwrap().named);
+    assert!(!file.look().unwrap().is_named);
     fs::copy(&moved, &path).unwrap();
-    assert!(!file.look().unwrap().named, "this is another file");
+    assert!(!file.look().unwrap().is_named, "this is another file");
     fs::rename(&moved, &path).unwrap();
-    assert!(file.look().unwrap().named);
+    assert!(file.look().unwrap().is_named);
 }
 
 #[test]

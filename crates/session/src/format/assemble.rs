@@ -83,18 +83,18 @@ impl RecordAssembler {
                 self.front = Some((n, blocks(entry, &exact)?));
                 return Ok(None);
             }
-            Meta::Said { n, origin, assistant, prompts, context, apart, taken, exact } => {
-                let front = front.filter(|(id, _)| apart && *id == n).map(|(_, blocks)| blocks);
-                if apart && front.is_none() {
+            Meta::Said { n, origin, is_assistant, prompts, context, is_apart, taken, exact } => {
+                let front = front.filter(|(id, _)| is_apart && *id == n).map(|(_, blocks)| blocks);
+                if is_apart && front.is_none() {
                     return Err(missing("the first part of a message"));
                 }
                 let mut said = front.unwrap_or_default();
                 said.extend(blocks(entry, &exact)?);
-                let message = Arc::new(Message::new(n, role(assistant), origin, said));
+                let message = Arc::new(Message::new(n, role(is_assistant), origin, said));
                 let (context, taken) = (context.unwrap_or(0), taken.unwrap_or(0));
                 Record::Said(UserEntry { message, context, prompts, taken })
             }
-            Meta::Answered { n, request, index, model, usage, aborted, exact } => {
+            Meta::Answered { n, request, index, model, usage, is_aborted, exact } => {
                 let fields = message(entry)?;
                 let usage_json = fields.raw("usage").map_or("{}", RawValue::get);
                 Record::Answered(AnswerBlock {
@@ -106,7 +106,7 @@ impl RecordAssembler {
                     index,
                     block: only(blocks(entry, &exact)?)?,
                     usage: usage::take(usage_json, usage).map_err(flaw)?,
-                    aborted,
+                    is_aborted,
                 })
             }
             Meta::Result { n, call, by, name, exact, structured } => {
@@ -122,23 +122,23 @@ impl RecordAssembler {
                     structured: structured.transpose().map_err(flaw)?.map(|raw| Arc::new(RawValueEq(raw))),
                 })
             }
-            Meta::Boundary { trigger, tail, unbound, mechanical, before, after, took_ms } => {
+            Meta::Boundary { trigger, tail, is_unbound, is_mechanical, before, after, took_ms } => {
                 self.boundary = Some(Box::new(Compaction {
                     trigger,
                     boundary: Arc::new(Message::user(MessageId(0), Origin::Boundary, Vec::new())),
                     tail,
-                    unbound,
-                    mechanical,
+                    is_unbound,
+                    is_mechanical,
                     tokens_before: before,
                     tokens_after: after,
                     duration_ms: took_ms,
                 }));
                 return Ok(None);
             }
-            Meta::Summary { n, origin, assistant, exact } => {
+            Meta::Summary { n, origin, is_assistant, exact } => {
                 let mut compaction = boundary.ok_or_else(|| missing("the compaction before a summary"))?;
                 compaction.boundary =
-                    Arc::new(Message::new(n, role(assistant), origin, blocks(entry, &exact)?));
+                    Arc::new(Message::new(n, role(is_assistant), origin, blocks(entry, &exact)?));
                 Record::Decided(Decision::Compacted(compaction))
             }
         };

@@ -42,7 +42,7 @@ pub(crate) enum Link {
         /// The response it is part of.
         message_id: Arc<str>,
         /// Whether it makes a call.
-        asks: bool,
+        is_call: bool,
     },
     Result {
         /// The block that made the call.
@@ -50,7 +50,7 @@ pub(crate) enum Link {
     },
 }
 
-choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
+choice!(Link { "said" = Said, "block" = Block { message_id, is_call = "asks" }, "result" = Result { asked_by } });
 
 impl Chain {
     /// What the next entry follows: the last result of the round, else the last entry.
@@ -93,13 +93,13 @@ impl Chain {
     }
 
     pub(crate) fn add_answered(&mut self, uuid: Uuid, answered: &AnswerBlock) {
-        let asks = answered.block.as_tool_use().is_some();
-        self.add(answered.id, uuid, Link::Block { message_id: answered.message_id.clone(), asks });
+        let is_call = answered.block.as_tool_use().is_some();
+        self.add(answered.id, uuid, Link::Block { message_id: answered.message_id.clone(), is_call });
     }
 
     pub(crate) fn add(&mut self, id: MessageId, uuid: Uuid, link: Link) {
         match &link {
-            Link::Block { asks: true, .. } => {
+            Link::Block { is_call: true, .. } => {
                 self.asked.retain(|(asker, _)| *asker != id);
                 self.asked.push((id, uuid));
             }
@@ -152,7 +152,7 @@ mod tests {
                 b'-' => chain.retracted(&[MessageId(letters.next().unwrap().into())]),
                 b'A'..=b'Z' => {
                     parents.push(name(chain.parent_of_block("response")));
-                    chain.add(id, uuid, Link::Block { message_id: "response".into(), asks: true });
+                    chain.add(id, uuid, Link::Block { message_id: "response".into(), is_call: true });
                 }
                 b'a'..=b'z' => {
                     let asked_by = MessageId(letter.to_ascii_uppercase().into());

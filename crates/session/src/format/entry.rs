@@ -27,12 +27,12 @@ pub(crate) enum Meta {
         n: MessageId,
         origin: Origin,
         /// By the model's side, against all custom.
-        assistant: bool,
+        is_assistant: bool,
         prompts: Vec<Arc<str>>,
         /// How many blocks at the front the engine put there.
         context: Option<usize>,
         /// Whether these are in the entry before.
-        apart: bool,
+        is_apart: bool,
         taken: Option<usize>,
         exact: Exact,
     },
@@ -42,7 +42,7 @@ pub(crate) enum Meta {
         index: u32,
         model: Arc<str>,
         usage: Option<UsageGaps>,
-        aborted: bool,
+        is_aborted: bool,
         exact: Exact,
     },
     Result {
@@ -57,23 +57,23 @@ pub(crate) enum Meta {
     Boundary {
         trigger: CompactTrigger,
         tail: Option<MessageId>,
-        unbound: bool,
-        mechanical: bool,
+        is_unbound: bool,
+        is_mechanical: bool,
         before: u64,
         after: u64,
         took_ms: u64,
     },
     /// What stands for everything before a compaction.
-    Summary { n: MessageId, origin: Origin, assistant: bool, exact: Exact },
+    Summary { n: MessageId, origin: Origin, is_assistant: bool, exact: Exact },
 }
 
 choice!(Meta {
     "front" = Front { n, exact: Pair },
-    "said" = Said { n, origin, assistant, prompts, context, apart, taken, exact: Pair },
-    "answered" = Answered { n, request, index, model, usage, aborted, exact: Pair },
+    "said" = Said { n, origin, is_assistant = "assistant", prompts, context, is_apart = "apart", taken, exact: Pair },
+    "answered" = Answered { n, request, index, model, usage, is_aborted = "aborted", exact: Pair },
     "result" = Result { n, call, by, name, exact: Pair, structured },
-    "boundary" = Boundary { trigger, tail, unbound, mechanical, before, after, took_ms },
-    "summary" = Summary { n, origin, assistant, exact: Pair },
+    "boundary" = Boundary { trigger, tail, is_unbound = "unbound", is_mechanical = "mechanical", before, after, took_ms },
+    "summary" = Summary { n, origin, is_assistant = "assistant", exact: Pair },
 });
 
 /// Blocks that the message of the entry does not show byte for byte, by position.
@@ -224,10 +224,10 @@ pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec
     let meta = Meta::Said {
         n: message.id,
         origin: message.origin.clone(),
-        assistant: message.role == Role::Assistant,
+        is_assistant: message.role == Role::Assistant,
         prompts: said.prompts.clone(),
         context: Some(said.context).filter(|context| *context > 0),
-        apart: front > 0,
+        is_apart: front > 0,
         taken: Some(said.taken).filter(|taken| *taken > 0),
         exact,
     };
@@ -255,7 +255,7 @@ pub(crate) fn put_answered(answered: &AnswerBlock, place: EntryPosition<'_>, out
         index: answered.index,
         model: answered.model.clone(),
         usage,
-        aborted: answered.aborted,
+        is_aborted: answered.is_aborted,
         exact,
     };
     put_line(&EntryLine { message: Some(message), ..EntryLine::new("assistant", place, meta) }, out);
@@ -293,8 +293,8 @@ pub(crate) fn put_boundary(
     let meta = Meta::Boundary {
         trigger: compaction.trigger,
         tail: compaction.tail,
-        unbound: compaction.unbound,
-        mechanical: compaction.mechanical,
+        is_unbound: compaction.is_unbound,
+        is_mechanical: compaction.is_mechanical,
         before: compaction.tokens_before,
         after: compaction.tokens_after,
         took_ms: compaction.duration_ms,
@@ -315,7 +315,7 @@ pub(crate) fn put_summary(message: &Message, place: EntryPosition<'_>, out: &mut
     let meta = Meta::Summary {
         n: message.id,
         origin: message.origin.clone(),
-        assistant: message.role == Role::Assistant,
+        is_assistant: message.role == Role::Assistant,
         exact,
     };
     let entry = EntryLine::new("user", place, meta);

@@ -458,7 +458,7 @@ macro_rules! object {
 /// `"d" = D[one, two]` names the fields of a variant that has none for them.
 macro_rules! choice {
     ($type:ident {
-        $( $name:literal = $variant:ident $(($one:ident $(: $one_form:ty)?))? $([$($item:ident),*])? $({ $($field:ident $(: $form:ty)?),* $(,)? })? ),* $(,)?
+        $( $name:literal = $variant:ident $(($one:ident $(: $one_form:ty)?))? $([$($item:ident),*])? $({ $($field:ident $(= $field_name:literal)? $(: $form:ty)?),* $(,)? })? ),* $(,)?
     }) => {
         impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
             fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
@@ -468,7 +468,7 @@ macro_rules! choice {
                         serde::ser::SerializeMap::serialize_entry(&mut map, "is", $name)?;
                         $( $crate::format::form::put_field::<_, $crate::format::form::form!($($one_form)?), _>(&mut map, "of", $one)?; )?
                         $( $( $crate::format::form::put_field::<_, PlainForm, _>(&mut map, stringify!($item), $item)?; )* )?
-                        $( $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, stringify!($field), $field)?; )* )?
+                        $( $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, $crate::format::form::field_name!($field $($field_name)?), $field)?; )* )?
                     } )*
                 }
                 serde::ser::SerializeMap::end(map)
@@ -480,7 +480,7 @@ macro_rules! choice {
                     $( $name => Ok($type::$variant
                         $(({ let $one = fields.read::<_, $crate::format::form::form!($($one_form)?), _>("of")?; $one }))?
                         $(( $( fields.plain::<_, D::Error>(stringify!($item))? ),* ))?
-                        $({ $($field: fields.read::<_, $crate::format::form::form!($($form)?), _>(stringify!($field))?),* })?
+                        $({ $($field: fields.read::<_, $crate::format::form::form!($($form)?), _>($crate::format::form::field_name!($field $($field_name)?))?),* })?
                     ), )*
                     other => Err(serde::de::Error::custom(format_args!("unknown value `{other}`"))),
                 }

@@ -23,10 +23,10 @@ pub(crate) struct StoredElsewhere {
     n: Option<MessageId>,
     crc: u32,
     /// Whether the structured form of what a tool returned is there, too.
-    structured: bool,
+    has_structured: bool,
 }
 
-object!(StoredElsewhere { line = "is", n, crc: Hex, structured });
+object!(StoredElsewhere { line = "is", n, crc: Hex, has_structured = "structured" });
 
 /// A kind of line that holds blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Store
         }
         Event::Finished(call, output) => {
             let held = following.iter().find_map(|record| holds_output(record, output))?;
-            let structured = output.structured.clone().filter(|_| !held.structured);
+            let structured = output.structured.clone().filter(|_| !held.has_structured);
             let rest = ToolOutput { content: Vec::new(), structured, ..output.clone() };
             (Event::Finished(*call, rest), held)
         }
@@ -84,15 +84,15 @@ pub(crate) fn is_place(held: &StoredElsewhere, record: &Record) -> bool {
 }
 
 /// The place that a record is, with the sum of what it holds.
-fn place(record: &Record, structured: bool) -> Option<StoredElsewhere> {
+fn place(record: &Record, has_structured: bool) -> Option<StoredElsewhere> {
     let (line, n, blocks) = holding_line(record)?;
-    Some(StoredElsewhere { line, n, crc: sum(blocks.into_iter().flatten()), structured })
+    Some(StoredElsewhere { line, n, crc: sum(blocks.into_iter().flatten()), has_structured })
 }
 
 /// Puts back what a record holds; whether it was the right one.
 pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -> bool {
     // Whether the structured form is there, too, only the line of what was heard tells.
-    if !is_place(held, record) || place(record, held.structured).as_ref() != Some(held) {
+    if !is_place(held, record) || place(record, held.has_structured).as_ref() != Some(held) {
         return false;
     }
     match (event, record) {
@@ -102,7 +102,7 @@ pub(crate) fn fill(event: &mut Event, held: &StoredElsewhere, record: &Record) -
         (Event::Finished(_, output), Record::Result(result)) => {
             let Some(content) = content(&result.result) else { return false };
             output.content = content;
-            if held.structured {
+            if held.has_structured {
                 output.structured.clone_from(&result.structured);
             }
         }

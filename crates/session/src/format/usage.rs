@@ -12,14 +12,14 @@ use super::form::{object, spans_lines};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct UsageGaps {
     /// Nothing was known.
-    unknown: bool,
+    is_unknown: bool,
     /// The service tier is the provider's word, not ours.
-    tier: bool,
+    has_tier: bool,
     /// Passes that are billed one by one, as they came.
     passes: Option<String>,
 }
 
-object!(UsageGaps { unknown, tier, passes });
+object!(UsageGaps { is_unknown = "unknown", has_tier = "tier", passes });
 
 /// Usage as hosts read it, and what is missing in it, if anything is.
 pub(crate) fn show(usage: Option<&Usage>) -> (HostUsage<'_>, Option<UsageGaps>) {
@@ -31,18 +31,18 @@ pub(crate) fn show(usage: Option<&Usage>) -> (HostUsage<'_>, Option<UsageGaps>) 
         let on_one_line = RawValue::from_string(on_one_line(passes).into_owned());
         shown.iterations = Cow::Owned(on_one_line.unwrap_or_default());
     }
-    let gaps = UsageGaps { unknown: usage.is_none(), tier: known.service_tier.is_some(), passes };
+    let gaps = UsageGaps { is_unknown: usage.is_none(), has_tier: known.service_tier.is_some(), passes };
     (shown, Some(gaps).filter(|gaps| *gaps != UsageGaps::default()))
 }
 
 /// Takes usage back from what hosts read.
 pub(crate) fn take(json: &str, gaps: Option<UsageGaps>) -> serde_json::Result<Option<Box<Usage>>> {
     let gaps = gaps.unwrap_or_default();
-    if gaps.unknown {
+    if gaps.is_unknown {
         return Ok(None);
     }
     let mut usage: Box<Usage> = serde_json::from_str(json)?;
-    usage.service_tier.take_if(|_| !gaps.tier);
+    usage.service_tier.take_if(|_| !gaps.has_tier);
     usage.iterations =
         gaps.passes.map(RawValue::from_string).transpose()?.map(|raw| Arc::new(RawValueEq(raw)));
     Ok(Some(usage))

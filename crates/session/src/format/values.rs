@@ -107,12 +107,12 @@ object!(Failure {
 });
 
 object!(PathFact { lexical, resolved, is_directory });
-object!(CallFacts { kind, shared, paths, changes, git_directories, target, commands, url } without { run });
+object!(CallFacts { kind, is_shared = "shared", paths, changes, git_directories, target, commands, url } without { run });
 choice!(Admission { "ready" = Ready { tool, facts }, "unknown" = Unknown, "invalid" = Invalid(why) });
 choice!(Answer { "allow" = Allow, "allow_changed" = AllowChanged(input), "deny" = Deny(why) });
 object!(ToolProgress { text });
 object!(ToolOutput { content, is_error, structured, seen, cwd, readable });
-object!(FileSeen { path, hash: Hex, lines: PackedNumbers, whole, shown, stamp });
+object!(FileSeen { path, hash: Hex, lines: PackedNumbers, is_whole = "whole", shown, stamp });
 object!(FileStamp { inode, size, modified: Pair });
 object!(ShownPart { first, count });
 
@@ -143,8 +143,8 @@ object!(Compaction {
     trigger,
     boundary,
     tail,
-    unbound,
-    mechanical,
+    is_unbound = "unbound",
+    is_mechanical = "mechanical",
     tokens_before,
     tokens_after,
     duration_ms,
@@ -160,7 +160,7 @@ choice!(Decision {
     "thinking_stripped" = ThinkingStripped[messages],
 });
 
-object!(Denial { call, tool_use, reason, by_person });
+object!(Denial { call, tool_use, reason, is_by_person = "by_person" });
 object!(Outcome {
     terminal,
     text,
@@ -181,19 +181,19 @@ object!(Outcome {
 
 object!(RequestEntry { request, model, attempt, parts: Pair });
 object!(CallIntent { call, tool_use_id, tool, kind, input_hash: Hex, changes });
-object!(SpendEntry { model, spend, by_fork, total_usd });
+object!(SpendEntry { model, spend, is_by_fork = "by_fork", total_usd });
 
 object!(CompactionMemory {
-    compacted,
+    is_compacted = "compacted",
     turns_since,
     failures,
     no_progress,
-    above_half,
+    is_above_half = "above_half",
     rewritten_at_tokens,
     decided_to,
 });
 object!(TimeSpent { duration_ms, duration_api_ms });
-object!(SentRequest { messages, model, thinking });
+object!(SentRequest { messages, model, has_thinking = "thinking" });
 object!(UnfinishedPrompt { message, prompts, context });
 object!(SessionMemory {
     compactions,
@@ -206,7 +206,7 @@ object!(SessionMemory {
     tasks: Pair,
     sent,
     unfinished,
-    reached,
+    has_been_reached = "reached",
     time,
 });
 object!(SessionSnapshot {
@@ -273,18 +273,18 @@ choice!(Event {
     "store_failed" = StoreFailed { why, unstarted },
 });
 
-object!(NamedPath { path, naming, recursive, redirected });
-object!(PlainCommand { text, words, whole, exact_only, spelled, effect, reads, writes, network });
+object!(NamedPath { path, naming, is_recursive = "recursive", is_redirected = "redirected" });
+object!(PlainCommand { text, words, whole, is_exact_only = "exact_only", spelled, effect, reads, writes, has_network = "network" });
 object!(FoundCommand { words, reads, writes, removes });
-object!(CommandFacts { line, plain, found, unseen, hidden });
-object!(UrlFact { text, secure, host, port });
+object!(CommandFacts { line, plain, found, unseen, has_hidden = "hidden" });
+object!(UrlFact { text, is_secure = "secure", host, port });
 choice!(HostFact { "name" = Name(name), "v4" = V4(address), "v6" = V6(address) });
 
 object!(RulingRule { text, source });
 object!(CallRuling { call, tool_use_id, tool, ruling });
 
 // The verdict goes by the name that other tools know too.
-object!(Ruling { verdict = "decision", rule, reason, undecided });
+object!(Ruling { verdict = "decision", rule, reason, is_undecided = "undecided" });
 
 object!(PermissionUpdate { change, destination });
 choice!(PermissionChange {

@@ -33,7 +33,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
                     index.add(raw.offset, raw.length, &entry);
                 }
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
-                walk.log.ends_open = !raw.is_ended;
+                walk.log.is_open_ended = !raw.is_ended;
             }
             Some(Err(flaw)) => walk.damaged(raw.offset, &flaw),
             None => {}

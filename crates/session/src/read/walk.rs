@@ -34,7 +34,7 @@ pub(crate) struct LogWalk {
 impl LogWalk {
     pub(crate) fn line(&mut self, raw: RawLine<'_>) {
         self.log.torn = None;
-        self.log.ends_open = !raw.is_ended;
+        self.log.is_open_ended = !raw.is_ended;
         let Some(bytes) = raw.bytes else {
             return self.flawed(raw, &Flaw::too_long());
         };
@@ -46,7 +46,7 @@ impl LogWalk {
 
     /// Takes an entry that another program wrote, or that stands in its file, in the order of the conversation.
     pub(crate) fn adopt(&mut self, offset: u64, entry: &LogEntry) {
-        self.log.foreign = true;
+        self.log.is_foreign = true;
         let records: Vec<Record> = match &entry.meta {
             None => self.adopter.convert(entry),
             Some(meta) => {
@@ -86,7 +86,7 @@ impl LogWalk {
 
     /// Takes the line that everything before it can be forgotten for.
     pub(crate) fn restated(&mut self, snapshot: SnapshotLine) {
-        self.log.ends_open = !snapshot.is_ended;
+        self.log.is_open_ended = !snapshot.is_ended;
         self.decoded(snapshot.offset, snapshot.line, 0);
     }
 

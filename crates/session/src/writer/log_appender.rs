@@ -23,7 +23,7 @@ pub(super) struct LogAppender {
     encoder: Encoder,
     tape: LogTail,
     /// Whether the file says that this process opened the session.
-    pub(super) opened: bool,
+    pub(super) is_opened: bool,
     /// Lines that go in front of the next append.
     pub(super) marks: Vec<(SessionMark, LogTime)>,
     /// How much was written since everything that counts was restated.
@@ -39,7 +39,7 @@ impl LogAppender {
         Self {
             encoder,
             tape,
-            opened: false,
+            is_opened: false,
             marks: Vec::new(),
             since_snapshot: 0,
             labels: Labels::default(),
@@ -77,7 +77,7 @@ impl LogAppender {
             Ok(place) => place,
             Err(error) => {
                 // A file that is made anew has to be told again.
-                self.opened &= self.tape.file.is_some();
+                self.is_opened &= self.tape.file.is_some();
                 return Err(error);
             }
         };
@@ -88,7 +88,7 @@ impl LogAppender {
         let written = self.tape.append(&place, &buffer);
         if written.is_ok() {
             self.encoder = next;
-            self.opened = true;
+            self.is_opened = true;
             self.marks.clear();
             let restates = records.iter().any(|record| matches!(record, Record::Snapshot(_)));
             self.since_snapshot = if restates { 0 } else { self.since_snapshot + buffer.len() as u64 };
@@ -106,7 +106,7 @@ impl LogAppender {
     fn encode(&self, records: &[Record], buffer: &mut Vec<u8>) -> Encoder {
         let mut encoder = self.encoder.clone();
         buffer.push(b'\n');
-        if !self.opened {
+        if !self.is_opened {
             encoder.open(buffer);
         }
         for (mark, at) in &self.marks {
@@ -131,7 +131,7 @@ pub(super) struct LogTail {
 pub(super) struct FileEnd {
     len: u64,
     /// Whether the file ends with a line that nobody finished.
-    in_a_line: bool,
+    is_in_line: bool,
     /// What others wrote since the last append; its two ends, if it is much.
     news: Vec<u8>,
 }
@@ -139,7 +139,7 @@ pub(super) struct FileEnd {
 impl FileEnd {
     /// As if the file ended with a line that nobody finished.
     fn apart(self) -> Self {
-        Self { in_a_line: self.len > 0, ..self }
+        Self { is_in_line: self.len > 0, ..self }
     }
 }
 
@@ -159,7 +159,7 @@ impl LogTail {
         self.file = Some(Arc::clone(&file));
         let look = uninterrupted(|| file.look())?;
         let is_cut = self.last.is_some_and(|(_, end)| look.len < end);
-        if !look.named || is_cut {
+        if !look.is_named || is_cut {
             self.file = None;
             self.last = None;
             self.opening = OpenMode::Any;
@@ -170,20 +170,20 @@ impl LogTail {
 
     fn place(&self, file: &dyn LogFile, len: u64) -> FileEnd {
         if self.last.map_or(0, |(_, end)| end) == len {
-            return FileEnd { len, in_a_line: false, news: Vec::new() };
+            return FileEnd { len, is_in_line: false, news: Vec::new() };
         }
         // What was written at the same time as the last append may stand in front of it.
         let from = self.last.map_or(0, |(begin, _)| begin.min(len));
         let news = both_ends(file, from, len).unwrap_or_default();
         // When in doubt it is in a line: an empty line does no harm.
-        let in_a_line = len > 0 && news.last() != Some(&b'\n');
-        FileEnd { len, in_a_line, news }
+        let is_in_line = len > 0 && news.last() != Some(&b'\n');
+        FileEnd { len, is_in_line, news }
     }
 
     /// Appends in one write. `bytes` begins with a line feed, which is left out where the file ends with a whole line.
     fn append(&mut self, place: &FileEnd, bytes: &[u8]) -> io::Result<Arc<dyn LogFile>> {
         let file = self.file.clone().ok_or(FileRefusal::Removed)?;
-        let bytes = if place.in_a_line { bytes } else { bytes.get(1..).unwrap_or_default() };
+        let bytes = if place.is_in_line { bytes } else { bytes.get(1..).unwrap_or_default() };
         self.last = None;
         write_all(&*file, bytes)?;
         self.last = Some((place.len, place.len + bytes.len() as u64));

@@ -19,7 +19,7 @@ fn a_call_that_was_never_seen_to_end() {
     fs::write(world.path("new"), "half").unwrap();
     world.reopen();
     let plan = world.plans(point);
-    assert!(!plan.commands[0].finished);
+    assert!(!plan.commands[0].is_finished);
     assert!(plan.skipped[0].reason.contains("no recorded call created it"), "{}", plan.skipped[0].reason);
     world.rewinds(point);
     assert_eq!((world.read("a"), world.read("new")), ("old".to_owned(), "half".to_owned()));

@@ -154,7 +154,7 @@ fn changes_by_others_are_told_and_kept_for_an_undo() {
     let told: Vec<(&str, bool)> = plan
         .changes
         .iter()
-        .map(|change| (change.path.file_name().unwrap().to_str().unwrap(), change.changed_by_others))
+        .map(|change| (change.path.file_name().unwrap().to_str().unwrap(), change.is_changed_by_others))
         .collect();
     assert_eq!(told, [("after", true), ("during", true), ("ours", false)]);
     world.rewinds(point);

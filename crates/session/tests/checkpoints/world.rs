@@ -120,7 +120,7 @@ impl World {
             index: 0,
             block: Block::tool_use(&id, "Tool", input),
             usage: None,
-            aborted: false,
+            is_aborted: false,
         };
         let intended = CallIntent {
             call: CallId(self.calls),

@@ -112,7 +112,7 @@ proptest! {
         let torn = (whole_lines < cut && !lacks_feed)
             .then_some(TornEnd { offset: whole_lines as u64, length: (cut - whole_lines) as u64 });
         prop_assert_eq!(loaded.torn, torn);
-        prop_assert_eq!(loaded.ends_open, whole_lines < cut);
+        prop_assert_eq!(loaded.is_open_ended, whole_lines < cut);
         if !lacks_feed {
             let clean = load_bytes(&bytes[..whole_lines]);
             prop_assert_eq!(show(&loaded.records), show(&clean.records));
@@ -221,7 +221,7 @@ fn facts_that_are_damaged_are_passed_over() {
 fn only_a_file_that_cannot_be_read_is_an_error() {
     let file = SessionFile::new(b"");
     let loaded = file.load();
-    assert_eq!((loaded.records.len(), loaded.torn, loaded.ends_open), (0, None, false));
+    assert_eq!((loaded.records.len(), loaded.torn, loaded.is_open_ended), (0, None, false));
     let missing = file.beside("missing.jsonl");
     let error = load(&missing, LogEnd::End).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the session log "), "{error}");

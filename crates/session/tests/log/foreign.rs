@@ -121,7 +121,7 @@ fn check(entries: &[Value], expected: &[&str]) -> LoadedLog {
     let text = text.join("\n") + "\n";
     let loaded = load_bytes(text.as_bytes());
     assert_eq!(outline(&loaded).lines().collect::<Vec<_>>(), expected);
-    assert!(loaded.foreign);
+    assert!(loaded.is_foreign);
     assert_eq!(loaded.header, None);
     loaded
 }
@@ -250,7 +250,7 @@ fn a_torn_end_of_anothers_file_is_told() {
     let text = format!("{}\nbroken\n{}\n{{\"type\":\"us", user(1, 0, "one"), user(2, 1, "two"));
     let loaded = load_bytes(text.as_bytes());
     assert_eq!(outline(&loaded), "user 1: one\nuser 2: two\n");
-    assert_eq!((loaded.damage.len(), loaded.torn.unwrap().length, loaded.ends_open), (1, 11, true));
+    assert_eq!((loaded.damage.len(), loaded.torn.unwrap().length, loaded.is_open_ended), (1, 11, true));
 }
 
 /// What the SDKs' fork leaves of a file of ours: only entries, under new ids, without the source of results.
@@ -328,7 +328,7 @@ fn another_program_may_go_on_with_our_file() {
         bytes.extend_from_slice(format!("{entry}\n").as_bytes());
     }
     let loaded = load_bytes(&bytes);
-    assert!(loaded.foreign && !ours.foreign);
+    assert!(loaded.is_foreign && !ours.is_foreign);
     assert_eq!(loaded.damage, []);
     let outline = outline(&loaded);
     assert!(outline.ends_with("user 8: by another\nlarge 9 request 2 #0: as well\n"), "{outline}");

@@ -21,7 +21,7 @@ fn answered(id: u64, block: Block) -> Record {
         index: u32::try_from(id).unwrap() - 2,
         block,
         usage: Some(Box::new(Usage { input_tokens: 12, output_tokens: 3, ..Usage::default() })),
-        aborted: false,
+        is_aborted: false,
     })
 }
 
@@ -82,13 +82,13 @@ pub(crate) fn session() -> Vec<Vec<Record>> {
             Record::Said(UserEntry::plain(note.into())),
         ],
         vec![
-            Record::Spent(SpendEntry { model: "small".into(), spend, by_fork: false, total_usd: 0.1 }),
+            Record::Spent(SpendEntry { model: "small".into(), spend, is_by_fork: false, total_usd: 0.1 }),
             Record::Decided(Decision::Compacted(Box::new(Compaction {
                 trigger: CompactTrigger::Auto,
                 boundary: boundary.into(),
                 tail: Some(MessageId(7)),
-                unbound: false,
-                mechanical: false,
+                is_unbound: false,
+                is_mechanical: false,
                 tokens_before: 1000,
                 tokens_after: 100,
                 duration_ms: 5,

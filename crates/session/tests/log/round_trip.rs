@@ -26,7 +26,7 @@ proptest! {
         let loaded = load_bytes(&encode(&batches));
         prop_assert_eq!(&loaded.damage[..], &[][..]);
         prop_assert_eq!(loaded.torn, None);
-        prop_assert!(!loaded.foreign);
+        prop_assert!(!loaded.is_foreign);
         prop_assert_eq!(show(&loaded.records), show(flat[from..].iter().copied()));
     }
 

@@ -31,13 +31,19 @@ fn compaction() -> BoxedStrategy<Decision> {
         prop_oneof![Just(CompactTrigger::Auto), Just(CompactTrigger::Manual), Just(CompactTrigger::Reactive)];
     (trigger, message(), of(any::<u64>()), any::<(bool, bool)>(), any::<(u64, u64, u64)>())
         .prop_map(
-            |(trigger, boundary, tail, (unbound, mechanical), (tokens_before, tokens_after, duration_ms))| {
+            |(
+                trigger,
+                boundary,
+                tail,
+                (is_unbound, is_mechanical),
+                (tokens_before, tokens_after, duration_ms),
+            )| {
                 Decision::Compacted(Box::new(Compaction {
                     trigger,
                     boundary,
                     tail: tail.map(MessageId),
-                    unbound,
-                    mechanical,
+                    is_unbound,
+                    is_mechanical,
                     tokens_before,
                     tokens_after,
                     duration_ms,
@@ -93,20 +99,24 @@ fn repair() -> BoxedStrategy<Repair> {
 
 fn rest() -> BoxedStrategy<SessionMemory> {
     let compactions = (any::<(bool, u32, u32, u32, bool)>(), of(any::<u64>()), of(any::<u64>())).prop_map(
-        |((compacted, turns_since, failures, no_progress, above_half), rewritten_at_tokens, decided_to)| {
+        |(
+            (is_compacted, turns_since, failures, no_progress, is_above_half),
+            rewritten_at_tokens,
+            decided_to,
+        )| {
             CompactionMemory {
-                compacted,
+                is_compacted,
                 turns_since,
                 failures,
                 no_progress,
-                above_half,
+                is_above_half,
                 rewritten_at_tokens,
                 decided_to: decided_to.map(MessageId),
             }
         },
     );
     let sent = of((any::<usize>(), name(), any::<bool>())
-        .prop_map(|(messages, model, thinking)| SentRequest { messages, model, thinking }));
+        .prop_map(|(messages, model, has_thinking)| SentRequest { messages, model, has_thinking }));
     let notes = (vec(memory(), 0..2), vec(path(), 0..2), of((name(), any::<u32>())));
     let files = (vec(path(), 0..2), vec((path(), any::<u64>()), 0..2));
     let time = of(any::<(u64, u64)>()
@@ -118,7 +128,14 @@ fn rest() -> BoxedStrategy<SessionMemory> {
     let last = (sent, time, vec(unfinished, 0..2));
     (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, last)
         .prop_map(
-            |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, last)| {
+            |(
+                compactions,
+                counted,
+                (collapse_failures, has_been_reached),
+                (recent, told_changes),
+                notes,
+                last,
+            )| {
                 SessionMemory {
                     compactions,
                     counted,
@@ -129,7 +146,7 @@ fn rest() -> BoxedStrategy<SessionMemory> {
                     told_memory: notes.1,
                     tasks: notes.2,
                     sent: last.0,
-                    reached,
+                    has_been_reached,
                     time: last.1,
                     unfinished: last.2,
                 }
@@ -183,7 +200,7 @@ fn said() -> BoxedStrategy<UserEntry> {
 
 fn answered() -> BoxedStrategy<AnswerBlock> {
     (any::<(u32, u32, u32, bool)>(), name(), name(), name(), block(), of(usage()))
-        .prop_map(|((id, request, index, aborted), message_id, model, answered_by, block, usage)| {
+        .prop_map(|((id, request, index, is_aborted), message_id, model, answered_by, block, usage)| {
             AnswerBlock {
                 id: MessageId(id.into()),
                 request: RequestId(request),
@@ -193,7 +210,7 @@ fn answered() -> BoxedStrategy<AnswerBlock> {
                 index,
                 block,
                 usage: usage.map(Box::new),
-                aborted,
+                is_aborted,
             }
         })
         .boxed()
@@ -242,8 +259,10 @@ fn other() -> BoxedStrategy<Record> {
             changes,
         },
     );
-    let spent = (name(), spend(), any::<(bool, f64)>())
-        .prop_map(|(model, spend, (by_fork, total_usd))| SpendEntry { model, spend, by_fork, total_usd });
+    let spent =
+        (name(), spend(), any::<(bool, f64)>()).prop_map(|(model, spend, (is_by_fork, total_usd))| {
+            SpendEntry { model, spend, is_by_fork, total_usd }
+        });
     prop_oneof![
         prompt().prop_map(Record::Queued),
         Just(Record::Dequeued),

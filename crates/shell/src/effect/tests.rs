@@ -275,7 +275,7 @@ fn git_elsewhere_looks_only_if_that_is_the_start() {
 #[test]
 fn what_runs_its_arguments_needs_an_exact_rule() {
     let check = |line: &str, expected: bool| {
-        assert_eq!(commands(line).iter().any(|command| command.exact_only), expected, "{line:?}");
+        assert_eq!(commands(line).iter().any(|command| command.is_exact_only), expected, "{line:?}");
     };
     for line in [
         "watch ls",

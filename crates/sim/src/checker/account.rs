@@ -23,7 +23,7 @@ pub(super) struct Account {
     begun: Option<Usage>,
     /// Retries of the current request that followed a stall, and whether the last failure was one.
     stalls: u32,
-    stalled: bool,
+    is_stalled: bool,
     /// No request may go out before this time.
     not_before_ms: u64,
     /// Calls that were started or asked about and not answered yet.
@@ -64,9 +64,9 @@ impl Account {
             }
             Update::Retrying { delay_ms, failure, attempt, retries_max } => {
                 self.not_before_ms = now_ms + delay_ms;
-                self.stalled = failure.class == FailureClass::Stalled;
+                self.is_stalled = failure.class == FailureClass::Stalled;
                 let most = config.retry.retries_max;
-                if attempt > retries_max || (*retries_max > most && !config.retry.patient) {
+                if attempt > retries_max || (*retries_max > most && !config.retry.is_patient) {
                     return Err(format!("retry {attempt} of {retries_max}"));
                 }
             }
@@ -141,7 +141,7 @@ impl Account {
                 self.not_before_ms
             ));
         }
-        self.stalls = if attempt == 1 { 0 } else { self.stalls + u32::from(self.stalled) };
+        self.stalls = if attempt == 1 { 0 } else { self.stalls + u32::from(self.is_stalled) };
         if self.stalls > config.retry.stalls_max {
             return Err(format!("{} retries after a stall", self.stalls));
         }

@@ -29,7 +29,7 @@ pub(crate) struct Calls {
     /// Calls that somebody is asked about.
     pub(crate) asking: BTreeSet<CallId>,
     /// Nothing more may start: the run was interrupted, refused or given up.
-    pub(crate) ending: bool,
+    pub(crate) is_ending: bool,
     /// Side-effecting calls that started in this run, with the provider's id.
     pub(crate) acted: Vec<(CallId, Arc<str>)>,
     started: BTreeSet<CallId>,
@@ -70,8 +70,9 @@ impl Calls {
     /// A tool reports what it saw of a file. What was seen whole stays so while its content stays.
     pub(crate) fn on_seen(&mut self, seen: &FileSeen) {
         let known_whole =
-            self.files.get(&seen.path).is_some_and(|known| known.hash == seen.hash && known.whole);
-        self.files.insert(seen.path.clone(), FileSeen { whole: seen.whole || known_whole, ..seen.clone() });
+            self.files.get(&seen.path).is_some_and(|known| known.hash == seen.hash && known.is_whole);
+        self.files
+            .insert(seen.path.clone(), FileSeen { is_whole: seen.is_whole || known_whole, ..seen.clone() });
     }
 
     pub(super) fn check_overlap(&self, config: &Config) -> Verdict {
@@ -119,7 +120,7 @@ impl Calls {
         if let Some(earlier) = self.examining.iter().find(is_open) {
             return Err(format!("{call:?} is prepared before {earlier:?} is"));
         }
-        let is_exclusive = |call: &&CallId| self.facts.get(call).is_some_and(|facts| !facts.shared);
+        let is_exclusive = |call: &&CallId| self.facts.get(call).is_some_and(|facts| !facts.is_shared);
         let asked_or_running = self.asking.iter().chain(self.running.keys());
         match asked_or_running.filter(is_open).find(is_exclusive) {
             Some(earlier) => Err(format!("{call:?} is prepared although the exclusive {earlier:?} is open")),
@@ -144,7 +145,7 @@ impl Calls {
         }
         let paths = self.facts.get(&call).map_or(&[][..], |facts| &facts.paths);
         let known = paths.iter().filter_map(|path| self.files.get(path.resolved.as_ref()?));
-        let key = |file: &FileSeen| (file.path.clone(), file.hash, file.whole);
+        let key = |file: &FileSeen| (file.path.clone(), file.hash, file.is_whole);
         if known.map(key).eq(seen.iter().map(key)) {
             Ok(())
         } else {
@@ -153,7 +154,7 @@ impl Calls {
     }
 
     fn check_run_tool(&mut self, call: CallId, tool_use: &ToolUse, config: &Config) -> Verdict {
-        if self.ending {
+        if self.is_ending {
             return Err(format!("{call:?} was started although the end is decided"));
         }
         if !self.started.insert(call) {
@@ -175,10 +176,10 @@ impl Calls {
         if !facts.kind.is_read_only() {
             self.acted.push((call, tool_use.id.clone()));
         }
-        if !facts.shared && !self.running.is_empty() {
+        if !facts.is_shared && !self.running.is_empty() {
             return Err("an exclusive call started beside others".into());
         }
-        self.running.insert(call, facts.shared);
+        self.running.insert(call, facts.is_shared);
         Ok(())
     }
 
@@ -216,7 +217,7 @@ impl Calls {
                 Ok(())
             }
             Update::Requesting { .. } | Update::Continued(_) => {
-                self.ending = false;
+                self.is_ending = false;
                 Ok(())
             }
             _ => Ok(()),
@@ -227,7 +228,7 @@ impl Calls {
     fn check_asked(&self, question: &Question, config: &Config) -> Verdict {
         let Some(facts) = self.facts.get(&question.call) else { return Ok(()) };
         let free = |path: &PathFact| path.resolved.as_ref().is_some_and(|path| self.readable.contains(path));
-        let may_be_asked = config.hooks.contains(&HookEvent::PreToolUse) || question.repeated;
+        let may_be_asked = config.hooks.contains(&HookEvent::PreToolUse) || question.is_repeated;
         if !may_be_asked && facts.kind == CallKind::Read && facts.paths.iter().all(free) {
             return Err(format!("{:?} reads what was made for reading, and is not free", question.call));
         }

@@ -24,9 +24,9 @@ pub(super) struct Witness {
 
 #[derive(Clone, Copy, Debug)]
 struct StartedCall {
-    acts: bool,
-    finished: bool,
-    answered: bool,
+    is_acting: bool,
+    is_finished: bool,
+    is_answered: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -51,7 +51,7 @@ impl Witness {
     ) {
         let finished = finished.and_then(|call| self.ids.get(&call)).and_then(|id| self.calls.get_mut(id));
         if let Some(call) = finished {
-            call.finished = true;
+            call.is_finished = true;
         }
         for effect in effects {
             match effect {
@@ -62,8 +62,8 @@ impl Witness {
                     self.ids.clear();
                 }
                 Effect::RunTool { call, tool_use, .. } => {
-                    let acts = !kind(*call).is_read_only();
-                    let started = StartedCall { acts, finished: false, answered: false };
+                    let is_acting = !kind(*call).is_read_only();
+                    let started = StartedCall { is_acting, is_finished: false, is_answered: false };
                     self.calls.insert(tool_use.id.clone(), started);
                     self.ids.insert(*call, tool_use.id.clone());
                 }
@@ -86,7 +86,7 @@ impl Witness {
                 self.shown.push((*id, result.clone()));
                 let started = self.ids.get(call).and_then(|id| self.calls.get_mut(id));
                 if let Some(started) = started {
-                    started.answered = true;
+                    started.is_answered = true;
                 }
             }
             Update::Retracted { messages, .. } => self.retract(messages),
@@ -126,18 +126,18 @@ impl Witness {
         match record {
             Record::Retracted(messages) => self.retract(messages),
             Record::Intended(intended) => {
-                let acts = !intended.kind.is_read_only();
-                let started = StartedCall { acts, finished: false, answered: false };
+                let is_acting = !intended.kind.is_read_only();
+                let started = StartedCall { is_acting, is_finished: false, is_answered: false };
                 self.calls.entry(intended.tool_use_id.clone()).or_insert(started);
             }
             Record::Finished(FinishedCall { tool_use_id, .. }) => {
                 if let Some(call) = self.calls.get_mut(tool_use_id) {
-                    call.finished = true;
+                    call.is_finished = true;
                 }
             }
             Record::Result(result) => {
                 if let Some(call) = answered(&result.result).and_then(|id| self.calls.get_mut(id)) {
-                    call.answered = true;
+                    call.is_answered = true;
                 }
             }
             Record::Requested(_) | Record::Ended(_) => self.calls.clear(),
@@ -151,9 +151,9 @@ impl Witness {
         for (tool_use, fate) in &recalled.open {
             let id = &tool_use.id;
             let expected = match self.calls.get(id) {
-                Some(StartedCall { finished: true, .. }) => Fate::Finished,
-                Some(StartedCall { acts: true, .. }) => Fate::Unknown,
-                Some(StartedCall { acts: false, .. }) => Fate::ReadOnly,
+                Some(StartedCall { is_finished: true, .. }) => Fate::Finished,
+                Some(StartedCall { is_acting: true, .. }) => Fate::Unknown,
+                Some(StartedCall { is_acting: false, .. }) => Fate::ReadOnly,
                 None => Fate::NeverStarted,
             };
             if *fate != expected {
@@ -165,12 +165,12 @@ impl Witness {
             }
         }
         let is_open = |id: &Arc<str>| recalled.open.iter().any(|(tool_use, _)| tool_use.id == *id);
-        let lost = self.calls.iter().find(|(id, call)| !call.answered && !is_open(id));
+        let lost = self.calls.iter().find(|(id, call)| !call.is_answered && !is_open(id));
         if let Some((id, _)) = lost {
             return Err(format!("{id} was started and is lost in a crash"));
         }
         let doubtful = recalled.state.snapshot().map_or(0, |facts| facts.doubtful.len());
-        let unknown = self.calls.values().any(|call| call.acts && !call.finished);
+        let unknown = self.calls.values().any(|call| call.is_acting && !call.is_finished);
         if unknown && doubtful == 0 { Err("a call of unknown outcome is in no doubt".into()) } else { Ok(()) }
     }
 }

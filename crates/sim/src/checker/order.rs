@@ -13,8 +13,8 @@ pub(super) struct Order {
     said: BTreeMap<MessageId, Vec<Block>>,
     decided: Option<Decision>,
     intended: BTreeMap<CallId, CallKind>,
-    requested: bool,
-    ended: bool,
+    has_requested: bool,
+    has_ended: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -27,7 +27,7 @@ impl Order {
             Effect::RunTool { call, .. } if !self.intended.contains_key(call) => {
                 Err(format!("{call:?} is started before the log knows"))
             }
-            Effect::CallModel(..) if !std::mem::take(&mut self.requested) => {
+            Effect::CallModel(..) if !std::mem::take(&mut self.has_requested) => {
                 Err("a request is sent before the log knows".into())
             }
             _ => Ok(()),
@@ -53,7 +53,7 @@ impl Order {
                 false
             }
             Record::Requested(_) => {
-                self.requested = true;
+                self.has_requested = true;
                 false
             }
             Record::Intended(intended) => {
@@ -65,7 +65,7 @@ impl Order {
                 None => return Err(format!("{call:?} finished and was never intended")),
             },
             Record::Ended(_) => {
-                self.ended = true;
+                self.has_ended = true;
                 true
             }
             _ => false,
@@ -84,7 +84,7 @@ impl Order {
             Update::ToolResult { id, result, .. } => is_known(id, std::slice::from_ref(result)),
             Update::UserText { id, blocks, .. } => is_known(id, blocks),
             Update::Decided(decision) => self.decided.as_ref() == Some(decision),
-            Update::Done(_) => self.ended,
+            Update::Done(_) => self.has_ended,
             _ => true,
         };
         if known { Ok(()) } else { Err(format!("shown before the log knows: {update:?}")) }

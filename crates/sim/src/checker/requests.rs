@@ -17,13 +17,13 @@ pub(super) struct Requests {
     /// The last request.
     sent: Option<Arc<ModelRequest>>,
     /// Whether the next request is the last one again.
-    retrying: bool,
+    is_retrying: bool,
     /// Whether another model was to answer since the last request.
-    fell_back: bool,
+    has_fallen_back: bool,
     /// Whether history was rewritten in this run.
-    rewritten: bool,
+    is_rewritten: bool,
     /// Whether the provider paused the last answer.
-    resumes: bool,
+    is_resuming: bool,
     /// What the last request said of the task budget, since the last rewrite.
     told: Option<TaskBudget>,
     /// Not everything that the session says was shown.
@@ -43,7 +43,7 @@ impl Requests {
 
     /// A new run begins.
     pub(super) fn next_run(self) -> Self {
-        Self { retrying: false, resumes: false, rewritten: false, told: None, ..self }
+        Self { is_retrying: false, is_resuming: false, is_rewritten: false, told: None, ..self }
     }
 
     /// Steered prompts that became part of the conversation.
@@ -68,13 +68,13 @@ impl Requests {
 
     pub(super) fn on_update(&mut self, update: &Update) -> Verdict {
         match update {
-            Update::Requesting { attempt, .. } => self.retrying = *attempt > 1,
-            Update::Continued(transition) => self.resumes = resumes(*transition, self.resumes),
-            Update::FellBack { .. } => self.fell_back = true,
+            Update::Requesting { attempt, .. } => self.is_retrying = *attempt > 1,
+            Update::Continued(transition) => self.is_resuming = resumes(*transition, self.is_resuming),
+            Update::FellBack { .. } => self.has_fallen_back = true,
             Update::Block { block, .. } => self.bindings.on_block(block),
             Update::Decided(decision) => {
                 let is_rewrite = !matches!(decision, Decision::Stored(_) | Decision::Staged(_));
-                self.rewritten |= is_rewrite;
+                self.is_rewritten |= is_rewrite;
                 if is_rewrite {
                     self.told = None;
                 }
@@ -86,10 +86,10 @@ impl Requests {
 
     /// Checks a request that goes out.
     pub(super) fn check(&mut self, body: &Arc<ModelRequest>, config: &Config) -> Verdict {
-        if self.retrying {
+        if self.is_retrying {
             return self.check_retry(body);
         }
-        check_sent(&body.transcript, self.resumes)?;
+        check_sent(&body.transcript, self.is_resuming)?;
         self.log.check_same(&body.transcript)?;
         check_cap(body, config)?;
         self.bindings.check(body, config)?;
@@ -97,7 +97,7 @@ impl Requests {
         self.check_task_budget(body)?;
         self.bindings.on_request(body);
         self.log.on_request();
-        self.fell_back = false;
+        self.has_fallen_back = false;
         self.sent = Some(body.clone());
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Requests {
             return Err("an old message changed without a recorded reason".into());
         }
         let last = |request: &ModelRequest| request.transcript.len() - 1;
-        let goes_on = !self.log.is_rewritten() && !self.fell_back && before.model == body.model;
+        let goes_on = !self.log.is_rewritten() && !self.has_fallen_back && before.model == body.model;
         let cached = goes_on.then(|| last(before));
         let missing = cached.into_iter().chain([last(body)]).find(|index| !body.breakpoints.contains(index));
         missing.map_or(Ok(()), |index| Err(format!("no cache breakpoint at message {index}")))
@@ -158,7 +158,7 @@ impl Requests {
     /// What is left is said only after a rewrite, and stays the same until the next.
     fn check_task_budget(&mut self, body: &ModelRequest) -> Verdict {
         let Some(budget) = body.task_budget else { return Ok(()) };
-        if budget.remaining.is_some() && !self.rewritten {
+        if budget.remaining.is_some() && !self.is_rewritten {
             return Err("what is left of the task budget is said without a rewrite".into());
         }
         match self.told.replace(budget) {

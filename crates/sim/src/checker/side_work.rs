@@ -105,8 +105,8 @@ impl SideWork {
                 }
                 if !own.source.is_summariser()
                     || !own.hooks.is_empty()
-                    || own.tool_use_summaries
-                    || own.prompt_suggestions
+                    || own.has_tool_use_summaries
+                    || own.has_prompt_suggestions
                 {
                     return Err(format!("{fork:?} may do more than answer"));
                 }

@@ -19,20 +19,20 @@ pub(super) struct Turns {
     body: Option<Arc<ModelRequest>>,
     /// Texts of failures that are kept back.
     withheld: Vec<String>,
-    compacted: bool,
+    is_compacted: bool,
     taken: TakenTurns,
     before: Option<Transition>,
     stop_asked: u32,
     /// Hooks were told that the run ends because of a failure.
-    told_of_failure: bool,
+    has_told_failure: bool,
     answers: Vec<HookAnswer>,
-    interrupted: bool,
+    is_interrupted: bool,
     /// The failure that was shown before the end.
     shown_failure: Option<Terminal>,
-    store_failed: bool,
-    only_compacts: bool,
+    has_store_failed: bool,
+    is_compaction: bool,
     /// A call of the last response did more than read.
-    acted: bool,
+    has_acted: bool,
 }
 
 #[derive(Debug)]
@@ -68,10 +68,10 @@ impl Turns {
     /// Something happened.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Compact { .. } => self.only_compacts = true,
-            Event::Interrupt(_) => self.interrupted = true,
-            Event::Steer(prompt) | Event::Submit(prompt) if replaces(prompt) => self.interrupted = true,
-            Event::StoreFailed { .. } => self.store_failed = true,
+            Event::Compact { .. } => self.is_compaction = true,
+            Event::Interrupt(_) => self.is_interrupted = true,
+            Event::Steer(prompt) | Event::Submit(prompt) if replaces(prompt) => self.is_interrupted = true,
+            Event::StoreFailed { .. } => self.has_store_failed = true,
             Event::Hooked(_, answer) => self.answers.push((**answer).clone()),
             _ => (),
         }
@@ -95,7 +95,7 @@ impl Turns {
 
     pub(super) fn on_request(&mut self, body: &Arc<ModelRequest>, config: &Config) -> Verdict {
         self.body = Some(body.clone());
-        self.acted = false;
+        self.has_acted = false;
         let raised = config.output.explicit.is_none() && body.output_tokens_max > config.output.first;
         if raised && self.taken.escalations == 0 {
             return Err("the output cap is raised without a reason".into());
@@ -105,17 +105,17 @@ impl Turns {
 
     /// A call that does more than read has started.
     pub(super) fn on_acted(&mut self) {
-        self.acted = true;
+        self.has_acted = true;
     }
 
     /// Stop hooks are asked once the model says it is done, and never after a failure.
     pub(super) fn on_hooks(&mut self, call: &HookCall, config: &Config) -> Verdict {
-        self.told_of_failure |= matches!(call, HookCall::StopFailure { .. });
-        let HookCall::Stop { active, .. } = call else { return Ok(()) };
+        self.has_told_failure |= matches!(call, HookCall::StopFailure { .. });
+        let HookCall::Stop { is_active, .. } = call else { return Ok(()) };
         if !matches!(self.last, Some(Last::Ended(_))) {
             return Err("stop hooks are asked after a failure".into());
         }
-        if *active != (self.taken.stop_blocks > 0) {
+        if *is_active != (self.taken.stop_blocks > 0) {
             return Err("stop hooks are not told whether they objected before".into());
         }
         self.stop_asked += 1;
@@ -129,7 +129,7 @@ impl Turns {
     pub(super) fn check(&mut self, update: &Update, config: &Config) -> Verdict {
         match update {
             Update::Continued(transition) => self.on_transition(*transition, config),
-            Update::Decided(Decision::Compacted(_)) if std::mem::replace(&mut self.compacted, true) => {
+            Update::Decided(Decision::Compacted(_)) if std::mem::replace(&mut self.is_compacted, true) => {
                 Err("two compactions in one iteration".into())
             }
             Update::Retrying { failure, .. } | Update::FellBack { failure, .. } => {
@@ -159,7 +159,7 @@ impl Turns {
     }
 
     fn on_transition(&mut self, transition: Transition, config: &Config) -> Verdict {
-        self.compacted = false;
+        self.is_compacted = false;
         let is_window_full = matches!(self.last, Some(Last::Ended(_)));
         let taken = &mut self.taken;
         if transition != Transition::PauseTurnResume {
@@ -227,11 +227,11 @@ impl Turns {
         if self.shown_failure != Some(terminal).filter(|terminal| terminal.is_failure()) {
             return Err(format!("{} was not shown as it should be", terminal.name()));
         }
-        if terminal == Terminal::StoreFailed && self.store_failed {
+        if terminal == Terminal::StoreFailed && self.has_store_failed {
             return Ok(());
         }
         let fits = match terminal {
-            Terminal::Completed => self.only_compacts || self.ended_with(|stop| *stop != StopReason::Refusal),
+            Terminal::Completed => self.is_compaction || self.ended_with(|stop| *stop != StopReason::Refusal),
             Terminal::TokenBudgetCompleted => self.taken.continuations > 0,
             Terminal::StopHookPrevented => self.answers.iter().any(|answer| answer.stop.is_some()),
             Terminal::HookStopped => {
@@ -245,7 +245,7 @@ impl Turns {
             Terminal::StructuredOutputRetries => {
                 config.answer.as_ref().is_some_and(|answer| self.taken.schema == answer.retries_max)
             }
-            Terminal::AbortedStreaming | Terminal::AbortedTools => self.interrupted,
+            Terminal::AbortedStreaming | Terminal::AbortedTools => self.is_interrupted,
             Terminal::BlockingLimit => config.context.compaction != CompactionPolicy::Automatic,
             Terminal::PromptTooLong => {
                 self.failed_with(FailureClass::Overflow)
@@ -256,11 +256,11 @@ impl Turns {
                     && self.taken.recoveries == config.output.recoveries_max
             }
             Terminal::ImageError => {
-                let cured = self.taken.media > 0 || self.acted || !self.has(is_media);
+                let cured = self.taken.media > 0 || self.has_acted || !self.has(is_media);
                 self.failed_with(FailureClass::Media) && cured
             }
             Terminal::ApiError => {
-                let cured = self.taken.thinking > 0 || self.acted || !self.has(Block::is_thinking);
+                let cured = self.taken.thinking > 0 || self.has_acted || !self.has(Block::is_thinking);
                 matches!(self.last, Some(Last::Failed(_)))
                     && (cured || !self.failed_with(FailureClass::Binding))
             }
@@ -289,7 +289,7 @@ impl Turns {
             return Err(format!("{} does not say what failed", outcome.terminal.name()));
         }
         let is_failure = outcome.terminal.shows_failure() || outcome.terminal == Terminal::MaxOutputTokens;
-        if self.told_of_failure && !is_failure && !self.store_failed {
+        if self.has_told_failure && !is_failure && !self.has_store_failed {
             return Err(format!(
                 "hooks were told of a failure, and the run ends with {}",
                 outcome.terminal.name()

@@ -47,7 +47,7 @@ impl World {
         self.state = recalled.state;
         self.journal.reopen(recalled.results);
         self.forget();
-        self.crashed = true;
+        self.has_crashed = true;
         self.rebase();
         self.checker.on_opened();
         Ok(())

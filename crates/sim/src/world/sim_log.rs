@@ -18,18 +18,18 @@ pub(super) struct SimLog {
     /// What was said of a block that is not complete.
     partial: Option<Input>,
     /// An append failed in this run: nothing else is tried.
-    failed: bool,
+    has_failed: bool,
     /// The state says something that the log does not.
-    stale: bool,
+    is_stale: bool,
     luck: Luck,
 }
 
 /// What may happen to appends in this walk.
 #[derive(Clone, Copy, Debug, Default)]
 struct Luck {
-    fails: bool,
-    crashes: bool,
-    restates: bool,
+    should_fail: bool,
+    should_crash: bool,
+    should_restate: bool,
 }
 
 /// What became of an append.
@@ -55,15 +55,18 @@ pub(super) enum StepProgress {
 impl SimLog {
     /// The log of a session that begins with this state.
     pub(super) fn new(state: &State, rng: &mut Rng, is_lucky: bool) -> Self {
-        let luck =
-            Luck { fails: !is_lucky && rng.one_in(8), crashes: rng.one_in(3), restates: rng.one_in(3) };
+        let luck = Luck {
+            should_fail: !is_lucky && rng.one_in(8),
+            should_crash: rng.one_in(3),
+            should_restate: rng.one_in(3),
+        };
         let mut journal = Self {
             records: Vec::new(),
             recall: Recall::new(state.cwd().clone()),
             batch: Vec::new(),
             partial: None,
-            failed: false,
-            stale: false,
+            has_failed: false,
+            is_stale: false,
             luck,
         };
         if !state.messages().is_empty()
@@ -93,23 +96,23 @@ impl SimLog {
 
     /// Whether the log knows what the state knows.
     pub(super) fn is_complete(&self) -> bool {
-        !self.failed && !self.stale
+        !self.has_failed && !self.is_stale
     }
 
     /// Whether an append of this run failed.
     pub(super) fn has_failed(&self) -> bool {
-        self.failed
+        self.has_failed
     }
 
     pub(super) fn fail(&mut self) {
-        (self.failed, self.stale) = (true, true);
+        (self.has_failed, self.is_stale) = (true, true);
         self.batch.clear();
         self.partial = None;
     }
 
     /// A run begins: the log has another chance.
     pub(super) fn next_run(&mut self) {
-        self.failed = false;
+        self.has_failed = false;
         self.partial = None;
     }
 
@@ -117,20 +120,20 @@ impl SimLog {
     pub(super) fn left_behind(&mut self) {
         self.batch.clear();
         self.partial = None;
-        self.stale = true;
+        self.is_stale = true;
     }
 
     /// Another process goes on with this log, which lacks these results.
     pub(super) fn reopen(&mut self, missing: Vec<CallResult>) {
-        self.failed = false;
+        self.has_failed = false;
         self.partial = None;
-        self.stale = !missing.is_empty();
+        self.is_stale = !missing.is_empty();
         self.batch = missing.into_iter().map(Record::Result).collect();
     }
 
     /// Notes what the core is told. Pieces of a block count only if the block never comes.
     pub(super) fn hear(&mut self, input: &Input) {
-        if self.failed {
+        if self.has_failed {
             return;
         }
         match &input.event {
@@ -162,15 +165,15 @@ impl SimLog {
 
     /// Appends records behind what was heard.
     fn append(&mut self, records: impl IntoIterator<Item = Record>, rng: &mut Rng) -> AppendResult {
-        if self.failed {
+        if self.has_failed {
             return AppendResult::Done;
         }
         let mut batch = std::mem::take(&mut self.batch);
         batch.extend(records);
-        if self.luck.fails && rng.one_in(80) {
+        if self.luck.should_fail && rng.one_in(80) {
             return AppendResult::Failed;
         }
-        let crashed = self.luck.crashes && rng.one_in(60);
+        let crashed = self.luck.should_crash && rng.one_in(60);
         if crashed {
             let left = usize::try_from(rng.below(batch.len() as u64 + 1)).unwrap_or(0);
             batch.truncate(left);
@@ -183,9 +186,9 @@ impl SimLog {
 
     /// Writes a snapshot where that is due, or happens to be done.
     pub(super) fn restate(&mut self, state: &State, rng: &mut Rng) -> AppendResult {
-        let wanted = !self.failed && (self.stale || (self.luck.restates && rng.one_in(16)));
+        let wanted = !self.has_failed && (self.is_stale || (self.luck.should_restate && rng.one_in(16)));
         let Some(facts) = wanted.then(|| state.snapshot()).flatten() else { return AppendResult::Done };
-        self.stale = false;
+        self.is_stale = false;
         self.append([Record::Snapshot(Box::new(facts))], rng)
     }
 

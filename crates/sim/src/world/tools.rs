@@ -28,7 +28,7 @@ impl World {
     }
 
     fn random_facts(&mut self) -> CallFacts {
-        let (kind, shared) = match self.rng.below(6) {
+        let (kind, is_shared) = match self.rng.below(6) {
             0 => (CallKind::Edit, false),
             1 => (CallKind::Execute, false),
             2 => (CallKind::Session, false),
@@ -41,7 +41,7 @@ impl World {
             _ => "/project/a".into(),
         };
         let paths = vec![PathFact { lexical: path.clone(), resolved: Some(path), is_directory: false }];
-        CallFacts { shared, paths, ..CallFacts::new(kind) }
+        CallFacts { is_shared, paths, ..CallFacts::new(kind) }
     }
 
     pub(super) fn answer(&mut self) -> Option<Event> {
@@ -105,7 +105,7 @@ impl World {
             path: "/project/a".into(),
             hash: self.rng.below(3),
             lines: [].into(),
-            whole: self.rng.one_in(2),
+            is_whole: self.rng.one_in(2),
             shown: Vec::new(),
             stamp: None,
         }

@@ -89,7 +89,7 @@ fn still_decided(input: &BashInput, started: &Path, cx: &ToolContext) -> Result<
 
 impl Call<'_> {
     async fn run(&self) -> ToolOutput {
-        if self.cx.confined && self.settings.sandbox.is_none() {
+        if self.cx.is_confined && self.settings.sandbox.is_none() {
             return ToolOutput::error("Not run: this command needs a sandbox, and none is available.");
         }
         let process = match self.settings.launcher.start(&self.job()) {
@@ -134,9 +134,9 @@ impl Call<'_> {
             script: self.input.command.clone(),
             cwd: self.started.clone(),
             environment,
-            track_cwd: self.may_move(),
+            should_track_cwd: self.may_move(),
             source,
-            sandbox: self.settings.sandbox.clone().filter(|_| self.cx.confined),
+            sandbox: self.settings.sandbox.clone().filter(|_| self.cx.is_confined),
         }
     }
 
@@ -145,12 +145,12 @@ impl Call<'_> {
         let command = &self.input.command;
         let mut words = command.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let sleeps = command.split_whitespace().next() == Some("sleep");
-        !self.settings.background_disabled && !sleeps && !words.any(|word| word == "git")
+        !self.settings.is_background_off && !sleeps && !words.any(|word| word == "git")
     }
 
     /// Whether the line may end in another directory than it started in: what stays where it is shares its place with others.
     fn may_move(&self) -> bool {
-        !self.cx.facts.shared
+        !self.cx.facts.is_shared
     }
 
     fn answer(&self) -> BashAnswer {
@@ -163,7 +163,7 @@ impl Call<'_> {
             session: &self.cx.cwd,
             started: &self.started,
             roots: &self.cx.roots,
-            keep_project: self.settings.maintain_project_cwd,
+            should_keep_project: self.settings.should_keep_directory,
         }
     }
 
@@ -171,11 +171,11 @@ impl Call<'_> {
         let mut capture = running.release(self.tasks.session_end.clone());
         let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
-        answer.failed = meaning.failed;
+        answer.has_failed = meaning.is_failure;
         answer.output.return_code_interpretation = meaning.interpretation;
-        let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
+        let remarks = if meaning.is_failure { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
-        answer.show(capture.show(meaning.failed).await);
+        answer.show(capture.show(meaning.is_failure).await);
         if self.may_move() {
             let next = self.rules().after(exit.cwd.as_deref(), &self.input.command);
             answer.cwd = next.cwd;
@@ -183,7 +183,9 @@ impl Call<'_> {
         }
         answer.before.extend(exit.reason.map(|reason| format!("Cannot set up the sandbox: {reason}")));
         answer.after.extend(exit.refused.iter().map(ToString::to_string));
-        if let Some(sandbox) = self.settings.sandbox.as_ref().filter(|_| self.cx.confined && meaning.failed) {
+        if let Some(sandbox) =
+            self.settings.sandbox.as_ref().filter(|_| self.cx.is_confined && meaning.is_failure)
+        {
             answer.after.extend(sandbox.explain(&capture.said_last()));
         }
         let cut = answer.output.persisted_output_path.is_some();
@@ -206,7 +208,7 @@ impl Call<'_> {
         // Control returns at once; the supervisor does the rest.
         let (mut capture, _) = running.stop();
         let mut answer = self.answer();
-        answer.failed = true;
+        answer.has_failed = true;
         answer.output.interrupted = true;
         answer.before.push(match ending {
             CommandEnd::TimedOut => {
@@ -330,7 +332,7 @@ fn seen_by_command(resolved: &Path, printed: Option<&[u8]>) -> Option<FileSeen> 
         return None;
     }
     let mut seen = seen_file(resolved, false).ok()?;
-    seen.whole =
+    seen.is_whole =
         printed.is_some_and(|printed| xxh3_64(printed) == seen.hash && std::str::from_utf8(printed).is_ok());
     Some(seen)
 }
@@ -356,7 +358,7 @@ struct BashOutput {
 /// What is given back: text for the model, and the same as data.
 #[derive(Default)]
 struct BashAnswer {
-    failed: bool,
+    has_failed: bool,
     /// Remarks in front of the output: what went wrong.
     before: Vec<String>,
     /// Remarks behind it: what holds from now on.
@@ -371,7 +373,7 @@ struct BashAnswer {
 impl BashAnswer {
     fn show(&mut self, shown: ShownOutput) {
         shown.text.trim_end().clone_into(&mut self.output.stdout);
-        if shown.cut && shown.file.is_some() {
+        if shown.is_cut && shown.file.is_some() {
             self.output.persisted_output_size = Some(shown.bytes);
             self.output.persisted_output_path = shown.file;
         }
@@ -385,7 +387,7 @@ impl BashAnswer {
         parts.extend(self.after.iter().map(String::as_str));
         parts.retain(|part| !part.is_empty());
         let text = if parts.is_empty() { "(no output)".to_owned() } else { parts.join("\n") };
-        let outcome = if self.failed { ToolOutput::error(&text) } else { ToolOutput::text(&text) };
+        let outcome = if self.has_failed { ToolOutput::error(&text) } else { ToolOutput::text(&text) };
         let files = self.output.persisted_output_path.iter().chain(&self.background_file);
         let readable = files.filter_map(|path| path.canonicalize().ok()).collect();
         let structured = serde_json::to_value(&self.output).map(without_nulls).unwrap_or_default();

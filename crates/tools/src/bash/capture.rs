@@ -51,14 +51,14 @@ enum OutputCopy {
 impl OutputFile {
     /// Adds a piece; of one that does not fit, the beginning, and a line that says so.
     async fn add(&mut self, piece: &[u8], room: u64) -> io::Result<()> {
-        if self.cut {
+        if self.is_cut {
             return Ok(());
         }
         let part = &piece[..piece.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         self.file.write_all(part).await?;
         self.bytes += part.len() as u64;
         if part.len() < piece.len() {
-            self.cut = true;
+            self.is_cut = true;
             let line =
                 format!("\n[The output continues, but only the first {} bytes are kept.]\n", self.bytes);
             self.file.write_all(line.as_bytes()).await?;
@@ -71,7 +71,7 @@ impl OutputFile {
 pub(crate) struct ShownOutput {
     /// The text, or its two ends.
     pub(crate) text: String,
-    pub(crate) cut: bool,
+    pub(crate) is_cut: bool,
     pub(crate) file: Option<PathBuf>,
     /// How much of it is in that file, or was printed if there is none.
     pub(crate) bytes: u64,
@@ -104,8 +104,11 @@ impl Capture {
     async fn keep(&mut self, piece: &[u8]) {
         let OutputCopy::File(saved) = &mut self.saved else { return };
         let wanted = self.limits.file_bytes.saturating_sub(saved.bytes).min(piece.len() as u64);
-        let room =
-            if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.files().reserve(wanted)) };
+        let room = if saved.is_cut {
+            0
+        } else {
+            self.tasks.upgrade().map_or(0, |tasks| tasks.files().reserve(wanted))
+        };
         if let Err(error) = saved.add(piece, room).await {
             self.saved = OutputCopy::Failed(error.to_string());
         }
@@ -157,7 +160,7 @@ impl Capture {
     /// Adds a line of ours to the file, for whoever reads it later.
     pub(crate) async fn close_file(mut self, line: &str) {
         if let OutputCopy::File(saved) = &mut self.saved {
-            let at_start = self.tail.is_empty() || self.tail.ends_with(b"\n") || saved.cut;
+            let at_start = self.tail.is_empty() || self.tail.ends_with(b"\n") || saved.is_cut;
             let start = if at_start { "" } else { "\n" };
             // The file is all there is; if it cannot be written, nobody can be told.
             let _ = saved.file.write_all(format!("{start}[{line}]\n").as_bytes()).await;
@@ -172,7 +175,7 @@ impl Capture {
             let text = String::from_utf8_lossy(whole);
             if text.len() <= chars_max || text.chars().count() <= chars_max {
                 let text = text.into_owned();
-                return ShownOutput { text, cut: false, file: None, bytes: self.total };
+                return ShownOutput { text, is_cut: false, file: None, bytes: self.total };
             }
         }
         // Whether that went well is seen below.
@@ -188,7 +191,7 @@ impl Capture {
         let (place, file, bytes) = match &self.saved {
             OutputCopy::File(saved) => {
                 let path = saved.path.display();
-                let place = if saved.cut {
+                let place = if saved.is_cut {
                     format!(
                         "only the first {} bytes are kept, in {path}; Read or Grep that file, or send the output \
                          through a filter",
@@ -206,7 +209,7 @@ impl Capture {
         };
         let note = format!("[… about {left_out} of {} bytes omitted; {place} …]", self.total);
         let text = format!("{}\n{note}\n{}", head.trim_end_matches('\n'), tail.trim_start_matches('\n'));
-        ShownOutput { text, cut: true, file, bytes }
+        ShownOutput { text, is_cut: true, file, bytes }
     }
 
     /// All bytes, if they are few enough to be at hand.
@@ -282,7 +285,7 @@ mod tests {
     async fn short_output_is_given_back_as_it_is() {
         let check = async |pieces: &[&[u8]], expected: &str| {
             let shown = capture(&Tasks::new(None), pieces).await.show(/*failed*/ false).await;
-            assert_eq!((shown.text.as_str(), shown.cut, shown.file), (expected, false, None));
+            assert_eq!((shown.text.as_str(), shown.is_cut, shown.file), (expected, false, None));
         };
         check(&[], "").await;
         check(&[b"a\n", b"b"], "a\nb").await;
@@ -304,7 +307,9 @@ mod tests {
                 let mut capture = capture(&tasks, &pieces).await;
                 let shown = capture.show(/*failed*/ false).await;
                 assert!(
-                    shown.cut && shown.text.starts_with("begin\n") && shown.text.ends_with("\u{fffd} end\n"),
+                    shown.is_cut
+                        && shown.text.starts_with("begin\n")
+                        && shown.text.ends_with("\u{fffd} end\n"),
                     "{shown:?}"
                 );
                 assert!(!shown.text.trim_end_matches("\u{fffd} end\n").contains('\u{fffd}'), "{shown:?}");
@@ -318,14 +323,14 @@ mod tests {
     #[tokio::test]
     async fn of_a_failure_less_is_shown() {
         let limits = OutputLimits { inline_chars: 30_000, file_bytes: 100_000, bytes: 100_000 };
-        let check = async |length: usize, cut: bool| {
+        let check = async |length: usize, is_cut: bool| {
             let tasks = Tasks::new(None);
             let mut capture = Capture::new(limits, Arc::downgrade(&tasks));
             capture.push(&vec![b'a'; length]).await;
             let shown = capture.show(/*failed*/ true).await;
-            assert_eq!((shown.cut, shown.file.is_some()), (cut, cut), "{length}");
+            assert_eq!((shown.is_cut, shown.file.is_some()), (is_cut, is_cut), "{length}");
             assert!(shown.text.len() < 10_300, "{}", shown.text.len());
-            assert!(!capture.show(/*failed*/ false).await.cut, "a success of {length} is shown whole");
+            assert!(!capture.show(/*failed*/ false).await.is_cut, "a success of {length} is shown whole");
         };
         check(10_000, false).await;
         check(10_001, true).await;
@@ -378,7 +383,7 @@ mod tests {
         let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
         capture.push("line\n".repeat(500).as_bytes()).await;
         let shown = capture.show(/*failed*/ false).await;
-        assert!(shown.cut && shown.file.is_none() && shown.text.contains("cannot be saved"), "{shown:?}");
+        assert!(shown.is_cut && shown.file.is_none() && shown.text.contains("cannot be saved"), "{shown:?}");
     }
 
     #[tokio::test]

@@ -58,7 +58,7 @@ impl Changes {
         let files = list.iter().filter(|(named, _)| !named.path.is_directory());
         let files: HashSet<&Path> = files.map(|(_, lexical)| &**lexical).collect();
         let mut seen = HashSet::new();
-        for (NamedPath { path, recursive, naming, .. }, lexical) in &list {
+        for (NamedPath { path, is_recursive, naming, .. }, lexical) in &list {
             if self.0.len() >= CHANGES_MAX {
                 return;
             }
@@ -68,7 +68,7 @@ impl Changes {
             let is_in_file = lexical.parent().is_some_and(|parent| files.contains(parent));
             let is_meant = !is_directory
                 || CHANGE_DIRECTORIES.contains(&name)
-                || (is_git && (*recursive || *naming == PathNaming::Mentioned));
+                || (is_git && (*is_recursive || *naming == PathNaming::Mentioned));
             // What is only known when the line runs cannot be kept.
             if let Some(path) = path.as_known()
                 && is_meant

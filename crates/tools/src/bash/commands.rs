@@ -26,7 +26,7 @@ const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// What a call would do that runs a line in this place.
 pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgement) -> CallFacts {
-    let Analysis { plain, found, unseen, hidden } = analyse(line);
+    let Analysis { plain, found, unseen, has_hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
     let mut look = LineLookup { place, home: home.as_deref(), names, opens: Vec::new() };
@@ -46,10 +46,10 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
         plain.iter_mut().flatten().for_each(|command| command.effect = CommandEffect::Unknown);
     }
     let opens = look.opens;
-    let facts = CommandFacts { line: line.into(), plain, found, unseen, hidden };
+    let facts = CommandFacts { line: line.into(), plain, found, unseen, has_hidden };
     let is_read_only = only_looks(&facts);
     CallFacts {
-        shared: is_read_only && !moves(&facts),
+        is_shared: is_read_only && !moves(&facts),
         paths: if is_read_only { looked_at(&facts) } else { Vec::new() },
         changes: if is_read_only { Vec::new() } else { changes::changes(&facts) },
         git_directories: git_directories(changed(&facts)),
@@ -74,7 +74,7 @@ pub(super) fn knows_all(plain: &Result<Vec<PlainCommand>, String>) -> bool {
 
 fn only_looks(facts: &CommandFacts) -> bool {
     let looks = |command: &PlainCommand| {
-        command.effect == CommandEffect::Looks && command.writes.is_empty() && !command.network
+        command.effect == CommandEffect::Looks && command.writes.is_empty() && !command.has_network
     };
     facts.plain.as_ref().is_ok_and(|commands| !commands.is_empty() && commands.iter().all(looks))
 }
@@ -129,7 +129,7 @@ fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
 
 /// A path that is neither gone through nor redirected to.
 fn plain_path((path, naming): (CommandPath, PathNaming)) -> NamedPath {
-    NamedPath { path, naming, recursive: false, redirected: false }
+    NamedPath { path, naming, is_recursive: false, is_redirected: false }
 }
 
 /// A path that begins with this text, with something in front of each further text that is only known when the line runs.
@@ -215,12 +215,12 @@ impl LineLookup<'_> {
         }
         let lists = is_lister(command.words.first().map(Word::text).as_ref());
         // Nobody knows what comes behind its words, so only a star covers it.
-        let more = command.gets_more.then(CommandWord::unknown);
+        let more = command.has_more_from_input.then(CommandWord::unknown);
         PlainCommand {
             text: line.get(command.source.clone()).unwrap_or_default().trim().to_owned(),
             words: command.words.iter().map(word).chain(more).collect(),
             whole: command.whole.iter().map(word).collect(),
-            exact_only: command.exact_only,
+            is_exact_only: command.is_exact_only,
             spelled: if self.may_add_option(command) { Some(command.words.len()) } else { command.spelled },
             effect: match command.effect {
                 LineEffect::Looks => CommandEffect::Looks,
@@ -232,7 +232,7 @@ impl LineLookup<'_> {
             },
             reads: self.read(&command.reads, lists),
             writes: [self.written(&command.writes), self.written_through(command)].concat(),
-            network: command.network.is_some(),
+            has_network: command.network.is_some(),
         }
     }
 
@@ -281,15 +281,15 @@ impl LineLookup<'_> {
         let mut named = Vec::new();
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
-            for path in paths.iter_mut().filter(|path| path.recursive) {
+            for path in paths.iter_mut().filter(|path| path.is_recursive) {
                 let below =
                     if names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
-                path.recursive = !matches!(below, Below::Nothing);
+                path.is_recursive = !matches!(below, Below::Nothing);
                 // Where nobody can look, what it looks for is still known.
                 if let (Below::Unknown, Some(only)) = (below, &listed.only)
                     && !only.patterns.is_empty()
                 {
-                    path.recursive = false;
+                    path.is_recursive = false;
                     named.extend(searched(&path.path, &only.patterns));
                 }
             }
@@ -303,7 +303,7 @@ impl LineLookup<'_> {
     fn written(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut named = self.named(list);
         let mut inside = Vec::new();
-        for path in named.iter().filter(|path| path.recursive && path.path.is_directory()) {
+        for path in named.iter().filter(|path| path.is_recursive && path.path.is_directory()) {
             if let Below::Hidden(hidden) = self.below(&path.path, None) {
                 let (path, naming) = self.names.exact(hidden);
                 inside.push(plain_path((path.into(), naming)));
@@ -376,9 +376,9 @@ impl LineLookup<'_> {
     fn named(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
-            let (recursive, redirected) = (path.is_recursive, path.is_redirected);
+            let (is_recursive, is_redirected) = (path.is_recursive, path.is_redirected);
             for (path, naming) in self.paths(path) {
-                named.push(NamedPath { path, naming, recursive, redirected });
+                named.push(NamedPath { path, naming, is_recursive, is_redirected });
             }
         }
         named
@@ -398,7 +398,7 @@ impl LineLookup<'_> {
             return Below::Nothing;
         }
         let meant = only.and_then(|only| patterns(&only.patterns));
-        for entry in piped_names::walker(root, only.is_some_and(|only| only.visible)).build() {
+        for entry in piped_names::walker(root, only.is_some_and(|only| only.is_only_visible)).build() {
             let (Ok(entry), Some(left)) = (entry, self.names.entries.checked_sub(1)) else {
                 return Below::Unknown;
             };

@@ -24,7 +24,7 @@ pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [
 fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPath]) {
     // The command that makes a place knows what it does there; a redirection to it makes none.
     let is_made = |named: &NamedPath| places.iter().any(|place| **place == *named.path.lexical());
-    let makes = writes.iter().any(|named| !named.redirected && is_made(named));
+    let makes = writes.iter().any(|named| !named.is_redirected && is_made(named));
     if makes {
         return;
     }
@@ -40,7 +40,7 @@ fn made(command: &FoundCommand) -> Vec<PathBuf> {
     let targets = command
         .writes
         .iter()
-        .filter(|named| !named.redirected)
+        .filter(|named| !named.is_redirected)
         .map(|named| named.path.lexical().into_owned());
     match command.words.first().and_then(CommandWord::base_name).unwrap_or_default() {
         // What it leads to comes first.

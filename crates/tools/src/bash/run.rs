@@ -24,7 +24,7 @@ pub(crate) struct RunningCommand {
     process: ShellProcess,
     pub(crate) capture: Capture,
     buffer: Vec<u8>,
-    output_ended: bool,
+    has_output_ended: bool,
     ended: Option<(Exit, Instant)>,
 }
 
@@ -41,25 +41,25 @@ pub(crate) enum CommandEnd {
 
 impl RunningCommand {
     pub(crate) fn new(process: ShellProcess, capture: Capture) -> Self {
-        Self { process, capture, buffer: vec![0; BUFFER_BYTES], output_ended: false, ended: None }
+        Self { process, capture, buffer: vec![0; BUFFER_BYTES], has_output_ended: false, ended: None }
     }
 
     /// Waits for output, of which so many bytes are then in the buffer, or the end. Nothing is lost if the future is dropped.
     async fn next(&mut self) -> ControlFlow<Exit, usize> {
         loop {
             if let Some((exit, _)) = &self.ended
-                && self.output_ended
+                && self.has_output_ended
             {
                 return ControlFlow::Break(exit.clone());
             }
             let drained = self.ended.as_ref().map(|(_, at)| *at + DRAIN_TIME);
             tokio::select! {
-                read = self.process.output.read(&mut self.buffer), if !self.output_ended => match read {
+                read = self.process.output.read(&mut self.buffer), if !self.has_output_ended => match read {
                     Ok(count @ 1..) => return ControlFlow::Continue(count),
-                    Ok(0) | Err(_) => self.output_ended = true,
+                    Ok(0) | Err(_) => self.has_output_ended = true,
                 },
                 exit = self.process.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
-                () = at(drained), if drained.is_some() => self.output_ended = true,
+                () = at(drained), if drained.is_some() => self.has_output_ended = true,
             }
         }
     }
@@ -80,7 +80,7 @@ impl RunningCommand {
         let started = Instant::now();
         let deadline = started + timeout;
         let mut question: Option<(String, Instant)> = None;
-        let mut progress = Progress { next: started + PROGRESS_EVERY, news: false, sending: None };
+        let mut progress = Progress { next: started + PROGRESS_EVERY, has_news: false, sending: None };
         loop {
             let unanswered = question.as_ref().map(|(_, asked)| *asked + QUESTION_TIME);
             let due = progress.due();
@@ -96,7 +96,7 @@ impl RunningCommand {
                     }
                     let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
                     question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
-                    progress.news = true;
+                    progress.has_news = true;
                 }
                 () = at(unanswered), if unanswered.is_some() => {
                     return CommandEnd::Question(question.map(|(line, _)| line).unwrap_or_default());
@@ -151,18 +151,18 @@ async fn at(moment: Option<Instant>) {
 struct Progress {
     next: Instant,
     /// Something was printed that has not been said.
-    news: bool,
+    has_news: bool,
     sending: Option<BoxFuture<'static, ()>>,
 }
 
 impl Progress {
     /// When to say something again.
     fn due(&self) -> Option<Instant> {
-        (self.news && self.sending.is_none()).then_some(self.next)
+        (self.has_news && self.sending.is_none()).then_some(self.next)
     }
 
     fn tell(&mut self, capture: &Capture, cx: &ToolContext) {
-        self.news = false;
+        self.has_news = false;
         if let Some(text) = capture.last_line() {
             let (sender, call) = (cx.progress.clone(), cx.call);
             self.next = Instant::now() + PROGRESS_EVERY;

@@ -9,10 +9,10 @@ use super::BashSettings;
 pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSpec {
     let mut schema: Value = serde_json::from_str(spec.input_schema.get()).unwrap_or_default();
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        if settings.background_disabled {
+        if settings.is_background_off {
             properties.shift_remove("run_in_background");
         }
-        if settings.sandbox.is_some() && settings.may_leave_sandbox {
+        if settings.sandbox.is_some() && settings.can_leave_sandbox {
             let leave = serde_json::json!({
                 "type": "boolean",
                 "description": "Run outside the sandbox; this needs approval. Only when the command failed because of the sandbox.",
@@ -28,19 +28,19 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
 }
 
 fn timeout_text(settings: &BashSettings) -> String {
-    let what = if settings.background_disabled { "stopped" } else { "moved to the background or stopped" };
+    let what = if settings.is_background_off { "stopped" } else { "moved to the background or stopped" };
     let (default, max) = (settings.timeout_default.as_millis(), settings.longest_timeout().as_millis());
     format!("Milliseconds until the command is {what}. Default {default}, at most {max}.")
 }
 
 fn description(settings: &BashSettings) -> String {
-    let shell = if settings.maintain_project_cwd {
+    let shell = if settings.should_keep_directory {
         "Each call is a new shell in the project's directory: `cd`, variables, functions and aliases do not carry over."
     } else {
         "Each call is a new shell. `cd` carries over to later calls while it stays inside the working directories; \
          variables, functions and aliases do not carry over."
     };
-    let background = if settings.background_disabled {
+    let background = if settings.is_background_off {
         "A command that reaches its timeout is stopped; nothing runs in the background."
     } else {
         "A command that reaches its timeout continues in the background. Start servers and watchers with \
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn the_text_follows_the_settings() {
         let (description, schema) = spec(|settings| {
-            settings.background_disabled = true;
-            settings.maintain_project_cwd = true;
+            settings.is_background_off = true;
+            settings.should_keep_directory = true;
             settings.timeout_default = Duration::from_mins(15);
         });
         assert!(!description.contains("run_in_background") && description.contains("timeout is stopped"));

@@ -4,7 +4,7 @@ use windlass_sandbox::CommandStatus;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExitMeaning {
-    pub(crate) failed: bool,
+    pub(crate) is_failure: bool,
     /// What the status says, in words; nothing for a plain success.
     pub(crate) words: Option<String>,
     /// Why a non-zero code is no failure.
@@ -13,12 +13,12 @@ pub(crate) struct ExitMeaning {
 
 /// What the end of `command` means; `said` is the end of what it printed.
 pub(crate) fn meaning(command: &str, status: CommandStatus, said: &str) -> ExitMeaning {
-    let failed = |words: String| ExitMeaning { failed: true, words: Some(words), interpretation: None };
+    let failed = |words: String| ExitMeaning { is_failure: true, words: Some(words), interpretation: None };
     match status {
-        CommandStatus::Code(0) => ExitMeaning { failed: false, words: None, interpretation: None },
+        CommandStatus::Code(0) => ExitMeaning { is_failure: false, words: None, interpretation: None },
         CommandStatus::Code(code) => match (code, answer_of(command)) {
             (1, Some(answer)) => ExitMeaning {
-                failed: false,
+                is_failure: false,
                 words: Some(format!("Exit code 1: {answer}")),
                 interpretation: Some(answer),
             },
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn codes_and_signals_in_words() {
-        let check = |command: &str, status: CommandStatus, failed: bool, words: &str| {
+        let check = |command: &str, status: CommandStatus, is_failure: bool, words: &str| {
             let meaning = meaning(command, status, "bash: line 1: mkae: command not found\n");
             assert_eq!(
-                (meaning.failed, meaning.words.unwrap_or_default().as_str()),
-                (failed, words),
+                (meaning.is_failure, meaning.words.unwrap_or_default().as_str()),
+                (is_failure, words),
                 "{command}"
             );
         };
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn exit_code_one_may_be_an_answer() {
         let check = |command: &str, is_answer: bool| {
-            assert_eq!(!meaning(command, CommandStatus::Code(1), "").failed, is_answer, "{command}");
+            assert_eq!(!meaning(command, CommandStatus::Code(1), "").is_failure, is_answer, "{command}");
         };
         for name in ["grep a b", "rg a", "egrep a", "fgrep a", "find .", "diff a b", "test -f a", "[ -f a ]"]
         {

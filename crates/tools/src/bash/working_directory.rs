@@ -34,7 +34,7 @@ pub(crate) struct DirectoryRules<'a> {
     pub(crate) started: &'a Path,
     pub(crate) roots: &'a [PathBuf],
     /// Every command starts in the project's directory.
-    pub(crate) keep_project: bool,
+    pub(crate) should_keep_project: bool,
 }
 
 impl DirectoryRules<'_> {
@@ -54,7 +54,7 @@ impl DirectoryRules<'_> {
         }
         let inside = |end: &PathBuf| self.roots.iter().any(|root| end.starts_with(root)) && end.is_dir();
         let end = end.canonicalize().ok().filter(inside);
-        if let Some(end) = end.filter(|_| !self.keep_project) {
+        if let Some(end) = end.filter(|_| !self.should_keep_project) {
             let notice = format!("The working directory is now {}", end.display());
             return NextDirectory { cwd: self.changed(&end), notice: Some(notice) };
         }
@@ -102,14 +102,16 @@ mod tests {
         std::os::unix::fs::symlink("../lib", base.join("app/way-in")).unwrap();
         std::fs::write(base.join("app/file"), "").unwrap();
         let roots = [base.join("app"), base.join("lib")];
-        let check = |from: &str, end: Option<&str>, keep_project: bool, cwd: Option<&str>, notice: &str| {
-            let from = base.join(from);
-            let rules = DirectoryRules { session: &from, started: &from, roots: &roots, keep_project };
-            let next = rules.after(end.map(|end| base.join(end)).as_deref(), "cd somewhere");
-            assert_eq!(next.cwd, cwd.map(|cwd| base.join(cwd)), "{end:?}");
-            let expected = notice.replace("BASE", base.to_str().unwrap());
-            assert_eq!(next.notice.unwrap_or_default(), expected, "{end:?}");
-        };
+        let check =
+            |from: &str, end: Option<&str>, should_keep_project: bool, cwd: Option<&str>, notice: &str| {
+                let from = base.join(from);
+                let rules =
+                    DirectoryRules { session: &from, started: &from, roots: &roots, should_keep_project };
+                let next = rules.after(end.map(|end| base.join(end)).as_deref(), "cd somewhere");
+                assert_eq!(next.cwd, cwd.map(|cwd| base.join(cwd)), "{end:?}");
+                let expected = notice.replace("BASE", base.to_str().unwrap());
+                assert_eq!(next.notice.unwrap_or_default(), expected, "{end:?}");
+            };
         check("app", Some("app"), false, None, "");
         check("app", Some("app/src"), false, Some("app/src"), "The working directory is now BASE/app/src");
         check("app/src", Some("app"), false, Some("app"), "The working directory is now BASE/app");
@@ -149,7 +151,7 @@ mod tests {
             session: &root.join("gone"),
             started: &root,
             roots: std::slice::from_ref(&root),
-            keep_project: false,
+            should_keep_project: false,
         };
         assert_eq!(rules.after(Some(&root.canonicalize().unwrap()), "ls").cwd, Some(root.clone()));
     }

@@ -167,16 +167,16 @@ fn a_new_timestamp_is_no_change() {
 fn a_part_that_was_seen_is_enough_and_stays_a_part() {
     let fixture = Fixture::one("f", b"one\n");
     let mut cx = fixture.context(&["f"]);
-    cx.seen[0].whole = false;
+    cx.seen[0].is_whole = false;
     let outcome = edit(&input("f", "one", "two"), &cx).unwrap();
-    assert!(!outcome.seen[0].whole);
+    assert!(!outcome.seen[0].is_whole);
 }
 
 #[test]
 fn of_a_file_seen_in_part_one_place_can_be_changed() {
     let fixture = Fixture::one("f", b"one\ntwo\none\n");
     let mut cx = fixture.context(&["f"]);
-    cx.seen[0].whole = false;
+    cx.seen[0].is_whole = false;
     let all = |old: &str| EditInput { replace_all: true, ..input("f", old, "1") };
     let error = edit(&all("one"), &cx).unwrap_err();
     assert!(error.contains("you have read only a part of f, and `old_string` occurs 2 times"), "{error}");
@@ -200,7 +200,7 @@ fn an_empty_old_string_creates() {
         let cx = fixture.context(&[]);
         let outcome = edit(&input(name, "", "hello\n"), &cx).unwrap();
         assert_eq!(fixture.content(name), b"hello\n");
-        assert!(outcome.seen[0].whole && text(&outcome).contains("Created"));
+        assert!(outcome.seen[0].is_whole && text(&outcome).contains("Created"));
         assert_eq!(outcome.seen[0].path, fixture.path(name));
     }
 }
@@ -222,7 +222,7 @@ fn facts_name_the_file_both_ways() {
     symlink("real", fixture.path("link")).unwrap();
     let cx = fixture.examine();
     let facts = Edit.facts(&input("./link", "a", "b"), &cx).unwrap();
-    assert_eq!((facts.kind, facts.shared, &*facts.target), (CallKind::Edit, false, "link"));
+    assert_eq!((facts.kind, facts.is_shared, &*facts.target), (CallKind::Edit, false, "link"));
     assert_eq!(facts.paths[0].lexical, fixture.path("link"));
     assert_eq!(facts.paths[0].resolved, Some(fixture.path("real")));
     assert!(Edit.facts(&input("link", "a", "a"), &cx).is_err());

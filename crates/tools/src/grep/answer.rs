@@ -17,7 +17,7 @@ pub(super) const PAGE_BYTES_MAX: usize = 40_000;
 #[derive(Default)]
 pub(super) struct ResultPage {
     pub(super) lines: Vec<String>,
-    pub(super) more: bool,
+    pub(super) has_more: bool,
     limit: u64,
     offset: u64,
     /// Entries that still come before the page.
@@ -42,16 +42,16 @@ impl ResultPage {
         if self.skip(1) == 1 {
             return ControlFlow::Continue(());
         }
-        self.more |= self.lines.len() as u64 == self.limit;
-        if !self.more {
+        self.has_more |= self.lines.len() as u64 == self.limit;
+        if !self.has_more {
             let line = line();
             self.bytes += line.len() + 1;
-            self.more = self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty();
-            if !self.more {
+            self.has_more = self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty();
+            if !self.has_more {
                 self.lines.push(line);
             }
         }
-        if self.more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.has_more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Adds entries of one file, which begin with a sign, with the name in front. Without a name the sign goes, too.
@@ -76,8 +76,8 @@ pub(super) struct GrepMatches {
     pub(super) unreadable: u64,
     pub(super) too_large: u64,
     /// The one file that was named is binary.
-    pub(super) named_binary: bool,
-    pub(super) late: bool,
+    pub(super) is_named_binary: bool,
+    pub(super) is_late: bool,
 }
 
 impl GrepMatches {
@@ -88,7 +88,7 @@ impl GrepMatches {
                 self.files += u64::from(file.matches > 0);
                 return Some(file).filter(|file| file.matches > 0);
             }
-            Err(UnsearchedReason::Binary) => self.named_binary = true,
+            Err(UnsearchedReason::Binary) => self.is_named_binary = true,
             Err(UnsearchedReason::TooLarge) => self.too_large += 1,
             Err(UnsearchedReason::Unreadable) => self.unreadable += 1,
         }
@@ -126,7 +126,7 @@ impl GrepMatches {
 
     fn remarks(&self, timeout: Duration) -> Vec<String> {
         let mut remarks = Vec::new();
-        if self.page.more {
+        if self.page.has_more {
             let next = self.page.offset + self.page.lines.len() as u64;
             let shown = self.page.lines.len();
             remarks.push(format!(
@@ -134,13 +134,13 @@ impl GrepMatches {
                  search.)"
             ));
         }
-        if self.late {
+        if self.is_late {
             let seconds = timeout.as_secs();
             remarks.push(format!(
                 "(Stopped after {seconds} s, so results may be missing. Search a smaller directory.)"
             ));
         }
-        if self.named_binary {
+        if self.is_named_binary {
             remarks.push("(Not searched: the file is binary.)".to_owned());
         }
         if self.too_large > 0 {
@@ -164,7 +164,7 @@ impl GrepMatches {
             "numLines": is(OutputMode::Content).then_some(self.page.lines.len()),
             "numMatches": is(OutputMode::Count).then_some(self.matches),
             "totalFiles": (!is(OutputMode::Content)).then_some(self.files),
-            "appliedLimit": self.page.more.then_some(self.page.lines.len()),
+            "appliedLimit": self.page.has_more.then_some(self.page.lines.len()),
             "appliedOffset": (self.page.offset > 0).then_some(self.page.offset),
         }))
     }

@@ -259,7 +259,7 @@ fn the_facts_name_what_is_searched() {
     let cx = ExamineContext::new(tree.root(), [tree.root()].into());
     let check = |input: Value, expected: PathBuf| {
         let facts = Grep::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap();
-        assert_eq!((facts.kind, facts.shared, facts.target.as_str()), (CallKind::Read, true, "x"));
+        assert_eq!((facts.kind, facts.is_shared, facts.target.as_str()), (CallKind::Read, true, "x"));
         assert_eq!(facts.paths, [fact(expected)]);
     };
     check(json!({ "pattern": "x" }), tree.root());

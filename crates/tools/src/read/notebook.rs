@@ -45,7 +45,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     })?;
     io::copy(&mut reader, &mut io::sink())
         .map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
-    if rendering.overflow && wanted.explicit {
+    if rendering.has_overflown && wanted.is_explicit {
         return Err(job.fail(format_args!(
             "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
              {} (`limit`).",
@@ -59,9 +59,9 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     if let Some(outcome) = unchanged(subject, wanted, &seen, cx) {
         return Ok(outcome);
     }
-    let whole = rendering.shown == rendering.total && !rendering.cut;
+    let is_whole = rendering.shown == rendering.total && !rendering.is_cut;
     // A first page that nobody chose does not count as read.
-    let partial = rendering.overflow;
+    let partial = rendering.has_overflown;
     let mut cells = std::mem::take(&mut rendering.cells);
     if rendering.cells_bytes > STRUCTURED_BYTES_MAX as u64 {
         cells.clear();
@@ -71,7 +71,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     Ok(if partial {
         outcome
     } else {
-        outcome.with_seen(FileSeen { whole, shown: vec![wanted.part()], ..seen })
+        outcome.with_seen(FileSeen { is_whole, shown: vec![wanted.part()], ..seen })
     })
 }
 
@@ -83,8 +83,8 @@ struct Rendering {
     total: usize,
     shown: usize,
     cost: TokenEstimate,
-    overflow: bool,
-    cut: bool,
+    has_overflown: bool,
+    is_cut: bool,
     blocks: Vec<Block>,
     text: String,
     cells: Vec<Value>,
@@ -116,7 +116,7 @@ impl Rendering {
     fn wants_next(&self) -> bool {
         let number = self.total + 1;
         let enough = self.wanted.count.is_some_and(|count| self.shown >= count);
-        number >= self.wanted.start && !enough && !self.overflow
+        number >= self.wanted.start && !enough && !self.has_overflown
     }
 
     fn push(&mut self, cell: Cell) {
@@ -126,7 +126,7 @@ impl Rendering {
         texts.chain(outputs.iter().map(|part| part.shown().0)).for_each(|text| cost.add(text));
         // A single cell is always shown, so that there is a way to go on.
         if self.shown > 0 && cost.exceed(self.limits.tokens_max) {
-            self.overflow = true;
+            self.has_overflown = true;
             return;
         }
         self.cost = cost;
@@ -140,7 +140,7 @@ impl Rendering {
             self.push_part(part);
         }
         if left_out > 0 {
-            self.cut = true;
+            self.is_cut = true;
             let more = counted(left_out, "more output");
             let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
@@ -169,7 +169,7 @@ impl Rendering {
     fn push_text(&mut self, (text, notice): (&str, Option<String>)) {
         self.text.push_str(text);
         if let Some(notice) = notice {
-            self.cut = true;
+            self.is_cut = true;
             self.text.push('\n');
             self.text.push_str(&notice);
         }
@@ -182,7 +182,7 @@ impl Rendering {
         self.push_text(part.shown());
         match part {
             CellPart::Text(_) => {}
-            CellPart::Note(_, lost) => self.cut |= lost,
+            CellPart::Note(_, lost) => self.is_cut |= lost,
             CellPart::Image(block) => {
                 self.end_text();
                 self.blocks.push(block);
@@ -207,7 +207,7 @@ impl Rendering {
                 "[{name} has only {}; cell {start} is past its end.]",
                 counted(total, "cell")
             );
-        } else if self.overflow {
+        } else if self.has_overflown {
             let last = start + self.shown - 1;
             let _ = writeln!(
                 self.text,

@@ -35,7 +35,7 @@ pub(super) struct TextPage {
     /// Bytes so far of the line that has not ended.
     open: usize,
     /// There was no room for all wanted lines.
-    pub(super) overflow: bool,
+    pub(super) has_overflown: bool,
 }
 
 impl TextPage {
@@ -68,7 +68,7 @@ impl TextPage {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.overflow || self.lines_total + 1 >= self.end
+        self.has_overflown || self.lines_total + 1 >= self.end
     }
 
     fn extend(&mut self, part: &[u8]) {
@@ -92,7 +92,7 @@ impl TextPage {
             }
             self.lines.push(line);
             // Its number, the tab and the line end take room too, also in front of an empty line.
-            self.overflow |= self.bytes.len() + self.lines.len() * 3 > self.bytes_max;
+            self.has_overflown |= self.bytes.len() + self.lines.len() * 3 > self.bytes_max;
         }
         self.open = 0;
     }
@@ -167,7 +167,7 @@ mod tests {
             page.feed(b"0123456789\n");
         }
         page.finish();
-        assert!(page.bytes.len() <= 120 && page.overflow);
+        assert!(page.bytes.len() <= 120 && page.has_overflown);
         assert_eq!(page.lines_total, 1000);
 
         let mut empty = TextPage::new(1, None, 100);

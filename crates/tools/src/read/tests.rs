@@ -85,7 +85,7 @@ fn parts_of_a_file() {
 fn a_read_tells_what_it_showed_and_leaves_adding_up_to_the_core() {
     let fixture = Fixture::new(&[("f", b"a\nb\n")]);
     let outcome = read(&part("f", 2, 1), &fixture.context(&["f"]), ReadLimits::default()).unwrap();
-    assert!(!outcome.seen[0].whole);
+    assert!(!outcome.seen[0].is_whole);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_long_line_is_cut() {
     let shown = text(&outcome);
     assert!(shown.contains("[line cut here: it has 20003 bytes"), "{}", &shown[9_900..]);
     assert!(shown.contains("\n2\tshort\n") && shown.len() < 10_500);
-    assert!(!outcome.seen[0].whole, "not all of it was shown");
+    assert!(!outcome.seen[0].is_whole, "not all of it was shown");
 }
 
 fn refuse(fixture: &Fixture, input: &ReadInput, expected: &str) {
@@ -293,7 +293,7 @@ fn notebooks_show_cells_and_outputs() {
         )
     );
     assert_eq!(outcome.content[2].as_text(), Some("E: bad\nline"));
-    assert!(outcome.seen[0].whole);
+    assert!(outcome.seen[0].is_whole);
     assert_eq!(known(&outcome), [on_disk(&fixture.path("n.ipynb"))]);
     let json = structured(&outcome);
     assert_eq!(json["type"], "notebook");
@@ -311,7 +311,7 @@ fn large_outputs_are_cut() {
         let outcome = read(&input("n.ipynb"), &fixture.context(&[]), ReadLimits::default()).unwrap();
         let shown = text(&outcome);
         assert!(shown.contains(expected) && shown.len() < 50_000, "{} bytes", shown.len());
-        assert!(!outcome.seen[0].whole);
+        assert!(!outcome.seen[0].is_whole);
     };
     check(vec![output("y".repeat(90_000))], "[cut: showing 10000 of 90000 bytes]");
     check(vec![output("y".repeat(1000)); 1000], "[960 more outputs of this cell omitted]");
@@ -357,7 +357,7 @@ fn notebooks_are_paged_by_cell() {
 fn facts_are_shared_and_read_only() {
     let fixture = Fixture::new(&[("src/a.rs", b"x")]);
     let facts = Tool::facts(&Read::default(), &input("./src/../src/a.rs"), &fixture.examine()).unwrap();
-    assert_eq!((facts.kind, facts.shared, &*facts.target), (CallKind::Read, true, "src/a.rs"));
+    assert_eq!((facts.kind, facts.is_shared, &*facts.target), (CallKind::Read, true, "src/a.rs"));
     assert_eq!(facts.paths[0].resolved, Some(fixture.path("src/a.rs")));
     let outside = Tool::facts(&Read::default(), &input("/etc/hostname"), &fixture.examine()).unwrap();
     assert_eq!(outside.target, "/etc/hostname");

@@ -41,7 +41,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     let encoding =
         encoding(job, &scan).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     let shown = show(&scan.page, encoding, job);
-    if shown.overflow && job.wanted.explicit {
+    if shown.has_overflown && job.wanted.is_explicit {
         return Err(too_much(job, &shown));
     }
     Ok(outcome(job, scan, &shown, encoding))
@@ -88,7 +88,7 @@ fn encoding(job: &ReadJob<'_>, scan: &Scan) -> io::Result<TextEncoding> {
         Err(error) => error.error_len().is_none() && line.is_cut(),
     });
     if is_utf8 {
-        return Ok(TextEncoding::Utf8 { bom: false, broken: false });
+        return Ok(TextEncoding::Utf8 { has_bom: false, is_broken: false });
     }
     TextEncoding::detect_file(&job.source.file)
 }
@@ -101,7 +101,7 @@ struct Shown {
     plain: String,
     lines: usize,
     cut: usize,
-    overflow: bool,
+    has_overflown: bool,
 }
 
 fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
@@ -111,7 +111,7 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
         plain: String::with_capacity(size + size / 16),
         lines: 0,
         cut: 0,
-        overflow: page.overflow,
+        has_overflown: page.has_overflown,
     };
     let mut cost = TokenEstimate::default();
     for (number, (line, bytes)) in (job.wanted.start..).zip(page.lines()) {
@@ -132,7 +132,7 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
         // A single line is always shown, so that there is a way to go on.
         if shown.lines > 0 && cost.exceed(job.limits.tokens_max) {
             shown.numbered.truncate(before);
-            shown.overflow = true;
+            shown.has_overflown = true;
             break;
         }
         shown.plain.push_str(&text);
@@ -178,17 +178,17 @@ fn outcome(job: &ReadJob<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding)
         "numLines": shown.lines,
         "startLine": job.wanted.start,
         "totalLines": total,
-        "truncatedByTokenCap": shown.overflow.then_some(true),
+        "truncatedByTokenCap": shown.has_overflown.then_some(true),
     }));
     let outcome = ToolOutput::text(&text).with_structured(&json!({ "type": "text", "file": file }));
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,
         // A first page that nobody chose does not count as read.
-        Some(_) if shown.overflow => outcome,
+        Some(_) if shown.has_overflown => outcome,
         Some(seen) => {
             let part = (shown.lines > 0).then(|| job.wanted.part());
-            outcome.with_seen(FileSeen { whole: all_shown, shown: part.into_iter().collect(), ..seen })
+            outcome.with_seen(FileSeen { is_whole: all_shown, shown: part.into_iter().collect(), ..seen })
         }
     }
 }
@@ -202,7 +202,7 @@ fn notices(job: &ReadJob<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding
         notices.push(format!("{name} is empty."));
     } else if start > total {
         notices.push(format!("{name} has only {}; line {start} is past its end.", counted(total, "line")));
-    } else if shown.overflow {
+    } else if shown.has_overflown {
         let last = start + shown.lines - 1;
         let more = if exact { "" } else { "more than " };
         notices.push(format!(
@@ -218,8 +218,8 @@ fn notices(job: &ReadJob<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding
         notices.push(format!("Lines longer than {LINE_BYTES_MAX} bytes were cut."));
     }
     match encoding {
-        TextEncoding::Utf8 { broken: false, .. } => {}
-        TextEncoding::Utf8 { broken: true, .. } => notices.push(
+        TextEncoding::Utf8 { is_broken: false, .. } => {}
+        TextEncoding::Utf8 { is_broken: true, .. } => notices.push(
             "Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit keeps them if you do not change \
              them."
                 .to_owned(),

@@ -24,7 +24,7 @@ pub(crate) struct OutputFile {
     /// Bytes of the output in it.
     pub(crate) bytes: u64,
     /// It holds only the beginning.
-    pub(crate) cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Debug)]
@@ -55,7 +55,9 @@ impl OutputFiles {
             self.next += 1;
             let path = directory.join(task_id(number)).with_extension(OUTPUT);
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(OutputFile { number, path, file: file.into(), bytes: 0, cut: false }),
+                Ok(file) => {
+                    return Ok(OutputFile { number, path, file: file.into(), bytes: 0, is_cut: false });
+                }
                 // Left by an earlier session that used the same directory.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),

@@ -140,7 +140,7 @@ fn some_commands_are_stopped_at_their_timeout() {
     };
     check(&Session::new(), "sleep 10");
     check(&Session::new(), "while :; do sleep 1; done # git");
-    let disabled = Session::with(|settings| settings.background_disabled = true);
+    let disabled = Session::with(|settings| settings.is_background_off = true);
     check(&disabled, "tail -f /dev/null");
 }
 

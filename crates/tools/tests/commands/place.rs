@@ -275,7 +275,7 @@ fn the_working_directory_carries_over() {
             (None, format!("{}/sub", project.display()).as_str())
         );
 
-        let session = Session::with(|settings| settings.maintain_project_cwd = true);
+        let session = Session::with(|settings| settings.should_keep_directory = true);
         fs::create_dir_all(session.project().join("sub")).unwrap();
         let outcome = session.bash(json!({ "command": "cd sub" })).await;
         assert_eq!(outcome.cwd, None);
@@ -374,7 +374,7 @@ fn looking_at_a_file_makes_it_known() {
         fs::write(session.project().join("long.txt"), &long).unwrap();
         let check = async |command: &str, expected: Option<bool>| {
             let outcome = session.bash(json!({ "command": command })).await;
-            assert_eq!(outcome.seen.first().map(|seen| seen.whole), expected, "{command}");
+            assert_eq!(outcome.seen.first().map(|seen| seen.is_whole), expected, "{command}");
             for seen in outcome.seen {
                 let content = fs::read(&seen.path).unwrap();
                 assert_eq!(seen.hash, xxhash_rust::xxh3::xxh3_64(&content), "{command}");

@@ -99,7 +99,7 @@ impl Tape {
             index: 0,
             block,
             usage: None,
-            aborted: false,
+            is_aborted: false,
         }));
         id
     }
@@ -116,7 +116,7 @@ impl Tape {
         let input = RawValue::from_string(serde_json::json!({ "target": target }).to_string()).unwrap();
         let block = self.block(Block::tool_use(&self.tool_use_id(call), name, input));
         let facts =
-            CallFacts { shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
+            CallFacts { is_shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
         self.heard(Event::Examined(call, Admission::Ready { tool: name.into(), facts }));
         (call, block)
     }
@@ -179,11 +179,11 @@ impl Tape {
         self.spent(usage, usd, false)
     }
 
-    pub(crate) fn spent(&mut self, usage: Usage, usd: Option<f64>, by_fork: bool) -> &mut Self {
+    pub(crate) fn spent(&mut self, usage: Usage, usd: Option<f64>, is_by_fork: bool) -> &mut Self {
         self.total_usd += usd.unwrap_or_default();
         let spend = ModelSpend { usage, cost_usd: usd, window_tokens: 200_000, output_tokens_max: 64_000 };
         let total_usd = self.total_usd;
-        self.push(Record::Spent(SpendEntry { model: MODEL.into(), spend, by_fork, total_usd }))
+        self.push(Record::Spent(SpendEntry { model: MODEL.into(), spend, is_by_fork, total_usd }))
     }
 
     pub(crate) fn failed(&mut self, class: FailureClass, why: &str) -> &mut Self {
@@ -219,8 +219,8 @@ impl Tape {
             trigger: CompactTrigger::Auto,
             boundary: Arc::new(boundary),
             tail: None,
-            unbound: false,
-            mechanical: false,
+            is_unbound: false,
+            is_mechanical: false,
             tokens_before: before,
             tokens_after: after,
             duration_ms,

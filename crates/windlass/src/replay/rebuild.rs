@@ -57,7 +57,7 @@ pub(super) fn engine(
     }
     let models = silent_models(&config)?;
     let key = SessionKey { id, ..SessionSeed(0).into() };
-    let storage = SessionStorage { key, paths: None, resumed: false };
+    let storage = SessionStorage { key, paths: None, is_resumed: false };
     Ok(wire_models(config, models, &given.audience, &storage, Vec::new())?.engine)
 }
 

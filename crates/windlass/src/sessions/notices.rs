@@ -70,7 +70,7 @@ pub(super) fn cut_off(recalled: &RecalledSession, is_whole: bool) -> Vec<String>
             notices.push(format!("{about}: {}.{advice}", calls.join("; ")));
         }
     }
-    if notices.is_empty() && recalled.cut_off && is_whole {
+    if notices.is_empty() && recalled.is_cut_off && is_whole {
         notices.push("The last run of this session was cut off. Continuing from its last message.".into());
     }
     notices

@@ -33,7 +33,7 @@ pub(crate) struct ProcessOrigin {
     variables: BTreeMap<String, String>,
     entrypoint: String,
     pub(super) sync: SyncPolicy,
-    checkpoints: bool,
+    has_checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
 }
@@ -55,7 +55,7 @@ impl ProcessOrigin {
             variables: config.files.plain_variables(&config.environment),
             entrypoint: home.entrypoint.clone().unwrap_or_else(|| started_by.into()),
             sync: home.sync,
-            checkpoints: !home.no_checkpoints,
+            has_checkpoints: !home.is_without_checkpoints,
             repository: Repository::discover(&config.cwd),
             git,
         }
@@ -79,7 +79,7 @@ impl ProcessOrigin {
 
     /// Who keeps files before calls change them, unless that is off.
     pub(crate) fn checkpoints(&self, key: SessionKey, paths: &SessionPaths) -> Option<Arc<Checkpoints>> {
-        self.checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
+        self.has_checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
     }
 
     /// Notes the repository of the session, to find it when the project moves. Git is asked beside the run.

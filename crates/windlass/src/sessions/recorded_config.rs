@@ -65,9 +65,9 @@ impl RecordedConfig {
         Self {
             audience: Some(RecordedAudience {
                 source: source.map_or_else(String::new, |(name, _)| (*name).to_owned()),
-                partial_messages: audience.partial_messages,
-                reads_lines: audience.reads_lines,
-                prompt_suggestions: audience.prompt_suggestions,
+                partial_messages: audience.has_partial_messages,
+                reads_lines: audience.is_host,
+                prompt_suggestions: audience.has_prompt_suggestions,
             }),
             settings: RecordedSettings::of(&config.files),
             asks_person: Some(config.permissions.asking == Answerer::Person),
@@ -79,8 +79,8 @@ impl RecordedConfig {
     /// The same with the hooks and the sandbox of an engine.
     pub(crate) fn with_engine(self, engine: &Engine) -> Self {
         let sandbox = engine.config().permissions.sandbox.as_ref().map(|sandboxing| RecordedSandbox {
-            auto_allow: sandboxing.auto_allow,
-            may_leave: sandboxing.may_leave,
+            auto_allow: sandboxing.should_auto_allow,
+            may_leave: sandboxing.can_leave,
             excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
         });
         let hooks = engine.config().hooks.iter().map(|event| event.name().to_owned()).collect();
@@ -103,9 +103,9 @@ impl RecordedConfig {
         let (_, source) = SOURCES.into_iter().find(|(name, _)| *name == said.source)?;
         let audience = Audience {
             source,
-            partial_messages: said.partial_messages,
-            reads_lines: said.reads_lines,
-            prompt_suggestions: said.prompt_suggestions,
+            has_partial_messages: said.partial_messages,
+            is_host: said.reads_lines,
+            has_prompt_suggestions: said.prompt_suggestions,
         };
         let asking = if self.asks_person == Some(true) { Answerer::Person } else { Answerer::Nobody };
         Some(Options { flags: flags.clone(), audience, asking, ..Options::new() })
@@ -123,8 +123,8 @@ impl RecordedConfig {
         config.scripted_hooks = events.map(|event| (event, VecDeque::new())).collect();
         config.permissions.is_bypass_refused = self.bypass_refused;
         config.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
-            auto_allow: sandbox.auto_allow,
-            may_leave: sandbox.may_leave,
+            should_auto_allow: sandbox.auto_allow,
+            can_leave: sandbox.may_leave,
             excluded: sandbox.excluded.iter().filter_map(|text| CommandPattern::parse(text)).collect(),
         });
     }
@@ -179,7 +179,7 @@ mod tests {
         assert!(config.permissions.is_bypass_refused);
         let sandboxing = config.permissions.sandbox.unwrap();
         assert_eq!(
-            (sandboxing.auto_allow, sandboxing.may_leave, sandboxing.excluded.len()),
+            (sandboxing.should_auto_allow, sandboxing.can_leave, sandboxing.excluded.len()),
             (true, false, 1)
         );
         assert_eq!(read_before_usd(&header), Some(0.25));

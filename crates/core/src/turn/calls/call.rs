@@ -26,11 +26,11 @@ pub(crate) struct Call {
     pub(super) tool: Arc<str>,
     pub(super) stage: CallStage,
     /// A person has approved this very input.
-    pub(super) approved: bool,
+    pub(super) is_approved: bool,
     /// Hooks were asked; a changed input does not ask them again.
-    pub(super) hooked: bool,
+    pub(super) has_asked_hooks: bool,
     /// Hooks were asked in place of a person; they are not asked twice.
-    pub(super) requested: bool,
+    pub(super) has_requested_permission: bool,
     /// What hooks want to become of it.
     pub(super) permission: Option<HookPermission>,
     /// When it started and when it ended.
@@ -38,23 +38,23 @@ pub(crate) struct Call {
     /// Which of its commands are known to wait, once it has started.
     pub(super) waits: WaitKind,
     /// The tool is done, and nobody was told.
-    pub(super) end_untold: bool,
+    pub(super) is_end_untold: bool,
     /// What the model is told with the result.
     pub(super) remarks: Vec<String>,
     /// A hook said not to go on, and why.
     pub(super) stop: Option<StopWish>,
     /// A hook put it off.
-    pub(super) deferred: bool,
+    pub(super) is_deferred: bool,
     /// It came to the same too often, and nobody wants it again.
-    pub(super) repeated: bool,
+    pub(super) is_repeated: bool,
     /// Its input is empty, perhaps because the response was cut before it came: it waits for what follows there.
-    pub(super) held: bool,
+    pub(super) is_held: bool,
     /// It must end within the time a stop may take.
-    pub(super) stopping: bool,
+    pub(super) is_stopping: bool,
     /// It was told to stop.
-    pub(super) cancelled: bool,
+    pub(super) is_cancelled: bool,
     /// It started, and does more than read.
-    pub(super) acted: bool,
+    pub(super) has_acted: bool,
     /// Its result as it was shown.
     pub(super) shown: Option<CallResult>,
 }
@@ -65,7 +65,7 @@ pub(super) struct StopWish {
     /// What tells the user so.
     pub(super) text: String,
     /// It was asked before the call: nothing more happens. After a call, the others are still answered.
-    pub(super) at_once: bool,
+    pub(super) is_immediate: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,8 +78,8 @@ pub(super) enum CallStage {
     Hooking { hook: HookId, facts: Arc<CallFacts> },
     /// Hooks are asked in place of a person.
     Requesting { hook: HookId, facts: Arc<CallFacts> },
-    /// Somebody must decide; `repeated` says that it came to the same too often.
-    Asking { facts: Arc<CallFacts>, repeated: bool },
+    /// Somebody must decide; `is_repeated` says that it came to the same too often.
+    Asking { facts: Arc<CallFacts>, is_repeated: bool },
     /// Hooks hear that a model denied it.
     Denying { hook: HookId, reason: String },
     /// A model judges it in the user's place.
@@ -103,7 +103,7 @@ impl CallStage {
             | Self::Asking { facts, .. }
             | Self::Classifying { facts, .. }
             | Self::Running { facts }
-            | Self::Reviewing { facts, .. } => !facts.shared,
+            | Self::Reviewing { facts, .. } => !facts.is_shared,
             Self::Queued | Self::Examining | Self::Denying { .. } | Self::Ready(_) | Self::Finished(_) => {
                 false
             }
@@ -117,23 +117,23 @@ impl Call {
             id,
             asked_by,
             tool: tool_use.name.clone(),
-            held: has_no_input(&tool_use),
+            is_held: has_no_input(&tool_use),
             tool_use,
             stage: CallStage::Queued,
-            approved: false,
-            hooked: false,
-            requested: false,
+            is_approved: false,
+            has_asked_hooks: false,
+            has_requested_permission: false,
             permission: None,
             ran_ms: (0, 0),
             waits: WaitKind::None,
-            end_untold: false,
+            is_end_untold: false,
             remarks: Vec::new(),
             stop: None,
-            deferred: false,
-            repeated: false,
-            stopping: false,
-            cancelled: false,
-            acted: false,
+            is_deferred: false,
+            is_repeated: false,
+            is_stopping: false,
+            is_cancelled: false,
+            has_acted: false,
             shown: None,
         }
     }
@@ -182,21 +182,23 @@ impl Call {
         let permissions = cx.state.carry.grants.permissions(&cx.config.permissions);
         let can_ask = permission::can_ask(permissions);
         let count = cx.state.carry.repeats.count(&self.tool_use);
-        let repeated = !self.approved && cx.config.repeats.stops(count, can_ask);
+        let is_repeated = !self.is_approved && cx.config.repeats.stops(count, can_ask);
         self.record(&ruling, cx);
-        let undecided = |reason| OpenDecision { reason, repeated, can_ask };
+        let undecided = |reason| OpenDecision { reason, is_repeated, can_ask };
         match ruling.verdict {
-            Verdict::Deny if ruling.undecided => {
+            Verdict::Deny if ruling.is_undecided => {
                 self.ask_permission_hooks(facts, undecided(ruling.reason), cx);
             }
             Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
-            _ if repeated && !can_ask => self.refuse_repetition(count),
-            Verdict::Ask | Verdict::Classify if self.approved => self.stage = CallStage::Ready(facts),
-            Verdict::Ask | Verdict::Classify if repeated => {
+            _ if is_repeated && !can_ask => self.refuse_repetition(count),
+            Verdict::Ask | Verdict::Classify if self.is_approved => self.stage = CallStage::Ready(facts),
+            Verdict::Ask | Verdict::Classify if is_repeated => {
                 let reason = format!("{} {}", ruling.reason, same_again(count));
                 self.ask_permission_hooks(facts, undecided(reason), cx);
             }
-            Verdict::Allow if repeated => self.ask_permission_hooks(facts, undecided(same_again(count)), cx),
+            Verdict::Allow if is_repeated => {
+                self.ask_permission_hooks(facts, undecided(same_again(count)), cx)
+            }
             Verdict::Ask => self.ask_permission_hooks(facts, undecided(ruling.reason), cx),
             Verdict::Classify => self.classify(facts, ruling.reason, cx),
             Verdict::Allow => self.stage = CallStage::Ready(facts),
@@ -215,7 +217,7 @@ impl Call {
             },
             facts,
             hook: self.permission.as_ref(),
-            doubtful: carry.doubtful.contains(&self.input_hash()),
+            is_doubtful: carry.doubtful.contains(&self.input_hash()),
             readable: &carry.tools.readable,
             permissions: carry.grants.permissions(&cx.config.permissions),
             roots: carry.grants.roots(&cx.config.roots),
@@ -233,7 +235,7 @@ impl Call {
         }));
     }
 
-    pub(super) fn ask(&mut self, facts: Arc<CallFacts>, reason: String, repeated: bool, cx: &mut Cx<'_>) {
+    pub(super) fn ask(&mut self, facts: Arc<CallFacts>, reason: String, is_repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
         let case = self.case(&facts, cx);
         let offers = permission::offers(&case);
@@ -243,16 +245,16 @@ impl Call {
             tool_use,
             facts: (*facts).clone(),
             reason,
-            repeated,
+            is_repeated,
             offers,
             each_time,
         }));
-        self.stage = CallStage::Asking { facts, repeated };
+        self.stage = CallStage::Asking { facts, is_repeated };
     }
 
     pub(crate) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
-        let CallStage::Asking { facts, repeated } = &self.stage else { return };
-        let repeated = *repeated;
+        let CallStage::Asking { facts, is_repeated } = &self.stage else { return };
+        let repeated = *is_repeated;
         if repeated && !matches!(answer, Answer::Deny(_)) {
             cx.state.carry.repeats.forgive(&self.tool_use);
         }
@@ -263,7 +265,7 @@ impl Call {
         match answer {
             Answer::Allow => self.stage = CallStage::Ready(facts.clone()),
             Answer::AllowChanged(input) => {
-                self.approved = true;
+                self.is_approved = true;
                 self.change_input(input);
             }
             Answer::Deny(text) => self.deny(text, /* by a person */ true, cx),
@@ -281,15 +283,23 @@ impl Call {
         let resolved = facts.paths.iter().filter_map(|path| path.resolved.as_ref());
         let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
-        let confined = permission::is_confined(&self.case(&facts, cx));
-        self.acted = !facts.kind.is_read_only();
+        let is_confined = permission::is_confined(&self.case(&facts, cx));
+        self.has_acted = !facts.kind.is_read_only();
         self.waits = facts.commands.as_deref().map(repeats::waits).unwrap_or_default();
         self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = CallStage::Running { facts: facts.clone() };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts: (*facts).clone() });
         let permissions = cx.state.carry.grants.changed();
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, facts, seen, permissions, confined });
+        cx.effects.push(Effect::RunTool {
+            call: self.id,
+            tool_use,
+            cwd,
+            facts,
+            seen,
+            permissions,
+            is_confined,
+        });
     }
 
     /// What is about to happen is known before it does: on the disk, if it does more than read.
@@ -302,7 +312,7 @@ impl Call {
             input_hash: self.input_hash(),
             changes: changes(facts, cx),
         });
-        cx.persist_for(self.acted, record);
+        cx.persist_for(self.has_acted, record);
     }
 
     pub(crate) fn on_finished(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
@@ -310,7 +320,7 @@ impl Call {
         let facts = facts.clone();
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), output.is_error);
         let record = Record::Finished(FinishedCall { call, tool_use_id, is_error });
-        cx.persist_for(self.acted, record);
+        cx.persist_for(self.has_acted, record);
         self.stop_clock(cx);
         let from = cx.state.carry.tools.cwd.clone();
         apply(&output, &mut cx.state.carry);
@@ -320,12 +330,12 @@ impl Call {
     /// The tool is done with the call, or is not waited for any longer.
     pub(super) fn stop_clock(&mut self, cx: &Cx<'_>) {
         self.ran_ms.1 = cx.at_ms;
-        self.end_untold = true;
+        self.is_end_untold = true;
     }
 
     /// Tells, once, that the tool is done.
     pub(super) fn tell_finished(&mut self, cx: &mut Cx<'_>) {
-        if std::mem::take(&mut self.end_untold) {
+        if std::mem::take(&mut self.is_end_untold) {
             cx.emit(Update::ToolFinished { call: self.id, duration_ms: self.duration_ms() });
         }
     }
@@ -342,8 +352,8 @@ impl Call {
         match &self.stage {
             CallStage::Finished(_) => (),
             CallStage::Running { facts } => {
-                self.stopping = true;
-                if !may_finish(facts.kind, interrupt) && !std::mem::replace(&mut self.cancelled, true) {
+                self.is_stopping = true;
+                if !may_finish(facts.kind, interrupt) && !std::mem::replace(&mut self.is_cancelled, true) {
                     cx.effects.push(Effect::CancelTool(self.id));
                 }
             }
@@ -386,7 +396,7 @@ impl Call {
     }
 
     fn refuse_repetition(&mut self, count: u32) {
-        self.repeated = true;
+        self.is_repeated = true;
         let text = format!(
             "Not run. {} Another try needs approval, and this session is not interactive.",
             same_again(count)
@@ -394,25 +404,25 @@ impl Call {
         self.finish(ToolOutput::error(&text));
     }
 
-    pub(super) fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
+    pub(super) fn deny(&mut self, reason: String, is_by_person: bool, cx: &mut Cx<'_>) {
         self.answer_unrun(ToolOutput::error(&reason), cx);
-        let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
+        let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, is_by_person };
         cx.state.ledger.deny(denial.clone());
         cx.emit(Update::Denied(denial));
     }
 
     /// Answers a call that is not run. There is nothing to ask about: one that came to this too often is the last.
     fn answer_unrun(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
-        self.repeated |= cx.config.repeats.ends(cx.state.carry.repeats.count(&self.tool_use));
+        self.is_repeated |= cx.config.repeats.ends(cx.state.carry.repeats.count(&self.tool_use));
         self.conclude(output, cx);
     }
 
     /// The call came to this. An interrupted one says nothing about the next.
     pub(super) fn conclude(&mut self, output: ToolOutput, cx: &mut Cx<'_>) {
-        if !self.stopping {
+        if !self.is_stopping {
             let effect = if repeats::has_waited(self.waits, self.duration_ms(), output.is_error) {
                 CallEffect::Waited
-            } else if self.acted && !output.is_error {
+            } else if self.has_acted && !output.is_error {
                 CallEffect::Changed
             } else {
                 CallEffect::Looked
@@ -426,7 +436,7 @@ impl Call {
     /// The last stage: the result, and what the model is told with it.
     pub(super) fn finish(&mut self, mut output: ToolOutput) {
         output.content.extend(self.remarks.drain(..).map(|remark| Block::text(&remark)));
-        self.held = false;
+        self.is_held = false;
         self.stage = CallStage::Finished(output);
     }
 

@@ -105,7 +105,7 @@ impl Call {
             _ if why.is_empty() => "A model judged that this call may do harm.".to_owned(),
             _ => format!("A model judged that this call may do harm: {why}"),
         };
-        self.record(&Ruling { verdict, rule: None, reason: reason.clone(), undecided: false }, cx);
+        self.record(&Ruling { verdict, rule: None, reason: reason.clone(), is_undecided: false }, cx);
         match verdict {
             Verdict::Allow => self.stage = CallStage::Ready(facts),
             _ => self.tell_hooks_denied(&facts, reason, cx),
@@ -125,7 +125,7 @@ impl Call {
             return;
         }
         let can_ask = ruling.verdict == Verdict::Ask;
-        let undecided = OpenDecision { reason: ruling.reason, repeated: false, can_ask };
+        let undecided = OpenDecision { reason: ruling.reason, is_repeated: false, can_ask };
         self.ask_permission_hooks(facts, undecided, cx);
     }
 

@@ -23,7 +23,7 @@ pub(super) struct OpenDecision {
     /// Why it is not simply run.
     pub(super) reason: String,
     /// It came to the same too often.
-    pub(super) repeated: bool,
+    pub(super) is_repeated: bool,
     /// Whether somebody can be asked; otherwise it is denied.
     pub(super) can_ask: bool,
 }
@@ -72,7 +72,7 @@ impl Call {
 
     /// Nothing has begun before hooks have answered. They are asked once, about the input as the model wrote it.
     pub(super) fn ask_hooks_before(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        let asked = std::mem::replace(&mut self.hooked, true);
+        let asked = std::mem::replace(&mut self.has_asked_hooks, true);
         if asked || !cx.config.hooks.contains(&HookEvent::PreToolUse) {
             return self.judge(facts, cx);
         }
@@ -93,7 +93,7 @@ impl Call {
         };
         match (&self.permission, answer.input) {
             (Some(HookPermission::Defer), _) => {
-                self.deferred = true;
+                self.is_deferred = true;
                 self.finish(ToolOutput::error(DEFERRED));
             }
             (Some(HookPermission::Deny(_)), _) | (_, None) => self.judge(facts, cx),
@@ -108,14 +108,14 @@ impl Call {
         undecided: OpenDecision,
         cx: &mut Cx<'_>,
     ) {
-        let asked = std::mem::replace(&mut self.requested, true);
+        let asked = std::mem::replace(&mut self.has_requested_permission, true);
         if !asked && cx.config.hooks.contains(&HookEvent::PermissionRequest) {
             let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
             let call = self.examined(&facts, cx);
             let hook = cx.ask_hooks(HookCall::PermissionRequest { call, suggestions });
             self.stage = CallStage::Requesting { hook, facts };
         } else if undecided.can_ask {
-            self.ask(facts, undecided.reason, undecided.repeated, cx);
+            self.ask(facts, undecided.reason, undecided.is_repeated, cx);
         } else {
             self.deny(undecided.reason, /* by a person */ false, cx);
         }
@@ -176,7 +176,7 @@ impl Call {
     ) {
         let moved = output.cwd.clone().filter(|to| to != from);
         match moved {
-            Some(to) if !self.stopping && cx.config.hooks.contains(&HookEvent::CwdChanged) => {
+            Some(to) if !self.is_stopping && cx.config.hooks.contains(&HookEvent::CwdChanged) => {
                 let hook = cx.ask_hooks(HookCall::CwdChanged { from: from.to_owned(), to });
                 self.stage = CallStage::Reviewing { hook, facts, output, review: Review::Moved };
             }
@@ -187,7 +187,7 @@ impl Call {
     /// An interrupted call is answered without asking anybody else.
     fn ask_hooks_after(&mut self, output: ToolOutput, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let event = if output.is_error { HookEvent::PostToolUseFailure } else { HookEvent::PostToolUse };
-        if self.stopping || !cx.config.hooks.contains(&event) {
+        if self.is_stopping || !cx.config.hooks.contains(&event) {
             return self.conclude(output, cx);
         }
         let (call, duration_ms) = (self.examined(&facts, cx), self.duration_ms());
@@ -211,9 +211,9 @@ impl Call {
     /// A wish from before the call stands whatever is wished for later.
     fn note_stop(&mut self, reason: Option<&str>) {
         let Some(reason) = reason.filter(|_| self.stop.is_none()) else { return };
-        let at_once = !matches!(self.stage, CallStage::Reviewing { .. });
+        let is_immediate = !matches!(self.stage, CallStage::Reviewing { .. });
         self.stop =
-            Some(StopWish { text: ended_by_hook(&format!("A hook of {}", self.tool), reason), at_once });
+            Some(StopWish { text: ended_by_hook(&format!("A hook of {}", self.tool), reason), is_immediate });
     }
 }
 

@@ -12,7 +12,7 @@ use super::*;
 use crate::turn::transition::NextIteration;
 
 const LIMITS: LadderLimits = LadderLimits {
-    may_escalate: true,
+    can_escalate: true,
     output_recoveries: 2,
     stop_blocks: 1,
     continuations_min: 2,
@@ -34,11 +34,18 @@ struct Node {
 /// What must fall, the most significant first.
 fn measure(node: Node) -> [u32; 12] {
     let guards = node.guards;
-    let Guards { continuations, small_gains, reactive_done, media_strips, thinking_stripped, .. } = guards;
+    let Guards {
+        continuations,
+        small_gains,
+        has_compacted_reactively,
+        media_strips,
+        is_thinking_stripped,
+        ..
+    } = guards;
     let steps = (LIMITS.continuations_min + 1).saturating_sub(continuations) + (2 - small_gains);
-    let cures = u32::from(!reactive_done)
+    let cures = u32::from(!has_compacted_reactively)
         + MEDIA_STRIPS_MAX.saturating_sub(media_strips)
-        + u32::from(!thinking_stripped);
+        + u32::from(!is_thinking_stripped);
     [
         LIMITS.fallbacks.saturating_sub(guards.fallbacks),
         node.units,
@@ -47,10 +54,10 @@ fn measure(node: Node) -> [u32; 12] {
         LIMITS.schema_tries.saturating_sub(guards.schema_tries),
         LIMITS.stop_blocks.saturating_sub(guards.stop_blocks),
         LIMITS.output_recoveries.saturating_sub(guards.output_recoveries),
-        u32::from(!guards.output_escalated),
-        u32::from(!guards.nudged),
+        u32::from(!guards.is_output_escalated),
+        u32::from(!guards.is_nudged),
         LIMITS.pauses.saturating_sub(guards.pauses),
-        u32::from(!guards.drained),
+        u32::from(!guards.is_drained),
         node.attempts,
     ]
 }
@@ -106,11 +113,11 @@ fn check_edge(situation: &Situation, transition: Transition, rows: Rows) -> Resu
     if transition == Transition::NextTurn {
         return Ok(());
     }
-    let small_gain = situation.tokens_left.is_small_gain();
-    let onward = NextIteration { small_gain, ..NextIteration::new(transition) };
+    let is_small_gain = situation.tokens_left.is_small_gain();
+    let onward = NextIteration { is_small_gain, ..NextIteration::new(transition) };
     let after = rows(&onward, situation.guards);
     let went_on = situation.guards.continuations > 0;
-    let gained = transition == Transition::TokenBudgetContinuation && went_on && !small_gain;
+    let gained = transition == Transition::TokenBudgetContinuation && went_on && !is_small_gain;
     let from = Node { guards: situation.guards, units: UNITS, attempts: 0 };
     let to = Node { guards: after, units: UNITS - u32::from(gained), attempts: ATTEMPTS };
     if measure(to) < measure(from) {
@@ -140,13 +147,13 @@ fn all_guards() -> impl Iterator<Item = Guards> {
             schema_tries: digit(counts[4] + 1),
             pauses: digit(counts[5] + 1),
             fallbacks: digit(counts[6] + 1),
-            reactive_done: digit(2) == 1,
-            output_escalated: digit(2) == 1,
-            stop_hook_active: digit(2) == 1,
-            nudged: digit(2) == 1,
+            has_compacted_reactively: digit(2) == 1,
+            is_output_escalated: digit(2) == 1,
+            is_stop_hook_active: digit(2) == 1,
+            is_nudged: digit(2) == 1,
             media_strips: digit(counts[7] + 1),
-            thinking_stripped: digit(2) == 1,
-            drained: digit(2) == 1,
+            is_thinking_stripped: digit(2) == 1,
+            is_drained: digit(2) == 1,
         }
     })
 }
@@ -159,22 +166,22 @@ fn blank() -> Situation {
         limits: LIMITS,
         answer: ResponseEnd::Said,
         has_calls: false,
-        settled: false,
-        acted: false,
+        is_settled: false,
+        has_acted: false,
         retry: Retry::GiveUp,
-        stopped_by_hook: false,
-        deferred: false,
-        repeated: false,
-        staged: false,
-        reducible: false,
+        is_stopped_by_hook: false,
+        has_deferred: false,
+        has_repeated: false,
+        has_staged: false,
+        is_reducible: false,
         has_refused: false,
         has_thinking: false,
-        after_results: false,
+        is_after_results: false,
         form: SchemaFit::Fits,
         stop_hooks: StopHooks::Pass,
         tokens_left: TokensLeft::NoBudget,
-        turns_left: true,
-        usd_left: true,
+        has_turns_left: true,
+        has_usd_left: true,
     }
 }
 
@@ -191,8 +198,8 @@ fn each<T: Copy>(list: &[Situation], values: &[T], set: fn(&mut Situation, T)) -
 /// Every situation that can come about: facts that cannot hold together are left out.
 fn all_situations() -> Vec<Situation> {
     let faults = [
-        ResponseFault::Stream { broken: false },
-        ResponseFault::Stream { broken: true },
+        ResponseFault::Stream { is_broken: false },
+        ResponseFault::Stream { is_broken: true },
         ResponseFault::Media,
         ResponseFault::Block,
         ResponseFault::Bound,
@@ -210,9 +217,9 @@ fn all_situations() -> Vec<Situation> {
     ];
     let answers = [&ended[..], &faults.map(ResponseEnd::Failed)[..]].concat();
     let mut all = each(&[blank()], &answers, |s, answer| s.answer = answer);
-    all = each(&all, &BOTH, |s, is| s.usd_left = is);
+    all = each(&all, &BOTH, |s, is| s.has_usd_left = is);
     all = each(&all, &[(false, false), (true, false), (true, true)], |s, (has, acted)| {
-        (s.has_calls, s.acted) = (has, acted);
+        (s.has_calls, s.has_acted) = (has, acted);
     });
     all.retain(|s| match s.answer {
         ResponseEnd::Said | ResponseEnd::Empty => !s.has_calls,
@@ -220,29 +227,29 @@ fn all_situations() -> Vec<Situation> {
         _ => true,
     });
     let (called, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|s| s.answer == ResponseEnd::Called);
-    let settled = each(&called, &[true], |s, is| s.settled = is);
-    let settled = each(&settled, &BOTH, |s, is| s.stopped_by_hook = is);
-    let settled = each(&settled, &BOTH, |s, is| s.deferred = is);
-    let settled = each(&settled, &BOTH, |s, is| s.repeated = is);
-    let settled = each(&settled, &BOTH, |s, is| s.turns_left = is);
+    let settled = each(&called, &[true], |s, is| s.is_settled = is);
+    let settled = each(&settled, &BOTH, |s, is| s.is_stopped_by_hook = is);
+    let settled = each(&settled, &BOTH, |s, is| s.has_deferred = is);
+    let settled = each(&settled, &BOTH, |s, is| s.has_repeated = is);
+    let settled = each(&settled, &BOTH, |s, is| s.has_turns_left = is);
     let (failed, ended): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|s| matches!(s.answer, ResponseEnd::Failed(_) | ResponseEnd::WindowFull));
     let retries = [Retry::Again, Retry::FallBackOrAgain, Retry::FallBackOrGiveUp, Retry::GiveUp];
     let failed = each(&failed, &retries, |s, retry| s.retry = retry);
-    let failed = each(&failed, &BOTH, |s, is| s.staged = is);
-    let failed = each(&failed, &BOTH, |s, is| (s.reducible, s.has_refused, s.has_thinking) = (is, is, is));
+    let failed = each(&failed, &BOTH, |s, is| s.has_staged = is);
+    let failed = each(&failed, &BOTH, |s, is| (s.is_reducible, s.has_refused, s.has_thinking) = (is, is, is));
     let (with_calls, ended): (Vec<_>, Vec<_>) = ended.into_iter().partition(|s| s.has_calls);
-    let mut ended = each(&ended, &BOTH, |s, is| s.after_results = is);
-    ended.retain(|s| s.answer == ResponseEnd::Empty || !s.after_results);
+    let mut ended = each(&ended, &BOTH, |s, is| s.is_after_results = is);
+    ended.retain(|s| s.answer == ResponseEnd::Empty || !s.is_after_results);
     let ended = each(&ended, &[SchemaFit::Fits, SchemaFit::Differs], |s, form| s.form = form);
     let hooks = [StopHooks::Pass, StopHooks::Unasked, StopHooks::Block, StopHooks::Prevent];
     let ended = each(&ended, &hooks, |s, hooks| s.stop_hooks = hooks);
     let left = [
         TokensLeft::NoBudget,
         TokensLeft::Spent,
-        TokensLeft::Enough { small_gain: false },
-        TokensLeft::Enough { small_gain: true },
+        TokensLeft::Enough { is_small_gain: false },
+        TokensLeft::Enough { is_small_gain: true },
     ];
     let ended = each(&ended, &left, |s, left| s.tokens_left = left);
     [called, settled, failed, with_calls, ended].concat()
@@ -301,19 +308,20 @@ macro_rules! broken_row {
 
 #[test]
 fn a_broken_row_of_the_guards_is_found() {
-    broken_row!(StopHookBlocking, |_before, after| after.reactive_done = false);
+    broken_row!(StopHookBlocking, |_before, after| after.has_compacted_reactively = false);
     broken_row!(StopHookBlocking, |before, after| after.stop_blocks = before.stop_blocks);
-    broken_row!(ReactiveCompactRetry, |before, after| after.reactive_done = before.reactive_done);
+    broken_row!(ReactiveCompactRetry, |before, after| after.has_compacted_reactively =
+        before.has_compacted_reactively);
     broken_row!(MediaStripRetry, |before, after| after.media_strips = before.media_strips);
-    broken_row!(ThinkingStripRetry, |before, after| after.thinking_stripped = before.thinking_stripped);
-    broken_row!(CollapseDrainRetry, |_before, after| after.drained = false);
-    broken_row!(MaxOutputTokensEscalate, |_before, after| after.output_escalated = false);
+    broken_row!(ThinkingStripRetry, |before, after| after.is_thinking_stripped = before.is_thinking_stripped);
+    broken_row!(CollapseDrainRetry, |_before, after| after.is_drained = false);
+    broken_row!(MaxOutputTokensEscalate, |_before, after| after.is_output_escalated = false);
     broken_row!(MaxOutputTokensRecovery, |before, after| after.output_recoveries = before.output_recoveries);
     broken_row!(StructuredOutputRetry, |before, after| after.schema_tries = before.schema_tries);
-    broken_row!(StructuredOutputRetry, |_before, after| after.reactive_done = false);
+    broken_row!(StructuredOutputRetry, |_before, after| after.has_compacted_reactively = false);
     broken_row!(TokenBudgetContinuation, |before, after| after.small_gains = before.small_gains);
     broken_row!(PauseTurnResume, |before, after| after.pauses = before.pauses);
-    broken_row!(EmptyAnswerNudge, |_before, after| after.nudged = false);
+    broken_row!(EmptyAnswerNudge, |_before, after| after.is_nudged = false);
     broken_row!(ModelFallback, |before, after| after.fallbacks = before.fallbacks);
 }
 
@@ -335,16 +343,16 @@ macro_rules! broken_rung {
 
 #[test]
 fn a_rung_that_forgets_its_guard_is_found() {
-    broken_rung!(prompt_too_long, |guards| guards.drained = false, CollapseDrainRetry);
-    broken_rung!(prompt_too_long, |guards| guards.reactive_done = false, ReactiveCompactRetry);
+    broken_rung!(prompt_too_long, |guards| guards.is_drained = false, CollapseDrainRetry);
+    broken_rung!(prompt_too_long, |guards| guards.has_compacted_reactively = false, ReactiveCompactRetry);
     broken_rung!(media_errors, |guards| guards.media_strips = 0, MediaStripRetry);
-    broken_rung!(bound_thinking, |guards| guards.thinking_stripped = false, ThinkingStripRetry);
-    broken_rung!(max_output_tokens, |guards| guards.output_escalated = false, MaxOutputTokensEscalate);
+    broken_rung!(bound_thinking, |guards| guards.is_thinking_stripped = false, ThinkingStripRetry);
+    broken_rung!(max_output_tokens, |guards| guards.is_output_escalated = false, MaxOutputTokensEscalate);
     broken_rung!(max_output_tokens, |guards| guards.output_recoveries = 0, MaxOutputTokensRecovery);
     broken_rung!(streaming_errors, |guards| guards.fallbacks = 0, ModelFallback);
     broken_rung!(other_api_errors, |guards| guards.fallbacks = 0, ModelFallback);
     broken_rung!(paused, |guards| guards.pauses = 0, PauseTurnResume);
-    broken_rung!(empty_answer, |guards| guards.nudged = false, EmptyAnswerNudge);
+    broken_rung!(empty_answer, |guards| guards.is_nudged = false, EmptyAnswerNudge);
     broken_rung!(schema, |guards| guards.schema_tries = 0, StructuredOutputRetry);
     broken_rung!(stop_hooks, |guards| guards.stop_blocks = 0, StopHookBlocking);
     broken_rung!(token_budget, |guards| guards.small_gains = 0, TokenBudgetContinuation);

@@ -155,7 +155,7 @@ impl Author {
             index: 0,
             block: block.clone(),
             usage: Some(Box::new(Usage::default())),
-            aborted: false,
+            is_aborted: false,
         };
         self.append(self.model(ModelEvent::Block { index: 0, block }), [Record::Answered(answered)])?;
         Ok(id)
@@ -197,8 +197,8 @@ impl Author {
             trigger: CompactTrigger::Auto,
             boundary: self.push(boundary),
             tail: None,
-            unbound: false,
-            mechanical: false,
+            is_unbound: false,
+            is_mechanical: false,
             tokens_before: 400_000,
             tokens_after: 1_000,
             duration_ms: 10,

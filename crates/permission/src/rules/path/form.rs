@@ -28,7 +28,7 @@ enum Token {
     /// One character of a name out of a set.
     Of {
         ranges: Vec<(char, char)>,
-        negated: bool,
+        is_negated: bool,
     },
     /// Any part of a name.
     Any,
@@ -41,10 +41,10 @@ impl PatternForm {
     pub(super) fn compile(
         place: &Path,
         body: &str,
-        floats: bool,
+        is_floating: bool,
         is_folded: bool,
     ) -> Result<Self, &'static str> {
-        let tokens = tokens(place, body, floats, is_folded)?;
+        let tokens = tokens(place, body, is_floating, is_folded)?;
         let is_backwards = |token: &Token| matches!(token, Token::Of { ranges, .. } if ranges.iter().any(|(low, high)| low > high));
         if tokens.iter().any(is_backwards) {
             return Err("a range in brackets runs backwards; write it as [a-z]");
@@ -103,20 +103,20 @@ fn characters(tokens: &[Token]) -> String {
 }
 
 /// The tokens of a body at a place.
-fn tokens(place: &Path, body: &str, floats: bool, folded: bool) -> Result<Vec<Token>, &'static str> {
+fn tokens(place: &Path, body: &str, is_floating: bool, folded: bool) -> Result<Vec<Token>, &'static str> {
     let place = place.to_str().ok_or("its place has a name that is not UTF-8")?;
     let place = place.trim_end_matches('/');
     let place = if folded { fold(place) } else { place.to_owned() };
     let body = if folded { fold(body) } else { body.to_owned() };
     let mut tokens: Vec<Token> = place.chars().map(Token::Char).collect();
-    if floats {
+    if is_floating {
         tokens.extend([Token::Char('/'), Token::Deep]);
     }
     for (at, part) in body.split('/').filter(|part| !matches!(*part, "" | ".")).enumerate() {
         if part == ".." {
             return Err("`..` can stand only at its beginning");
         }
-        if !(floats && at == 0 || tokens.last() == Some(&Token::Deep)) {
+        if !(is_floating && at == 0 || tokens.last() == Some(&Token::Deep)) {
             tokens.push(Token::Char('/'));
         }
         if part == "**" {
@@ -157,8 +157,8 @@ fn name(part: &str, tokens: &mut Vec<Token>) {
 
 /// A set of characters behind `[`, and what follows it; `None` if it does not end.
 fn set(text: &str) -> Option<(Token, &str)> {
-    let negated = text.starts_with(['!', '^']);
-    let body = if negated { &text[1..] } else { text };
+    let is_negated = text.starts_with(['!', '^']);
+    let body = if is_negated { &text[1..] } else { text };
     // A bracket that comes first is one of the set.
     let first = body.chars().next()?.len_utf8();
     let end = first + body.get(first..)?.find(']')?;
@@ -174,7 +174,7 @@ fn set(text: &str) -> Option<(Token, &str)> {
             at += 1;
         }
     }
-    Some((Token::Of { ranges, negated }, &body[end + 1..]))
+    Some((Token::Of { ranges, is_negated }, &body[end + 1..]))
 }
 
 /// How far in a pattern a path can have come.
@@ -183,15 +183,15 @@ pub(super) struct Walk<'a> {
     places: PositionSet,
     spare: PositionSet,
     /// A name begins here.
-    begins_name: bool,
+    is_at_name: bool,
     /// The pattern was at its end before the last character.
-    pub(super) passed: bool,
+    pub(super) has_passed_end: bool,
 }
 
 impl<'a> Walk<'a> {
-    fn new(tokens: &'a [Token], place: usize, begins_name: bool) -> Self {
+    fn new(tokens: &'a [Token], place: usize, is_at_name: bool) -> Self {
         let places = PositionSet::below(tokens.len() + 1);
-        let mut walk = Self { tokens, spare: places.clone(), places, begins_name, passed: false };
+        let mut walk = Self { tokens, spare: places.clone(), places, is_at_name, has_passed_end: false };
         walk.enter(place);
         walk
     }
@@ -202,7 +202,7 @@ impl<'a> Walk<'a> {
         while self.places.insert(place) {
             match self.tokens.get(place) {
                 Some(Token::Any) => place += 1,
-                Some(Token::Deep) if self.begins_name => place += 1,
+                Some(Token::Deep) if self.is_at_name => place += 1,
                 _ => return,
             }
         }
@@ -211,17 +211,17 @@ impl<'a> Walk<'a> {
     /// Goes on by one character, or by `None`, what only a pattern fits; false if the pattern cannot.
     pub(super) fn take(&mut self, c: Option<char>) -> bool {
         let is_slash = c == Some('/');
-        self.passed = self.is_over();
-        self.begins_name = is_slash;
+        self.has_passed_end = self.is_over();
+        self.is_at_name = is_slash;
         let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
         self.places.clear();
         for place in before.iter() {
             match self.tokens.get(place) {
                 Some(Token::Char(wanted)) if Some(*wanted) == c => self.enter(place + 1),
                 Some(Token::One) if !is_slash => self.enter(place + 1),
-                Some(Token::Of { ranges, negated }) if !is_slash => {
+                Some(Token::Of { ranges, is_negated }) if !is_slash => {
                     let is_in = |&(low, high): &(char, char)| c.is_some_and(|c| (low..=high).contains(&c));
-                    if ranges.iter().any(is_in) != *negated {
+                    if ranges.iter().any(is_in) != *is_negated {
                         self.enter(place + 1);
                     }
                 }
@@ -231,12 +231,12 @@ impl<'a> Walk<'a> {
             }
         }
         self.spare = before;
-        !self.places.is_empty() || self.passed
+        !self.places.is_empty() || self.has_passed_end
     }
 
     /// Goes on by any part of a name. The shell's patterns stand for no hidden name unless they begin with its dot.
     pub(super) fn take_some_of_name(&mut self, first: bool) -> bool {
-        self.passed = false;
+        self.has_passed_end = false;
         let mut reached = false;
         for place in 0..=self.tokens.len() {
             let before = |count: usize| place.checked_sub(count).map(|at| &self.tokens[at]);
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
                 self.places.insert(place);
             }
         }
-        self.begins_name = false;
+        self.is_at_name = false;
         reached
     }
 

@@ -111,15 +111,15 @@ fn a_link_must_be_covered_by_both_names_and_is_denied_by_either() {
 #[test]
 fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     use Match::{May, No, Yes};
-    let check = |rule: &str, path: &str, naming, recursive, expected| {
+    let check = |rule: &str, path: &str, naming, is_recursive, expected| {
         let word = CommandWord::from_marked(path, "$");
         let place = word.as_known().map(|path| place(path).into()).unwrap_or(CommandPath::Partial(word));
-        let named = NamedPath { path: place, naming, recursive, redirected: false };
+        let named = NamedPath { path: place, naming, is_recursive, is_redirected: false };
         assert_eq!(
             pattern(rule, Behaviour::Deny).restricts_named(
                 &named,
                 &Names::of_named(&named.path),
-                named.recursive
+                named.is_recursive
             ),
             expected,
             "{rule} {path}"

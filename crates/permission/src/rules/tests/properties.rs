@@ -22,12 +22,12 @@ pub(super) fn command(words: &[String]) -> PlainCommand {
         text: words.join(" "),
         words: known(words),
         whole: known(words),
-        exact_only: false,
+        is_exact_only: false,
         spelled: None,
         effect: CommandEffect::Unknown,
         reads: vec![],
         writes: vec![],
-        network: false,
+        has_network: false,
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn line(words: &[String]) -> CommandFacts {
         plain: Ok(vec![command(words)]),
         found: vec![found],
         unseen: None,
-        hidden: false,
+        has_hidden: false,
     }
 }
 

@@ -139,14 +139,14 @@ fn long_paths_and_patterns_end_in_time() {
             let named = NamedPath {
                 path: path_fact.into(),
                 naming: PathNaming::Pattern,
-                recursive: true,
-                redirected: false,
+                is_recursive: true,
+                is_redirected: false,
             };
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
                 deny.restricts(&Names::of_named(&named.path))
             });
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts_named(&named, &Names::of_named(&named.path), named.recursive)
+                deny.restricts_named(&named, &Names::of_named(&named.path), named.is_recursive)
             });
         }
     }

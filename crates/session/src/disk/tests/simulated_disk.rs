@@ -202,7 +202,7 @@ impl LogFile for SimulatedFile {
     fn look(&self) -> io::Result<FileStatus> {
         self.with(|contents, _| FileStatus {
             len: contents.as_ref().map_or(0, |contents| contents.bytes.len() as u64),
-            named: contents.is_some(),
+            is_named: contents.is_some(),
         })
     }
 

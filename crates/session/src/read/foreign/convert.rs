@@ -154,7 +154,7 @@ impl Adopter {
                     index,
                     block,
                     usage: usage.clone(),
-                    aborted: false,
+                    is_aborted: false,
                 })
             })
             .collect()
@@ -191,8 +191,8 @@ impl Adopter {
             trigger,
             boundary,
             tail: None,
-            unbound: false,
-            mechanical: false,
+            is_unbound: false,
+            is_mechanical: false,
             tokens_before,
             tokens_after,
             duration_ms: 0,

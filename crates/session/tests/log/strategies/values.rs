@@ -200,11 +200,11 @@ pub(super) fn terminal() -> BoxedStrategy<Terminal> {
 
 fn denial() -> BoxedStrategy<Denial> {
     (any::<u32>(), tool_use(), text(), any::<bool>())
-        .prop_map(|(call, tool_use, reason, by_person)| Denial {
+        .prop_map(|(call, tool_use, reason, is_by_person)| Denial {
             call: CallId(call),
             tool_use,
             reason,
-            by_person,
+            is_by_person,
         })
         .boxed()
 }
@@ -249,11 +249,11 @@ pub(super) fn file_seen() -> BoxedStrategy<FileSeen> {
     let stamp = of((any::<u64>(), any::<u64>(), any::<(i64, i64)>())
         .prop_map(|(inode, size, modified)| FileStamp { inode, size, modified }));
     (path(), any::<u64>(), vec(any::<u32>(), 0..4), any::<bool>(), shown, stamp)
-        .prop_map(|(path, hash, lines, whole, shown, stamp)| FileSeen {
+        .prop_map(|(path, hash, lines, is_whole, shown, stamp)| FileSeen {
             path,
             hash,
             lines: lines.into(),
-            whole,
+            is_whole,
             shown,
             stamp,
         })
@@ -314,8 +314,8 @@ fn admission() -> BoxedStrategy<Admission> {
     });
     let places = || vec(path(), 0..2);
     let facts = (kind(), any::<bool>(), vec(fact, 0..2), places(), places(), text()).prop_map(
-        |(kind, shared, paths, changes, git_directories, target)| CallFacts {
-            shared,
+        |(kind, is_shared, paths, changes, git_directories, target)| CallFacts {
+            is_shared,
             paths,
             changes,
             git_directories,

@@ -39,7 +39,7 @@ pub(super) struct ClippedText {
     bytes_max: usize,
     pub(super) total: u64,
     /// There is more than `total`.
-    more: bool,
+    has_more: bool,
 }
 
 impl ClippedText {
@@ -55,19 +55,19 @@ impl ClippedText {
         // A character that is cut does not belong to it.
         self.text.push_str(start.utf8_chunks().next().map_or("", |chunk| chunk.valid()));
         self.total += start.len() as u64 + io::copy(&mut part, &mut io::sink())?;
-        self.more |= io::copy(&mut part.into_inner(), &mut io::sink())? > 0;
+        self.has_more |= io::copy(&mut part.into_inner(), &mut io::sink())? > 0;
         Ok(())
     }
 
     fn is_whole(&self) -> bool {
-        self.text.len() as u64 == self.total && !self.more
+        self.text.len() as u64 == self.total && !self.has_more
     }
 
     /// The text within the limit, and what to say if that is not all.
     pub(super) fn shown(&self, bytes_max: usize) -> (&str, Option<String>) {
         let short = shortened(&self.text, bytes_max);
-        let cut = (short.len() as u64) < self.total || self.more;
-        let more = if self.more { "more than " } else { "" };
+        let cut = (short.len() as u64) < self.total || self.has_more;
+        let more = if self.has_more { "more than " } else { "" };
         let notice = format!("[cut: showing {} of {more}{} bytes]", short.len(), self.total);
         (short, cut.then_some(notice))
     }
@@ -112,12 +112,12 @@ pub(super) struct ImageBudget<'a> {
     pub(super) cancel: &'a CancellationToken,
     used: usize,
     /// One did not fit, so no further one is even looked at.
-    full: bool,
+    is_full: bool,
 }
 
 impl<'a> ImageBudget<'a> {
     pub(super) fn new(edge_px_max: u32, cancel: &'a CancellationToken) -> Self {
-        Self { edge_px_max, cancel, used: 0, full: false }
+        Self { edge_px_max, cancel, used: 0, is_full: false }
     }
 
     fn part(&mut self, format: ImageFormat, mut base64: ClippedText) -> CellPart {
@@ -125,11 +125,11 @@ impl<'a> ImageBudget<'a> {
             return CellPart::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
         }
         base64.text.retain(|character| !character.is_ascii_whitespace());
-        let prepared = if self.full { Ok(None) } else { self.prepare(format, &base64.text) };
+        let prepared = if self.is_full { Ok(None) } else { self.prepare(format, &base64.text) };
         match prepared {
             Ok(Some(block)) => CellPart::Image(block),
             Ok(None) => {
-                self.full = true;
+                self.is_full = true;
                 let note =
                     "[image not shown: too many images; ask for fewer cells with `offset` and `limit`]";
                 CellPart::Note(note.to_owned(), true)
@@ -264,7 +264,7 @@ fn output(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookR
         if let Some(trace) = trace {
             error.push(trace.text.trim_end_matches('\n').as_bytes())?;
             error.total += trace.total - trace.text.len() as u64;
-            error.more |= trace.more;
+            error.has_more |= trace.has_more;
         }
         parts.push(plain(error));
     }

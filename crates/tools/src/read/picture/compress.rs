@@ -17,10 +17,10 @@ const JPEG_QUALITIES: [u8; 4] = [80, 60, 40, 20];
 /// Makes a file below the limit with the least loss: PNG if lossless, worse JPEG, fewer pixels.
 pub(super) fn compress(
     pixels: Pixels,
-    lossless: bool,
+    is_lossless: bool,
 ) -> Result<(Vec<u8>, &'static str, PictureSize), String> {
     let mut pixels = upright(pixels)?;
-    if lossless && let Some(bytes) = capped(|to| write_png(&pixels, to))? {
+    if is_lossless && let Some(bytes) = capped(|to| write_png(&pixels, to))? {
         return Ok((bytes, "image/png", pixels.size));
     }
     put_on_white(&mut pixels);

@@ -50,10 +50,10 @@ fn check_size(size: PictureSize, memory: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The size of a sound picture and its pixels, scaled; none if `may_keep` and its file can stay.
+/// The size of a sound picture and its pixels, scaled; none if its file can stay and `can_keep` allows that.
 pub(super) fn decode_png(
     reader: impl BufRead + Seek,
-    may_keep: bool,
+    can_keep: bool,
     options: &PictureOptions<'_>,
 ) -> Result<(PictureSize, Option<Pixels>), String> {
     let mut decoder = png::Decoder::new_with_limits(reader, png::Limits { bytes: PNG_EXTRAS_BYTES_MAX });
@@ -70,7 +70,7 @@ pub(super) fn decode_png(
     let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(exif));
     let channels = reader.output_color_type().0.samples();
     let size = original.within(options.edge_px_max);
-    let keep = may_keep && size == original;
+    let keep = can_keep && size == original;
     let len = usize::try_from(size.pixels()).unwrap_or(usize::MAX).saturating_mul(channels);
     let mut bytes = Vec::new();
     if interlaced {
@@ -101,7 +101,7 @@ pub(super) fn decode_png(
 pub(super) fn decode_whole(
     mut reader: impl BufRead + Seek,
     bytes: u64,
-    may_keep: bool,
+    can_keep: bool,
     options: &PictureOptions<'_>,
 ) -> Result<(PictureSize, Option<Pixels>), String> {
     let bytes_per_pixel = match options.format {
@@ -129,7 +129,7 @@ pub(super) fn decode_whole(
         return Err(CANCELLED.to_owned());
     }
     let size = original.within(options.edge_px_max);
-    if may_keep && size == original {
+    if can_keep && size == original {
         return Ok((original, None));
     }
     let (mut bytes, channels) = match image {

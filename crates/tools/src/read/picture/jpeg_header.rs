@@ -11,7 +11,7 @@ struct Frame {
     /// Coefficients for one pixel, in units of 1/`full`: planes of colour are often coarser.
     coefficients: u64,
     full: u64,
-    progressive: bool,
+    is_progressive: bool,
 }
 
 /// Reads up to the first scan: the size, and the bytes for pixels, and for all coefficients if they have to be collected first.
@@ -45,7 +45,7 @@ pub(super) fn read_jpeg_header(reader: &mut (impl BufRead + Seek)) -> io::Result
 }
 
 impl Frame {
-    fn read(reader: &mut impl Read, progressive: bool) -> io::Result<Self> {
+    fn read(reader: &mut impl Read, is_progressive: bool) -> io::Result<Self> {
         let mut fixed = [0; 6];
         reader.read_exact(&mut fixed)?;
         let [_, h1, h0, w1, w0, channels] = fixed;
@@ -62,12 +62,12 @@ impl Frame {
             across = across.max(x);
             down = down.max(y);
         }
-        Ok(Self { size, channels: channels.into(), coefficients: sum, full: across * down, progressive })
+        Ok(Self { size, channels: channels.into(), coefficients: sum, full: across * down, is_progressive })
     }
 
     fn memory(&self, channels_in_scan: u64) -> u64 {
         let pixels = self.size.pixels();
-        let collected = self.progressive || channels_in_scan < self.channels;
+        let collected = self.is_progressive || channels_in_scan < self.channels;
         let coefficients = if collected { pixels * self.coefficients * 2 / self.full } else { 0 };
         pixels * self.channels.max(1) + coefficients
     }

@@ -37,7 +37,7 @@ pub(super) struct Scaler {
     to: PictureSize,
     channels: usize,
     /// The last channel says how much the others count.
-    alpha: bool,
+    has_alpha: bool,
     across: Vec<u32>,
     sums: Vec<u64>,
     /// The last row of the result.
@@ -50,9 +50,9 @@ impl Scaler {
     /// `to` is no larger than `from` in either direction. Pixels are bytes, one per channel.
     pub(super) fn new(from: PictureSize, to: PictureSize, channels: usize) -> Self {
         debug_assert!(to.width <= from.width && to.height <= from.height);
-        let (len, alpha) = (to.width as usize * channels, channels.is_multiple_of(2));
+        let (len, has_alpha) = (to.width as usize * channels, channels.is_multiple_of(2));
         let (across, sums, row) = (vec![0; len], vec![0; len], vec![0; len]);
-        Self { from, to, channels, alpha, across, sums, row, missing: from.height }
+        Self { from, to, channels, has_alpha, across, sums, row, missing: from.height }
     }
 
     /// Takes the next row. Returns whether it completed one of the result, which is then in its field.
@@ -78,7 +78,7 @@ impl Scaler {
 
     /// The sums of a row's pixels for each pixel of the result.
     fn add_across(&mut self, row: &[u8]) {
-        let (channels, alpha) = (self.channels, self.alpha);
+        let (channels, alpha) = (self.channels, self.has_alpha);
         self.across.fill(0);
         let mut target = 0;
         let mut missing = self.from.width;
@@ -111,7 +111,7 @@ impl Scaler {
         let byte = |sum: u64, area: u64| u8::try_from((sum + area / 2) / area).unwrap_or(u8::MAX);
         let pixels = self.sums.chunks_exact_mut(self.channels).zip(self.row.chunks_exact_mut(self.channels));
         for (sums, pixel) in pixels {
-            let (colours, opaque) = sums.split_at_mut(self.channels - usize::from(self.alpha));
+            let (colours, opaque) = sums.split_at_mut(self.channels - usize::from(self.has_alpha));
             let area_of_colours = opaque.first().copied().unwrap_or(area);
             for (value, sum) in pixel.iter_mut().zip(colours.iter()) {
                 *value = if area_of_colours == 0 { 0 } else { byte(*sum, area_of_colours) };
@@ -124,13 +124,13 @@ impl Scaler {
     }
 }
 
-fn add(sums: &mut [u32], pixel: &[u8], weight: u32, alpha: bool) {
-    let (colours, opaque) = pixel.split_at(pixel.len() - usize::from(alpha));
+fn add(sums: &mut [u32], pixel: &[u8], weight: u32, has_alpha: bool) {
+    let (colours, opaque) = pixel.split_at(pixel.len() - usize::from(has_alpha));
     let weight = opaque.first().map_or(weight, |opaque| u32::from(*opaque) * weight);
     for (sum, value) in sums.iter_mut().zip(colours) {
         *sum += u32::from(*value) * weight;
     }
-    if alpha {
+    if has_alpha {
         sums[colours.len()] += weight;
     }
 }
