@@ -68,11 +68,11 @@ fn check_programs() -> Result<()> {
 }
 
 /// What to say about a program, if anything.
-fn missing(program: &str, works: bool, needed: bool, strict: bool) -> Result<Option<String>> {
-    match (works, needed) {
+fn missing(program: &str, is_working: bool, is_needed: bool, is_strict: bool) -> Result<Option<String>> {
+    match (is_working, is_needed) {
         (true, _) => Ok(None),
         (false, false) => Ok(Some(format!("{program} is not installed; no test needs it yet"))),
-        (false, true) if strict => bail!("{program} is not installed; install it, tests need it"),
+        (false, true) if is_strict => bail!("{program} is not installed; install it, tests need it"),
         (false, true) => {
             Ok(Some(format!("{program} is not installed; the tests that need it will be skipped")))
         }

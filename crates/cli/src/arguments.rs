@@ -294,7 +294,7 @@ impl Arguments {
             model: self.model.clone(),
             turns_max: self.max_turns,
             permission_mode: self.permission_mode.clone(),
-            skip_permissions: self.dangerously_skip_permissions,
+            should_skip_permissions: self.dangerously_skip_permissions,
             allowed_tools: self.allowed_tools.clone(),
             disallowed_tools: self.disallowed_tools.clone(),
             system_prompt: either(&self.system_prompt, &self.system_prompt_file),

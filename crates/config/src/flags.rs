@@ -20,7 +20,7 @@ pub struct Flags {
     /// `--permission-mode`.
     pub permission_mode: Option<String>,
     /// `--dangerously-skip-permissions`.
-    pub skip_permissions: bool,
+    pub should_skip_permissions: bool,
     /// `--allowedTools`, every token.
     pub allowed_tools: Vec<String>,
     /// `--disallowedTools`, every token.

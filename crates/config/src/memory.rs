@@ -109,7 +109,7 @@ impl MemoryFiles {
             if depth < IMPORT_DEPTH_MAX {
                 let imports = imports(&content).into_iter().filter_map(|name| {
                     let named = resolve(name, &path, home)?;
-                    self.may_import(&path, &named, project).then_some((named, depth + 1))
+                    self.can_import(&path, &named, project).then_some((named, depth + 1))
                 });
                 // The first one named is the next to be read.
                 let mut imports: Vec<_> = imports.collect();
@@ -157,7 +157,7 @@ impl MemoryFiles {
         }
     }
 
-    fn may_import(&mut self, from: &Path, named: &Path, project: Option<&Path>) -> bool {
+    fn can_import(&mut self, from: &Path, named: &Path, project: Option<&Path>) -> bool {
         let Some(project) = project else { return true };
         let Ok(resolved) = named.canonicalize() else { return false };
         let inside = resolved.starts_with(project);

@@ -116,7 +116,7 @@ fn source(origin: &SettingOrigin) -> RuleSource {
 /// The mode, and what chose it.
 fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String), ConfigError> {
     let Some(given) = &flags.permission_mode else {
-        if flags.skip_permissions {
+        if flags.should_skip_permissions {
             return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions".into()));
         }
         return Ok(match &files.permissions.mode {
@@ -131,12 +131,12 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
         let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions";
         return Err(ConfigError::flag("--permission-mode", given, accepts));
     };
-    if flags.skip_permissions && mode != PermissionMode::BypassPermissions {
+    if flags.should_skip_permissions && mode != PermissionMode::BypassPermissions {
         return Err(ConfigError::Unusable(format!(
             "--dangerously-skip-permissions contradicts --permission-mode {given}. Give only one of the two."
         )));
     }
-    let by = if flags.skip_permissions {
+    let by = if flags.should_skip_permissions {
         "--dangerously-skip-permissions"
     } else {
         "--permission-mode bypassPermissions"

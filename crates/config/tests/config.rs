@@ -296,7 +296,7 @@ fn modes_are_checked() {
 fn skipping_permissions_leaves_no_other_mode() {
     let check = |mode: Option<&str>, expected: &str| {
         let permission_mode = mode.map(str::to_owned);
-        let flags = Flags { permission_mode, skip_permissions: true, ..Flags::default() };
+        let flags = Flags { permission_mode, should_skip_permissions: true, ..Flags::default() };
         let seen = match config(&[], &flags) {
             Ok(config) => config.permissions.mode.name().to_owned(),
             Err(error) => error.to_string(),
@@ -314,7 +314,7 @@ fn skipping_permissions_leaves_no_other_mode() {
 fn root_may_not_bypass_outside_a_sandbox() {
     let root = ProcessContext { is_root: true, ..place(Path::new("/")) };
     let bypass = [
-        Flags { skip_permissions: true, ..Flags::default() },
+        Flags { should_skip_permissions: true, ..Flags::default() },
         Flags { permission_mode: Some("bypassPermissions".into()), ..Flags::default() },
     ];
     for flags in &bypass {

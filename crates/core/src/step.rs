@@ -96,8 +96,8 @@ impl Cx<'_> {
     }
 
     /// A fact about a call: what does more than read must be known whatever happens.
-    pub(crate) fn persist_for(&mut self, acts: bool, record: Record) {
-        if acts {
+    pub(crate) fn persist_for(&mut self, has_effect: bool, record: Record) {
+        if has_effect {
             self.persist_synced(record);
         } else {
             self.persist(record);

@@ -230,8 +230,8 @@ impl EngineBuilder {
     }
 
     /// Whether directories that are gone count as they are named: for an engine that only plays what was done in them.
-    pub fn may_lack_directories(mut self, may_lack: bool) -> Self {
-        self.can_lack_directories = may_lack;
+    pub fn may_lack_directories(mut self, can_lack: bool) -> Self {
+        self.can_lack_directories = can_lack;
         self
     }
 

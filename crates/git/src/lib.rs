@@ -11,6 +11,6 @@ pub use directory::{
     linked_work_trees, named_path, would_be_git_directory,
 };
 pub use index::tracked_files;
-pub use programs::{may_hold_others, names_program, names_watcher};
+pub use programs::{can_hold_others, names_program, names_watcher};
 pub use settings::{core_work_tree, origin};
 pub use work_tree::{MainWorkTree, WorkTree};

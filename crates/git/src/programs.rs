@@ -37,25 +37,25 @@ pub fn names_program(dot_git: &Path) -> bool {
         }
     }
     // Another place of the work, or a file that is shown when it is not understood.
-    if own.iter().any(|file| may_set(file, "worktree ignorerevsfile")) {
+    if own.iter().any(|file| can_set(file, "worktree ignorerevsfile")) {
         return true;
     }
-    let enters = |file: &Path| may_set(file, "ignore");
+    let enters = |file: &Path| can_set(file, "ignore");
     let modules = dot_git.with_file_name(".gitmodules");
     // Where the file is missing, git takes what it tracks of it, whose name may be cut to its end in the index.
-    let may_be_tracked = || index_has(dot_git, b"modules") && may_hold_others(dot_git);
+    let may_be_tracked = || index_has(dot_git, b"modules") && can_hold_others(dot_git);
     let is_unseen = || modules.symlink_metadata().is_err() && may_be_tracked();
-    files.iter().any(|file| may_set(file, KEYS) || enters(file)) || enters(&modules) || is_unseen()
+    files.iter().any(|file| can_set(file, KEYS) || enters(file)) || enters(&modules) || is_unseen()
 }
 
 /// Whether the repository that a `.git` is, or points to, names a program that tells it what has changed. What cannot be read may.
 pub fn names_watcher(dot_git: &Path) -> bool {
-    own_settings(dot_git).is_none_or(|own| own.iter().any(|file| may_set(file, "fsmonitor")))
+    own_settings(dot_git).is_none_or(|own| own.iter().any(|file| can_set(file, "fsmonitor")))
 }
 
 /// Whether the names of objects in a repository may have another length than usual.
 pub(crate) fn has_other_objects(dot_git: &Path) -> bool {
-    own_settings(dot_git).is_none_or(|[_, shared]| may_set(&shared, "objectformat"))
+    own_settings(dot_git).is_none_or(|[_, shared]| can_set(&shared, "objectformat"))
 }
 
 /// The settings of a work tree, and those that it shares with others.
@@ -65,7 +65,7 @@ fn own_settings(dot_git: &Path) -> Option<[PathBuf; 2]> {
 }
 
 /// Whether a file of settings may set one of the keys. What cannot be read may.
-fn may_set(file: &Path, keys: &str) -> bool {
+fn can_set(file: &Path, keys: &str) -> bool {
     match read_text(file, CONFIG_BYTES_MAX) {
         Ok(text) => text.lines().any(|line| sets(line, keys)),
         Err(error) => error.kind() != ErrorKind::NotFound,
@@ -73,7 +73,7 @@ fn may_set(file: &Path, keys: &str) -> bool {
 }
 
 /// Whether a repository may hold others, by the mode that its index gives them. What cannot be read may.
-pub fn may_hold_others(dot_git: &Path) -> bool {
+pub fn can_hold_others(dot_git: &Path) -> bool {
     const LINK: [u8; 4] = 0o160_000_u32.to_be_bytes();
     index_has(dot_git, &LINK)
 }

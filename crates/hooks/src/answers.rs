@@ -181,7 +181,7 @@ pub(crate) fn parse(handler: &Handler, text: &str) -> Option<Result<ParsedAnswer
 }
 
 /// Whether the beginning of an output may be that of an answer. Where plain text means nothing, whatever is printed is meant as one.
-pub(crate) fn may_be_answer(handler: &Handler, beginning: &str) -> bool {
+pub(crate) fn can_be_answer(handler: &Handler, beginning: &str) -> bool {
     let beginning = beginning.trim_start();
     !events::takes_plain_text(handler.event) || beginning.is_empty() || beginning.starts_with('{')
 }

@@ -51,7 +51,7 @@ pub(crate) async fn ask(
         Err(failure) => return answers::failed(handler, "", &failure),
     };
     let is_objection = exit.code == Some(OBJECTION);
-    let is_lost = exit.is_cut && !is_objection && answers::may_be_answer(handler, &exit.printed.output);
+    let is_lost = exit.is_cut && !is_objection && answers::can_be_answer(handler, &exit.printed.output);
     let answer =
         if is_lost { Err(HandlerFailure::TooLong) } else { read_exit(handler, &command.form, &exit) };
     let (answer, has_failed) = match answer {

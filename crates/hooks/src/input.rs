@@ -142,8 +142,8 @@ fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn ending(fields: &mut ObjectWriter, active: bool, text: &str) {
-    fields.put_json("stop_hook_active", if active { "true" } else { "false" });
+fn ending(fields: &mut ObjectWriter, is_active: bool, text: &str) {
+    fields.put_json("stop_hook_active", if is_active { "true" } else { "false" });
     fields.put("last_assistant_message", text);
 }
 

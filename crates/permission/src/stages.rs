@@ -370,7 +370,7 @@ fn harmless_call(case: &CaseReview<'_>) -> Option<Ruling> {
     match case.facts.kind {
         CallKind::Session => Some(allow("This affects only the session itself.")),
         CallKind::Read => {
-            let free = case.facts.paths.iter().all(|path| case.may_read(path));
+            let free = case.facts.paths.iter().all(|path| case.can_read(path));
             free.then(|| allow("Reading inside the working directories needs no approval."))
         }
         CallKind::Fetch | CallKind::Edit | CallKind::Execute => None,

@@ -168,10 +168,10 @@ impl Segment {
         self.ends.get(index).copied().flatten()
     }
 
-    fn of(message: Arc<Message>, joins: bool) -> Self {
+    fn of(message: Arc<Message>, should_join: bool) -> Self {
         let size: usize = message.blocks.iter().map(|block| block.json().len() + 1).sum();
         let mut json = BytesMut::with_capacity(size + 40);
-        json.extend_from_slice(match (joins, message.role) {
+        json.extend_from_slice(match (should_join, message.role) {
             (true, _) => b",",
             (false, Role::User) => br#",{"role":"user","content":["#,
             (false, Role::Assistant) => br#",{"role":"assistant","content":["#,

@@ -143,7 +143,7 @@ fn limit(plan: &ConfinementPlan, has_group: bool) -> io::Result<()> {
     }
     if !has_group {
         let own_count = match &plan.backend {
-            Backend::Bubblewrap(bubblewrap) if bubblewrap.user_namespace => 0,
+            Backend::Bubblewrap(bubblewrap) if bubblewrap.has_user_namespace => 0,
             _ => tree::count_of_user(),
         };
         lower(Resource::Nproc, own_count + u64::from(plan.limits.processes))?;

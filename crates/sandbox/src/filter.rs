@@ -92,7 +92,7 @@ fn sockets(plan: &ConfinementPlan) -> Result<Vec<SeccompRule>> {
     if plan.network != NetworkReach::Off {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
-    if plan.unix_sockets {
+    if plan.can_make_unix_sockets {
         families.push(libc::AF_UNIX);
     }
     if families.is_empty() {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn every_plan_has_a_filter() {
         for network in [NetworkReach::Off, NetworkReach::Proxied, NetworkReach::Open] {
-            for unix_sockets in [false, true] {
+            for can_make_unix_sockets in [false, true] {
                 let files = FileAccess {
                     writable: Vec::new(),
                     readable: Vec::new(),
@@ -173,7 +173,7 @@ mod tests {
                     backend,
                     files,
                     network,
-                    unix_sockets,
+                    can_make_unix_sockets,
                     limits: ResourceLimits::default(),
                 };
                 let programs = programs(&plan).unwrap();

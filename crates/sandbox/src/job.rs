@@ -114,14 +114,14 @@ fn program(argv: &[OsString]) -> io::Result<Command> {
 /// report.
 fn attach(bash: &mut Command, script: &ShellScript, setup: &mut ChildSetup) -> io::Result<Option<OwnedFd>> {
     let mut cwd = None;
-    if script.track_cwd {
+    if script.should_track_cwd {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         setup.inherited.push((out_of_the_way(&writer)?, CWD_FD));
         cwd = Some(reader);
     }
-    if script.track_cwd || script.source.is_some() {
+    if script.should_track_cwd || script.source.is_some() {
         let mut prelude = File::from(rustix::fs::memfd_create("prelude", MemfdFlags::CLOEXEC)?);
-        prelude.write_all(&prelude_text(script.track_cwd, script.source.as_deref()))?;
+        prelude.write_all(&prelude_text(script.should_track_cwd, script.source.as_deref()))?;
         setup.inherited.push((out_of_the_way(&prelude)?, PRELUDE_FD));
         bash.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
     }

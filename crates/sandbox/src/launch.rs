@@ -100,7 +100,7 @@ impl Launcher {
             StandardStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
         let script = ShellScript {
             text: job.script.clone(),
-            track_cwd: job.should_track_cwd,
+            should_track_cwd: job.should_track_cwd,
             source: job.source.clone(),
         };
         let (exit, tree) = self.launch(Task {

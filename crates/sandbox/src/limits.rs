@@ -138,7 +138,7 @@ const NO_LIMIT: &str = "none";
 
 /// What limits the number of processes, and what that does not hold.
 pub(crate) fn process_limit(backend: &Backend) -> (&'static str, Option<&'static str>) {
-    let is_own = matches!(backend, Backend::Bubblewrap(bubblewrap) if bubblewrap.user_namespace);
+    let is_own = matches!(backend, Backend::Bubblewrap(bubblewrap) if bubblewrap.has_user_namespace);
     if ControlGroup::make(1).is_some() {
         ("control group", None)
     } else if rustix::process::getuid().is_root() {

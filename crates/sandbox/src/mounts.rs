@@ -67,7 +67,7 @@ pub(crate) fn base_arguments(
 ) -> Vec<&'static str> {
     let mut arguments = vec!["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"];
     arguments.extend(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
-    if bubblewrap.user_namespace {
+    if bubblewrap.has_user_namespace {
         arguments.push("--unshare-user");
     }
     if network != NetworkReach::Open {

@@ -17,14 +17,14 @@ pub(crate) struct ConfinementPlan {
     pub(crate) backend: Backend,
     pub(crate) files: FileAccess,
     pub(crate) network: NetworkReach,
-    pub(crate) unix_sockets: bool,
+    pub(crate) can_make_unix_sockets: bool,
     pub(crate) limits: ResourceLimits,
 }
 
 impl ConfinementPlan {
     /// Whether nothing but Landlock keeps a command from sockets that have a name and no file: they belong to a network.
     pub(crate) fn shares_abstract_sockets(&self) -> bool {
-        self.unix_sockets && self.network == NetworkReach::Open
+        self.can_make_unix_sockets && self.network == NetworkReach::Open
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Bubblewrap {
     #[serde(with = "raw_text")]
     pub(crate) program: PathBuf,
     /// Whether it can make a user namespace. Root can do without.
-    pub(crate) user_namespace: bool,
+    pub(crate) has_user_namespace: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub(crate) enum CommandToRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShellScript {
     pub(crate) text: String,
-    pub(crate) track_cwd: bool,
+    pub(crate) should_track_cwd: bool,
     #[serde(with = "raw_text")]
     pub(crate) source: Option<PathBuf>,
 }
@@ -144,7 +144,7 @@ mod tests {
             let request = SupervisorRequest {
                 command: CommandToRun::Shell(ShellScript {
                     text: "echo 'ü\n'\n".into(),
-                    track_cwd: true,
+                    should_track_cwd: true,
                     source: Some("/a b/env".into()),
                 }),
                 confined: None,

@@ -139,7 +139,7 @@ impl Sandbox {
             temp,
         };
         let SandboxPolicy { can_make_unix_sockets, limits, .. } = *policy;
-        let plan = ConfinementPlan { backend, files, network, unix_sockets: can_make_unix_sockets, limits };
+        let plan = ConfinementPlan { backend, files, network, can_make_unix_sockets, limits };
         let barriers = barriers(policy, &plan);
         let arbiter = match &policy.network {
             Network::Proxied(arbiter) => Some(arbiter.clone()),
@@ -293,12 +293,12 @@ fn bubblewrap(policy: &SandboxPolicy) -> Result<Backend, SandboxUnavailable> {
         let advice = "Use Linux 6.12 or later, close the network, or do not allow Unix sockets.";
         return Err(SandboxUnavailable::new("a way to close abstract sockets", why, advice));
     }
-    let user_namespace = probe(&program, isolates_network).map_err(|why| {
+    let has_user_namespace = probe(&program, isolates_network).map_err(|why| {
         let advice = "Allow unprivileged user namespaces (sysctl user.max_user_namespaces and, where they exist, \
                       kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0).";
         SandboxUnavailable::new("the right to create namespaces", why, advice)
     })?;
-    Ok(Backend::Bubblewrap(Bubblewrap { program, user_namespace }))
+    Ok(Backend::Bubblewrap(Bubblewrap { program, has_user_namespace }))
 }
 
 fn find_bwrap(policy: &SandboxPolicy) -> Result<PathBuf, SandboxUnavailable> {
@@ -335,19 +335,19 @@ fn is_safe_program(path: &Path, policy: &SandboxPolicy) -> bool {
 }
 
 /// Whether `bwrap` works with a user namespace, or works at all; else what it says.
-fn probe(program: &Path, isolates_network: bool) -> Result<bool, String> {
+fn probe(program: &Path, can_isolate_network: bool) -> Result<bool, String> {
     static RESULTS: Mutex<BTreeMap<(PathBuf, bool), Result<bool, String>>> = Mutex::new(BTreeMap::new());
     let mut results = RESULTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let network = if isolates_network { NetworkReach::Off } else { NetworkReach::Open };
+    let network = if can_isolate_network { NetworkReach::Off } else { NetworkReach::Open };
     let probe = || match try_bwrap(program, network, true) {
         Err(_) if rustix::process::geteuid().is_root() => try_bwrap(program, network, false).map(|()| false),
         result => result.map(|()| true),
     };
-    results.entry((program.to_owned(), isolates_network)).or_insert_with(probe).clone()
+    results.entry((program.to_owned(), can_isolate_network)).or_insert_with(probe).clone()
 }
 
-fn try_bwrap(program: &Path, network: NetworkReach, user_namespace: bool) -> Result<(), String> {
-    let bubblewrap = Bubblewrap { program: program.to_owned(), user_namespace };
+fn try_bwrap(program: &Path, network: NetworkReach, has_user_namespace: bool) -> Result<(), String> {
+    let bubblewrap = Bubblewrap { program: program.to_owned(), has_user_namespace };
     let mut command = Command::new(program);
     command
         .args(mounts::base_arguments(&bubblewrap, network, false))
@@ -385,7 +385,7 @@ fn barriers(policy: &SandboxPolicy, plan: &ConfinementPlan) -> Vec<ActiveBarrier
             add(Barrier::Hidden, "mount namespace", None);
             add(Barrier::Network, closed, None);
             add(Barrier::Sockets, "mount namespace and system call filter", None);
-            let user = if bubblewrap.user_namespace { ", user namespace" } else { "" };
+            let user = if bubblewrap.has_user_namespace { ", user namespace" } else { "" };
             add(Barrier::Processes, &format!("PID and IPC namespaces{user}"), None);
         }
         Backend::Landlock(landlock) => {

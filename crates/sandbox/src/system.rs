@@ -94,12 +94,12 @@ pub fn close_to_others() {
 }
 
 /// Undoes inherited signal setup, such as of `nohup`: commands can be asked to end, unless it `holds` that.
-fn forget_signal_setup(holds: bool) {
+fn forget_signal_setup(should_hold: bool) {
     // SAFETY: the set is initialised before use and lives on this stack; default handling needs no handler to exist.
     unsafe {
         let mut held: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut held);
-        for signal in TERMINATING_SIGNALS.into_iter().filter(|_| holds) {
+        for signal in TERMINATING_SIGNALS.into_iter().filter(|_| should_hold) {
             libc::sigaddset(&raw mut held, signal);
         }
         libc::sigprocmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());

@@ -66,14 +66,14 @@ fn before_value(before: &[u8]) -> (&[u8], Option<u8>) {
 }
 
 /// The name in front of a value: before `=`, `:`, `=>` or `>`, or as a flag of a command.
-fn name_before(before: &[u8], quoted: bool) -> Option<&[u8]> {
+fn name_before(before: &[u8], is_quoted: bool) -> Option<&[u8]> {
     let front = trimmed(before);
     let marks = count_back(front, 3, |byte| matches!(byte, b'=' | b':' | b'>'));
     let sign = &front[front.len() - marks..];
     match sign {
         b"" => flag(front, before.len() - front.len()),
         b"::" | b":::" => None,
-        b">" if quoted => None,
+        b">" if is_quoted => None,
         _ => {
             let front = trimmed(&front[..front.len() - marks]);
             let ends: [&[u8]; 4] = [b"\"]", b"']", b"\"", b"'"];

@@ -71,10 +71,10 @@ fn forms_of(value: &str) -> Vec<String> {
     forms
 }
 
-fn percent_encoded(value: &str, capitals: bool) -> String {
+fn percent_encoded(value: &str, is_upper_case: bool) -> String {
     let encode = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if capitals => format!("%{byte:02X}"),
+        _ if is_upper_case => format!("%{byte:02X}"),
         _ => format!("%{byte:02x}"),
     };
     value.bytes().map(encode).collect()

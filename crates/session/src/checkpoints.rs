@@ -171,12 +171,12 @@ impl PreImageTaker for Checkpoints {
     fn touches_disk(&self, records: &[Record]) -> bool {
         let keeping = self.keeping();
         records.iter().any(|record| match record {
-            Record::Intended(call) => may_change_files(call),
+            Record::Intended(call) => can_change_files(call),
             _ => over(record).is_some_and(|id| keeping.open.contains_key(id)),
         })
     }
 
-    fn take_note(&self, records: &[Record], sync: bool) -> io::Result<()> {
+    fn take_note(&self, records: &[Record], should_sync: bool) -> io::Result<()> {
         let mut keeping = self.keeping();
         let mut lines = Vec::new();
         let mut starts = false;
@@ -192,7 +192,7 @@ impl PreImageTaker for Checkpoints {
                         keeping.about.insert(Arc::clone(id), describe(input.get()));
                     }
                 }
-                Record::Intended(call) if may_change_files(call) => {
+                Record::Intended(call) if can_change_files(call) => {
                     starts = true;
                     lines.push(keeping.before(call)?);
                 }
@@ -203,7 +203,7 @@ impl PreImageTaker for Checkpoints {
                 }
             }
         }
-        let sync = sync && starts;
+        let sync = should_sync && starts;
         if sync {
             keeping.blobs.flush()?;
         }
@@ -308,7 +308,7 @@ impl CheckpointState {
     }
 }
 
-pub(crate) fn may_change_files(call: &CallIntent) -> bool {
+pub(crate) fn can_change_files(call: &CallIntent) -> bool {
     matches!(call.kind, CallKind::Edit | CallKind::Execute)
 }
 

@@ -178,7 +178,7 @@ fn fenced(text: &str, language: &str) -> String {
 }
 
 /// An item as a line of the JSON export.
-fn to_json(item: &HistoryItem, retracted: bool, redact: Redact<'_>) -> Value {
+fn to_json(item: &HistoryItem, is_retracted: bool, redact: Redact<'_>) -> Value {
     let said = match item {
         HistoryItem::Said(said) => said,
         HistoryItem::Compacted(compacted) => {
@@ -212,7 +212,7 @@ fn to_json(item: &HistoryItem, retracted: bool, redact: Redact<'_>) -> Value {
     if let Some(tool) = tool {
         line["tool"] = tool.as_str().into();
     }
-    if retracted {
+    if is_retracted {
         line["retracted"] = true.into();
     }
     line

@@ -60,7 +60,7 @@ pub struct SessionBusy {
 
 impl SessionBusy {
     /// Whether the process with the lock may be gone and only its child hold it; containers do not name such a process.
-    fn may_be_gone(&self) -> bool {
+    fn can_be_gone(&self) -> bool {
         self.pid == 0 || process::start_of(self.pid).is_none()
     }
 
@@ -100,7 +100,7 @@ impl Lease {
             match lock(&file).map_err(failed)? {
                 LockAttempt::Yes if is_at(&file, log) => return Ok(Self::new(log, LeaseHold::Lock(file))),
                 LockAttempt::Yes => {}
-                LockAttempt::ByAnother(busy) if busy.may_be_gone() && began.elapsed() < INHERITED_TIME => {
+                LockAttempt::ByAnother(busy) if busy.can_be_gone() && began.elapsed() < INHERITED_TIME => {
                     std::thread::sleep(INHERITED_PAUSE);
                 }
                 LockAttempt::ByAnother(busy) => return Err(busy.into()),

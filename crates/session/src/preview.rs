@@ -90,11 +90,11 @@ pub(crate) fn flag(members: &RawObject<'_>, key: &str) -> bool {
     members.get(key).is_some_and(|value| value.get() == "true")
 }
 
-fn judge(head: &[u8], tail: &[u8], whole: bool) -> SessionPreview {
+fn judge(head: &[u8], tail: &[u8], is_whole: bool) -> SessionPreview {
     let first_line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let both = |key| last(key, tail).or_else(|| last(key, head));
     let title = both("customTitle").or_else(|| both("aiTitle"));
-    let first_prompt = first_prompt(head, whole);
+    let first_prompt = first_prompt(head, is_whole);
     let summary = title
         .clone()
         .or_else(|| last("lastPrompt", tail))
@@ -173,12 +173,12 @@ fn says_something(window: &[u8]) -> bool {
 }
 
 /// The first text of a user that is a prompt; else the name of the first command.
-fn first_prompt(head: &[u8], whole: bool) -> Option<String> {
+fn first_prompt(head: &[u8], is_whole: bool) -> Option<String> {
     let mut command = None;
     let mut lines = head.split(|&byte| byte == b'\n').peekable();
     while let Some(line) = lines.next() {
-        let is_cut = !whole && lines.peek().is_none();
-        if !may_be_prompt(line) {
+        let is_cut = !is_whole && lines.peek().is_none();
+        if !can_be_prompt(line) {
             continue;
         }
         let texts = if is_cut { beginning_of_prompt(line).into_iter().collect() } else { prompt_texts(line) };
@@ -195,7 +195,7 @@ fn first_prompt(head: &[u8], whole: bool) -> Option<String> {
 }
 
 /// Whether a line can hold a prompt, as other programs judge it.
-fn may_be_prompt(line: &[u8]) -> bool {
+fn can_be_prompt(line: &[u8]) -> bool {
     let has = |needle: &[u8]| memmem::find(line, needle).is_some();
     (has(b"\"type\":\"user\"") || has(b"\"type\": \"user\""))
         && !has(b"\"tool_result\"")

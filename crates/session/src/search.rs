@@ -77,7 +77,7 @@ fn search_one<'a>(
     }
     let mut history = SessionHistory::open(&session.path)?;
     let mut lowered = Vec::new();
-    while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
+    while let Some(item) = history.next(|line| wanted.can_be_in(line, &mut lowered))? {
         let HistoryItem::Said(said) = item else { continue };
         let place = said.pieces.iter().find_map(|piece| wanted.within(piece.text()));
         let Some(place) = place.filter(|_| said.who != SearchSpeaker::Engine) else { continue };
@@ -108,7 +108,7 @@ impl SearchWords {
     }
 
     /// Whether a line is worth reading.
-    fn may_be_in(&self, line: &[u8], lowered: &mut Vec<u8>) -> bool {
+    fn can_be_in(&self, line: &[u8], lowered: &mut Vec<u8>) -> bool {
         if line.starts_with(OWN) {
             return false;
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use uuid::Uuid;
 use windlass_protocol::{Origin, Record};
 
-use crate::checkpoints::may_change_files;
+use crate::checkpoints::can_change_files;
 use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, OwnLineBody, SessionMark};
 use crate::preview::message_texts;
 use crate::read::lines;
@@ -116,7 +116,7 @@ impl TurnReader {
                 self.is_kept = header.has_pre_images();
             }
             OwnLineBody::Mark(SessionMark::Rewound { to }) => self.goes_back(*to),
-            _ if matches!(own.record(), Some(Record::Intended(call)) if may_change_files(call)) => {
+            _ if matches!(own.record(), Some(Record::Intended(call)) if can_change_files(call)) => {
                 self.changes();
             }
             _ => {}

@@ -302,8 +302,8 @@ fn disk(options: &LogOptions) -> Arc<dyn Disk> {
 }
 
 /// Whether a snapshot is to be written behind these records.
-fn wants_snapshot(records: &[Record], before: bool) -> bool {
-    records.iter().fold(before, |wants, record| match record {
+fn wants_snapshot(records: &[Record], is_wanted: bool) -> bool {
+    records.iter().fold(is_wanted, |wants, record| match record {
         Record::Snapshot(_) => false,
         Record::Decided(Decision::Compacted(_)) | Record::Repaired(_) => true,
         _ => wants,

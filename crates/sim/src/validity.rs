@@ -61,7 +61,7 @@ pub(crate) fn check_sent(messages: &Transcript, is_paused: bool) -> Result<(), S
 }
 
 /// Whether the next request goes on with a paused answer: also if the one that did is made again.
-pub(crate) fn resumes(transition: Transition, before: bool) -> bool {
+pub(crate) fn resumes(transition: Transition, is_resumed: bool) -> bool {
     match transition {
         Transition::PauseTurnResume => true,
         Transition::ModelFallback
@@ -69,7 +69,7 @@ pub(crate) fn resumes(transition: Transition, before: bool) -> bool {
         | Transition::ReactiveCompactRetry
         | Transition::MediaStripRetry
         | Transition::ThinkingStripRetry
-        | Transition::CollapseDrainRetry => before,
+        | Transition::CollapseDrainRetry => is_resumed,
         _ => false,
     }
 }

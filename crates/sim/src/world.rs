@@ -296,7 +296,7 @@ impl World {
     }
 
     /// One step of the core. If the log has just failed, nothing that it asks for is done but what stops something.
-    fn hear(&mut self, event: Event, log_failed: bool) -> Result<(), String> {
+    fn hear(&mut self, event: Event, has_log_failed: bool) -> Result<(), String> {
         self.now += self.rng.below(50);
         if self.past.len() < PAST_MAX && self.rng.one_in(4) {
             self.past.push(event.clone());
@@ -328,7 +328,7 @@ impl World {
         self.checker.calls.is_ending |= end.is_some();
         let mut told = self.mutant.map(|mutant| mutant.tell(&effects, failed));
         let before = self.journal.records.len();
-        let done = self.log(told.as_ref().unwrap_or(&effects), log_failed);
+        let done = self.log(told.as_ref().unwrap_or(&effects), has_log_failed);
         let behind = match done {
             StepProgress::All => Vec::new(),
             StepProgress::UpToFailure(at) | StepProgress::UpToCrash(at) => {

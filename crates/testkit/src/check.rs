@@ -113,14 +113,14 @@ pub(crate) struct RequestMessage<'a> {
     pub(crate) blocks: Vec<&'a Value>,
 }
 
-fn check_messages(messages: &[RequestMessage<'_>], paused: bool) -> Result<(), String> {
+fn check_messages(messages: &[RequestMessage<'_>], is_paused: bool) -> Result<(), String> {
     let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
         return Err("messages: at least one message is required".to_owned());
     };
     if first.role != "user" {
         return Err("messages: first message must use the \"user\" role".to_owned());
     }
-    if last.role != "user" && !paused {
+    if last.role != "user" && !is_paused {
         return Err("This model does not support assistant message prefill. \
              The conversation must end with a user message."
             .to_owned());

@@ -83,14 +83,14 @@ impl<'a> PendingChange<'a> {
     }
 
     /// Saves new content in place of the old, if that is still there; returns what is then known of the file.
-    pub(crate) fn save(&self, new: &[u8], whole: bool) -> Result<FileSeen, String> {
+    pub(crate) fn save(&self, new: &[u8], is_whole: bool) -> Result<FileSeen, String> {
         let TargetFile { resolved, shown, .. } = &self.subject;
         let stamp = match &self.old {
             Some(old) if old.bytes == new => Some(old.stamp),
             old => save(resolved, old.as_ref().map(|old| old.stamp), new, &self.cx.cancel)
                 .map_err(|error| format!("{shown} {error}."))?,
         };
-        Ok(FileSeen { stamp, ..seen_bytes(resolved.clone(), new, whole) })
+        Ok(FileSeen { stamp, ..seen_bytes(resolved.clone(), new, is_whole) })
     }
 
     /// What is given back: beside `output`, the file and its former content (null if new), without what is too large.

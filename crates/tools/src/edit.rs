@@ -131,8 +131,8 @@ fn output(input: &EditInput, patch: &[Hunk]) -> Value {
 }
 
 /// In a partly seen file one place can be changed, the one shown: others might lie in what was never seen.
-fn check_known(places: &[Range<usize>], shown: &str, whole: bool) -> Result<(), String> {
-    if whole || places.len() == 1 {
+fn check_known(places: &[Range<usize>], shown: &str, is_whole: bool) -> Result<(), String> {
+    if is_whole || places.len() == 1 {
         return Ok(());
     }
     Err(format!(
@@ -144,18 +144,18 @@ fn check_known(places: &[Range<usize>], shown: &str, whole: bool) -> Result<(), 
 }
 
 /// The places of `old`; explains why there are none, or too many.
-fn find(view: &EditableText<'_>, old: &str, replace_all: bool) -> Result<Vec<Range<usize>>, String> {
+fn find(view: &EditableText<'_>, old: &str, should_replace_all: bool) -> Result<Vec<Range<usize>>, String> {
     let shown = view.shown;
     let found = memmem::find_iter(view.text(), old.as_bytes()).take(PLACES_MAX + 1);
     let places: Vec<_> = found.map(|at| at..at + old.len()).collect();
     match places.len() {
         0 => Err(explain::not_found(view.text(), old, shown)),
         1 => Ok(places),
-        count if replace_all && count > PLACES_MAX => Err(format!(
+        count if should_replace_all && count > PLACES_MAX => Err(format!(
             "`old_string` occurs more than {PLACES_MAX} times in {shown}, too many for one edit. Use a command \
              through Bash."
         )),
-        _ if replace_all => Ok(places),
+        _ if should_replace_all => Ok(places),
         count => {
             let more = count > PLACES_MAX;
             Err(explain::ambiguous(view.text(), &places[..count.min(PLACES_MAX)], more, shown))

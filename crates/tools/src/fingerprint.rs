@@ -115,21 +115,21 @@ fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
+pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], is_whole: bool) -> FileSeen {
     let mut builder = SeenBuilder::default();
     builder.update(content);
-    builder.finish(path, whole)
+    builder.finish(path, is_whole)
 }
 
 /// What is known of a regular file at its resolved path, for one that a command has just shown. Blocks.
-pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
+pub(crate) fn seen_file(resolved: &Path, is_whole: bool) -> Result<FileSeen, OpenError> {
     let OpenFile { mut file, stamp } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
     let mut piece = vec![0; CHUNK_BYTES];
     while let count @ 1.. = file.read(&mut piece)? {
         builder.update(&piece[..count]);
     }
-    Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), whole) })
+    Ok(FileSeen { stamp: Some(stamp), ..builder.finish(resolved.to_owned(), is_whole) })
 }
 
 /// Shows the lines that differ between what was seen and the content now, in bounded length.

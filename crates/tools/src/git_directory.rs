@@ -41,7 +41,7 @@ pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a CommandPat
 /// The directories of which a path may be a part that git knows, with what that is called.
 fn parts(path: &Path) -> impl Iterator<Item = (&Path, String)> {
     path.ancestors().filter_map(|part| {
-        let name = part.file_name().filter(|name| may_be_part(name))?;
+        let name = part.file_name().filter(|name| can_be_part(name))?;
         Some((part.parent()?, folded(name)))
     })
 }
@@ -54,7 +54,7 @@ fn holder<'a>(path: &'a Path, added: &BTreeMap<&Path, Vec<String>>) -> Option<&'
 }
 
 /// A name that the line itself does not tell, which holds a `…`, or that a file system may take for another one, may be any.
-fn may_be_part(name: &OsStr) -> bool {
+fn can_be_part(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     let is_open = |byte: &u8| !byte.is_ascii() || matches!(byte, b'*' | b'?' | b'[');
     bytes.iter().any(is_open)
@@ -63,7 +63,7 @@ fn may_be_part(name: &OsStr) -> bool {
 
 /// Whether a name is that of something git goes by in a work tree: a part of a repository, or its own settings.
 pub(crate) fn is_guide_of_git(name: &OsStr) -> bool {
-    may_be_part(name) || folded(name).starts_with(".git")
+    can_be_part(name) || folded(name).starts_with(".git")
 }
 
 fn folded(name: &OsStr) -> String {

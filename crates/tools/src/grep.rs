@@ -287,8 +287,8 @@ fn is_file(path: &Path) -> Result<bool, String> {
     Ok(meta.is_file())
 }
 
-fn explain_pattern(error: &str, multiline: bool) -> String {
-    let advice = if !multiline && error.contains("\\n") && error.contains("not allowed") {
+fn explain_pattern(error: &str, is_multiline: bool) -> String {
+    let advice = if !is_multiline && error.contains("\\n") && error.contains("not allowed") {
         "\nSet `multiline` to match across lines."
     } else {
         ""

@@ -175,10 +175,10 @@ fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     Some(reached)
 }
 
-fn push_names(pending: &mut Vec<PendingName>, path: &Path, linked: bool) {
+fn push_names(pending: &mut Vec<PendingName>, path: &Path, is_linked: bool) {
     let parts = path.components().rev();
     let parts = parts.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
-    pending.extend(parts.map(|part| (part.as_os_str().to_owned(), linked)));
+    pending.extend(parts.map(|part| (part.as_os_str().to_owned(), is_linked)));
 }
 
 /// Walks on by name below what is missing; true if `..` led back, `None` in the target of a link.

@@ -55,10 +55,10 @@ pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
 }
 
 /// Leaves out what may not be read and, unless `all` is wanted, version control directories inside the tree.
-pub(crate) fn leave_out(walker: &mut WalkBuilder, all: bool, hidden: &HiddenPaths) {
+pub(crate) fn leave_out(walker: &mut WalkBuilder, is_everything: bool, hidden: &HiddenPaths) {
     let hidden = hidden.clone();
     walker.filter_entry(move |entry| {
-        let is_searched = all || entry.depth() == 0;
+        let is_searched = is_everything || entry.depth() == 0;
         (is_searched || VERSION_CONTROL.iter().all(|name| entry.file_name() != *name))
             && !hidden.hides(entry.path())
     });

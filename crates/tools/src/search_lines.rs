@@ -37,9 +37,13 @@ pub(crate) struct LineQuery {
 }
 
 /// A pattern as ripgrep understands it; the error is ripgrep's.
-pub(crate) fn matcher(pattern: &str, ignore_case: bool, is_multiline: bool) -> Result<RegexMatcher, String> {
+pub(crate) fn matcher(
+    pattern: &str,
+    should_ignore_case: bool,
+    is_multiline: bool,
+) -> Result<RegexMatcher, String> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.multi_line(true).case_insensitive(ignore_case);
+    builder.multi_line(true).case_insensitive(should_ignore_case);
     if is_multiline {
         builder.dot_matches_new_line(true);
     } else {

@@ -47,12 +47,12 @@ impl PermissionSaver {
     }
 
     /// Agrees to what the project says now, if that was so before. Says what else has to be done.
-    fn renew(&self, was_agreed: bool) -> Option<String> {
+    fn renew(&self, is_agreed: bool) -> Option<String> {
         let parts = self.files().parts();
         if parts.list.is_empty() {
             return None;
         }
-        let granted = self.store().filter(|_| was_agreed).map(|store| store.agree(&self.places, &parts));
+        let granted = self.store().filter(|_| is_agreed).map(|store| store.agree(&self.places, &parts));
         let problem = match granted {
             Some(Ok(_)) => return None,
             Some(Err(error)) => format!(" ({error})"),

@@ -76,6 +76,12 @@ const IRREGULAR: &[&str] = &[
     "written",
 ];
 
+/// How the name of a boolean begins, so that a condition reads as one.
+const CONDITIONS: &[&str] = &["is_", "has_", "can_", "should_"];
+
+/// What a type derives whose fields are named by others: settings, logs, the command line, schemas.
+const OUTSIDE_NAMES: &[&str] = &["Serialize", "Deserialize", "Args", "Parser", "Subcommand"];
+
 /// Nouns that end with `ed`.
 const NOUNS: &[&str] = &["embed", "feed", "need", "seed", "speed"];
 
@@ -116,6 +122,41 @@ pub(crate) fn names_say_what_things_are(sources: &[SourceFile]) -> Vec<String> {
         })
     });
     types.chain(modules).collect()
+}
+
+pub(crate) fn booleans_are_conditions(sources: &[SourceFile]) -> Vec<String> {
+    named_sources(sources).flat_map(unclear_booleans).collect()
+}
+
+fn unclear_booleans(source: &SourceFile) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let (mut is_derived, mut is_inside) = (false, false);
+    for (line, text) in shipped_lines(source) {
+        if text.starts_with("#[derive(") {
+            is_derived = OUTSIDE_NAMES.iter().any(|name| text.contains(name));
+        } else if declared_type(text).is_some() {
+            is_inside = std::mem::take(&mut is_derived) && text.ends_with('{');
+        } else if text == "}" {
+            is_inside = false;
+        }
+        let unclear =
+            boolean_names(text).filter(|name| !CONDITIONS.iter().any(|word| name.starts_with(word)));
+        for name in unclear.filter(|_| !is_inside) {
+            let complaint = format!("the boolean `{name}` begins with none of {}", CONDITIONS.join(", "));
+            complaints.push(format!("{}:{line}: {complaint}", source.path));
+        }
+    }
+    complaints
+}
+
+/// The fields and parameters that a line declares as booleans.
+fn boolean_names(line: &str) -> impl Iterator<Item = &str> {
+    let parts: Vec<&str> = line.split(": bool").collect();
+    let names = parts.len().saturating_sub(1);
+    parts.into_iter().take(names).filter_map(|before| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        before.rsplit(|c: char| !is_part(c)).next().filter(|name| !name.is_empty())
+    })
 }
 
 fn visible_types(sources: &[SourceFile]) -> impl Iterator<Item = VisibleType<'_>> {
@@ -191,6 +232,24 @@ mod tests {
         check("pub struct Door;", "named_enum! {\n    pub enum Door {}\n}", 1);
         check("pub struct Door;", "// pub struct Door;", 0);
         check("pub struct Session;", "pub struct Session;", 0);
+    }
+
+    #[test]
+    fn a_boolean_reads_as_a_condition() {
+        let check = |text: &str, expected: usize| {
+            assert_eq!(
+                booleans_are_conditions(&[source("crates/a/src/x.rs", text)]).len(),
+                expected,
+                "{text}"
+            );
+        };
+        check("struct Door {\n    open: bool,\n}", 1);
+        check("struct Door {\n    is_open: bool,\n}", 0);
+        check("#[derive(Debug)]\nstruct Door {\n    pub open: bool,\n}", 1);
+        check("#[derive(Debug, Deserialize)]\nstruct Door {\n    open: bool,\n}", 0);
+        check("#[derive(Deserialize)]\nstruct Key(u8);\nstruct Door {\n    open: bool,\n}", 1);
+        check("fn paint(door: Door, wet: bool, dry: bool) {}", 2);
+        check("fn paint(door: Door, is_wet: bool) -> bool {}", 0);
     }
 
     #[test]

@@ -153,13 +153,13 @@ fn begins_with_qualifier(name: &str) -> bool {
 
 /// The name of the function, constant, variable or, in a type, field that a line declares. Elsewhere, what looks like a
 /// field may be one of somebody else's type.
-fn declared_name(line: &str, in_type: bool) -> Option<&str> {
+fn declared_name(line: &str, is_in_type: bool) -> Option<&str> {
     let keywords = ["pub", "crate", "super", "async", "unsafe", "mut", "static"];
     let mut words = words(line).filter(|(_, word)| !keywords.contains(word));
     let (at, first) = words.next()?;
     match first {
         "fn" | "const" | "let" => words.map(|(_, word)| word).find(|word| *word != "fn"),
-        field => (in_type && line[at + field.len()..].starts_with(": ")).then_some(field),
+        field => (is_in_type && line[at + field.len()..].starts_with(": ")).then_some(field),
     }
 }
 

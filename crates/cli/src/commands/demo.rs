@@ -96,7 +96,7 @@ fn introduction(folder: &Path) -> String {
     )
 }
 
-fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
+fn ending(outcome: &Outcome, folder: &Path, is_fixed: bool) -> String {
     let spent = format!(
         "{}, {} in, {} out (as a model would count them), no cost, {}",
         display::counted(outcome.iterations.into(), "turn"),
@@ -108,7 +108,7 @@ fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
     if let Some(complaint) = views::complaint(outcome) {
         let _ = writeln!(text, "{}", help::page(&format!("The session failed: {complaint}")));
     }
-    text.push_str(if passes { "Checked again: the test passes.\n" } else { "The test still fails.\n" });
+    text.push_str(if is_fixed { "Checked again: the test passes.\n" } else { "The test still fails.\n" });
     let next = "Next, with a model (or with ANTHROPIC_BASE_URL=http://... for a local server):";
     // Commands are for copying, so they stay in one line.
     let _ = write!(

@@ -178,7 +178,7 @@ fn refuse(arguments: &Arguments, error: &str) {
     let _ = std::io::stdout().write_all(&line);
 }
 
-async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(JobEnd, Signals)> {
+async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Result<(JobEnd, Signals)> {
     let signals = Signals::listen()?;
     let Ready { mut session, untrusted, warnings, input, should_tell_hooks } = ready;
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
@@ -199,7 +199,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             Box::new(StreamView::new(translator(&session, &left), lines))
         }
     };
-    let view = with_progress(form, format, verbose, &people);
+    let view = with_progress(form, format, is_verbose, &people);
     let mut output = Output::new();
     output.is_unbuffered = is_person;
     if is_person {
@@ -271,11 +271,11 @@ async fn talk_to_person(
 }
 
 /// A form with progress beside it, or at least failures of hooks, where people read.
-fn with_progress(form: Box<dyn View>, format: Format, verbose: bool, people: &Screen) -> RunView {
+fn with_progress(form: Box<dyn View>, format: Format, is_verbose: bool, people: &Screen) -> RunView {
     let mut view = RunView::new(form);
     view.progress = match format {
-        Format::Text => Progress::new(verbose, people.clone()),
-        Format::Json if verbose => Progress::new(true, Screen::of_error()),
+        Format::Text => Progress::new(is_verbose, people.clone()),
+        Format::Json if is_verbose => Progress::new(true, Screen::of_error()),
         Format::Json | Format::StreamJson => None,
     };
     if view.progress.is_none() && format != Format::StreamJson {

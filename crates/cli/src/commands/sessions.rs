@@ -139,15 +139,15 @@ fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
 }
 
 /// The sessions of this project, or all.
-fn sessions(store: &SessionStore, all: bool) -> Vec<SessionInfo> {
-    if all { store.all_sessions() } else { store.project_sessions() }
+fn sessions(store: &SessionStore, is_everywhere: bool) -> Vec<SessionInfo> {
+    if is_everywhere { store.all_sessions() } else { store.project_sessions() }
 }
 
 /// As many rows are shown if no number is given.
 const ROWS_MAX: usize = 50;
 
-fn limit(limit: Option<usize>, json: bool) -> usize {
-    limit.unwrap_or(if json { usize::MAX } else { ROWS_MAX })
+fn limit(limit: Option<usize>, is_json: bool) -> usize {
+    limit.unwrap_or(if is_json { usize::MAX } else { ROWS_MAX })
 }
 
 /// The room for a line on standard output.

@@ -38,9 +38,9 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Progress on a terminal, or wherever it is asked for.
-    pub(crate) fn new(verbose: bool, screen: Screen) -> Option<Self> {
+    pub(crate) fn new(is_verbose: bool, screen: Screen) -> Option<Self> {
         let (clock, is_terminal) = (Clock::start(), std::io::stderr().is_terminal());
-        Self::is_shown(verbose).then(|| Self {
+        Self::is_shown(is_verbose).then(|| Self {
             clock,
             screen,
             has_live_line: is_terminal && layout::can_redraw(),
@@ -56,8 +56,8 @@ impl Progress {
     }
 
     /// Whether there is progress to see.
-    pub(crate) fn is_shown(verbose: bool) -> bool {
-        verbose || std::io::stderr().is_terminal()
+    pub(crate) fn is_shown(is_verbose: bool) -> bool {
+        is_verbose || std::io::stderr().is_terminal()
     }
 
     pub(crate) fn update(&mut self, update: &Update, out: &mut Vec<u8>) {

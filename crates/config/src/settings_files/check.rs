@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_protocol::blocks_on_failure;
 
 use super::json::{JsonContent, JsonNode, Member, TextPosition};
-use super::keys::{self, KEYS, Key, KeyScope, ValueType, may_protect, meant};
+use super::keys::{self, KEYS, Key, KeyScope, ValueType, can_protect, meant};
 use super::origin::{SettingOrigin, SettingsLevel};
 use super::problem::{SettingsProblem, Severity, short};
 use super::tree::{Leaf, SettingsList, SettingsTree};
@@ -109,7 +109,7 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, member: &Member, group: &str) {
-        if self.problems.len() >= PROBLEMS_MAX && !may_protect(&member.name, group) {
+        if self.problems.len() >= PROBLEMS_MAX && !can_protect(&member.name, group) {
             // Looking for what was meant takes longer than anything else here.
             self.untold += 1;
             return;

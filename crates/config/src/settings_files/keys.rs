@@ -214,7 +214,7 @@ pub(crate) fn meant(name: &str, group: &str) -> Option<&'static Key> {
 }
 
 /// Whether a name may have been meant for something that protects: a quick look, for files with very many names.
-pub(crate) fn may_protect(name: &str, group: &str) -> bool {
+pub(crate) fn can_protect(name: &str, group: &str) -> bool {
     let protecting = || KEYS.iter().filter(|key| key.is_forbidding || key.path == "hooks");
     other_name(name).is_some()
         || protecting().any(|key| key.name() == name)

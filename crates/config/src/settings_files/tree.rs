@@ -162,12 +162,12 @@ impl SettingsList {
     }
 
     /// Equal values count once. Where the file matters for what a value means, only those of equal meaning.
-    pub(crate) fn without_doubles(&mut self, anchored: bool) {
+    pub(crate) fn without_doubles(&mut self, is_anchored: bool) {
         let mut seen: BTreeSet<(String, Option<&Path>)> = BTreeSet::new();
         let first: Vec<bool> = self
             .items
             .iter()
-            .map(|item| seen.insert((item.value.to_string(), anchored.then_some(&*item.origin.anchor))))
+            .map(|item| seen.insert((item.value.to_string(), is_anchored.then_some(&*item.origin.anchor))))
             .collect();
         let mut first = first.into_iter();
         self.items.retain(|_| first.next().unwrap_or(true));

@@ -338,14 +338,14 @@ fn refusal(cx: &Cx<'_>) -> Option<Overflow> {
 }
 
 /// A compaction was made, or tried in vain.
-fn note(cx: &mut Cx<'_>, compacting: &CompactionProgress, made_progress: bool) {
+fn note(cx: &mut Cx<'_>, compacting: &CompactionProgress, has_progress: bool) {
     let carry = &mut cx.state.carry;
     carry.compactions = CompactionMemory {
         is_compacted: true,
         turns_since: 0,
         failures: carry.compactions.failures,
         no_progress: compacting.no_progress,
-        is_above_half: !made_progress,
+        is_above_half: !has_progress,
         rewritten_at_tokens: carry.compactions.rewritten_at_tokens,
         decided_to: carry.compactions.decided_to,
     };

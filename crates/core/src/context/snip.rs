@@ -145,13 +145,13 @@ impl Reads {
 }
 
 /// The file that a call reads; nothing if it is another tool, or only a part is read where the whole is asked for.
-fn read_path(call: &ToolUse, config: &Config, in_full: bool) -> Option<String> {
+fn read_path(call: &ToolUse, config: &Config, should_be_whole: bool) -> Option<String> {
     let profile = config.profile(&call.name);
     let field = profile.subject.field().filter(|_| profile.is_file_content)?;
     let input = RawObject::parse(call.input.get()).ok()?;
     let is_part = ["offset", "limit", "pages"].iter().any(|field| input.get(field).is_some());
     let path = input.get(field).and_then(|path| serde_json::from_str(path.get()).ok());
-    path.filter(|_| !(in_full && is_part))
+    path.filter(|_| !(should_be_whole && is_part))
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
 }
 
 /// The transcript without its oldest rounds, so that it fits; what is left and still too long is cut.
-fn fit(messages: &Transcript, room: u64, binds_thinking: bool) -> Transcript {
+fn fit(messages: &Transcript, room: u64, is_thinking_bound: bool) -> Transcript {
     let list: Vec<&Arc<Message>> = messages.iter().collect();
     let mut tokens = estimated(list.iter().map(|message| &***message));
     if tokens <= room {
@@ -113,7 +113,7 @@ fn fit(messages: &Transcript, room: u64, binds_thinking: bool) -> Transcript {
         (from, tokens) = (unit.end, tokens - unit.tokens);
     }
     let kept = list[from..].iter().filter_map(|message| {
-        if binds_thinking { without_thinking(message) } else { Some((*message).clone()) }
+        if is_thinking_bound { without_thinking(message) } else { Some((*message).clone()) }
     });
     let left_out = Message::user(MessageId(0), Origin::Continuation, vec![Block::text(LEFT_OUT)]);
     let whole: Transcript = std::iter::once(Arc::new(left_out)).chain(kept).collect();

@@ -129,7 +129,7 @@ impl CallQueue {
     }
 
     /// Walks the queue from the front: starts what may start, prepares the next, stops where a call holds the rest.
-    fn advance_while(&mut self, cx: &mut Cx<'_>, may_start: fn(&CallFacts) -> bool) {
+    fn advance_while(&mut self, cx: &mut Cx<'_>, can_start: fn(&CallFacts) -> bool) {
         self.repeats_before.get_or_insert_with(|| cx.state.carry.repeats.clone());
         if self.repeated() {
             // The run is to end: no other call starts, and those that run finish.
@@ -162,7 +162,7 @@ impl CallQueue {
                     // A changed input can make an early call exclusive while later shared ones run already.
                     let alone = !earlier_open && running == 0;
                     let room = if facts.is_shared { running < cx.config.shared_calls_max } else { alone };
-                    if !room || !may_start(facts) {
+                    if !room || !can_start(facts) {
                         break;
                     }
                     let facts = facts.clone();
@@ -180,7 +180,7 @@ impl CallQueue {
     }
 
     fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
-        for call in self.calls.iter_mut().filter(|call| call.may_start()) {
+        for call in self.calls.iter_mut().filter(|call| call.can_start()) {
             call.leave_unrun(text, cx);
         }
     }

@@ -25,13 +25,13 @@ pub(crate) struct Watermark {
 impl Watermark {
     /// Checks what was added since the last time, and that the whole can be sent. False means it needs repair. Only a turn
     /// that the provider paused is sent with the answer last.
-    pub(crate) fn advance(&mut self, messages: &Transcript, paused: bool) -> bool {
+    pub(crate) fn advance(&mut self, messages: &Transcript, is_paused: bool) -> bool {
         let new = messages.len().saturating_sub(self.messages);
         let tail: Vec<&Arc<Message>> = messages.iter().rev().take(new).collect();
         self.messages = messages.len();
         tail.into_iter().rev().all(|message| self.check(message))
             && self.open.is_empty()
-            && (self.last == Some(Role::User) || paused)
+            && (self.last == Some(Role::User) || is_paused)
     }
 
     /// Whether a checked message holds a tool use of this id.
@@ -56,8 +56,8 @@ impl Watermark {
         sound
     }
 
-    fn open_is_answered(&self, turns: bool) -> bool {
-        !turns || (self.open.is_empty() && self.last.is_some())
+    fn open_is_answered(&self, is_new_turn: bool) -> bool {
+        !is_new_turn || (self.open.is_empty() && self.last.is_some())
     }
 
     fn check_assistant(&mut self, block: &Block) -> bool {

@@ -92,7 +92,7 @@ const _: () = {
 
 impl Guards {
     /// The guards after a transition. `is_small_gain` says that the last continuation brought little.
-    pub(crate) fn after(self, transition: Transition, small_gain: bool) -> Self {
+    pub(crate) fn after(self, transition: Transition, is_small_gain: bool) -> Self {
         let [
             output_recoveries,
             reactive_done,
@@ -109,7 +109,7 @@ impl Guards {
             thinking_stripped,
             drained,
         ] = ROWS[transition as usize].0;
-        let small_gains = if small_gains == R && !small_gain { C } else { small_gains };
+        let small_gains = if small_gains == R && !is_small_gain { C } else { small_gains };
         Self {
             output_recoveries: output_recoveries.count(self.output_recoveries),
             has_compacted_reactively: reactive_done.flag(self.has_compacted_reactively),
@@ -138,9 +138,9 @@ impl Change {
         }
     }
 
-    fn flag(self, before: bool) -> bool {
+    fn flag(self, is_set: bool) -> bool {
         match self {
-            Self::Keep => before,
+            Self::Keep => is_set,
             Self::Clear => false,
             Self::Raise => true,
         }

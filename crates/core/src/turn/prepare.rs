@@ -129,9 +129,9 @@ impl Cx<'_> {
     }
 
     /// The prompts that wait become part of the conversation, the one that began the run last.
-    pub(crate) fn say_prompts(&mut self, logged: bool) {
+    pub(crate) fn say_prompts(&mut self, is_logged: bool) {
         let waiting = &mut self.state.carry.waiting;
-        let taken = waiting.prompt_count() - usize::from(!logged);
+        let taken = waiting.prompt_count() - usize::from(!is_logged);
         // What stands before the last text is context that the engine or a host put there.
         let text = waiting.own().and_then(|prompt| prompt.blocks.iter().rev().find_map(Block::as_text));
         if let Some(text) = text.filter(|_| self.config.source.is_main()) {

@@ -144,10 +144,10 @@ impl Queue {
     }
 
     /// Takes what waits and whose time has come, prompt by prompt; with `heard`, only what hooks have heard of.
-    pub(crate) fn take_each(&mut self, due: Priority, heard: bool) -> Vec<Prompt> {
+    pub(crate) fn take_each(&mut self, due: Priority, is_heard: bool) -> Vec<Prompt> {
         let is_taken = |entry: &mut WaitingPrompt| {
             let is_due = entry.prompt.speaker != Speaker::Command && entry.prompt.priority <= due;
-            is_due && !(heard && entry.is_open())
+            is_due && !(is_heard && entry.is_open())
         };
         self.entries.extract_if(.., is_taken).map(WaitingPrompt::into_prompt).collect()
     }

@@ -81,11 +81,11 @@ pub(crate) fn decide(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> Retr
         // There is always one more.
         return verdict(Retry::Again, delay_ms, 1);
     }
-    let heals = failure.should_retry.unwrap_or_else(|| may_heal(failure.class));
+    let heals = failure.should_retry.unwrap_or_else(|| can_heal(failure.class));
     let left = attempts_left(failure.class, attempts, policy, trouble.has_been_reached);
     let asked_too_long = failure.retry_after_ms.is_some_and(|wait| wait > policy.retry_after_ms_max);
     if !heals || left == 0 || asked_too_long {
-        let elsewhere = may_heal(failure.class) || failure.class == FailureClass::NotFound;
+        let elsewhere = can_heal(failure.class) || failure.class == FailureClass::NotFound;
         return verdict(if elsewhere { Retry::FallBackOrGiveUp } else { Retry::GiveUp }, 0, left);
     }
     let delay_ms = match failure.retry_after_ms {
@@ -138,7 +138,7 @@ pub(crate) fn given_up(mut failure: Failure, attempts: Attempts, policy: &RetryP
 }
 
 /// Failures that a second try can cure. The others need somebody to act.
-fn may_heal(class: FailureClass) -> bool {
+fn can_heal(class: FailureClass) -> bool {
     match class {
         FailureClass::RateLimited
         | FailureClass::Overloaded
@@ -170,7 +170,7 @@ fn attempts_left(
         FailureClass::Stalled => policy.stalls_max.saturating_sub(attempts.stalls),
         FailureClass::Malformed => policy.malformed_max.saturating_sub(attempts.malformed),
         // The provider's word is worth one more try, but the same request must not fail the same way again and again.
-        class if !may_heal(class) => 1_u32.saturating_sub(attempts.retries),
+        class if !can_heal(class) => 1_u32.saturating_sub(attempts.retries),
         FailureClass::Connect if !has_been_reached => {
             policy.first_contacts_max.saturating_sub(attempts.retries)
         }

@@ -103,22 +103,32 @@ impl Scenario {
     }
 
     /// Runs a program once. `watch` takes the time of each line of output that holds a text delta.
-    pub fn run(&self, subject: &Subject, watch: bool) -> Result<Sample> {
-        self.run_under(subject, watch, &[])
+    pub fn run(&self, subject: &Subject, should_watch: bool) -> Result<Sample> {
+        self.run_under(subject, should_watch, &[])
     }
 
     /// Runs a program once under another that is given its command line.
-    pub(crate) fn run_under(&self, subject: &Subject, watch: bool, wrapper: &[PathBuf]) -> Result<Sample> {
-        self.run_as(subject, watch, RunVariant { wrapper, ..RunVariant::default() })
+    pub(crate) fn run_under(
+        &self,
+        subject: &Subject,
+        should_watch: bool,
+        wrapper: &[PathBuf],
+    ) -> Result<Sample> {
+        self.run_as(subject, should_watch, RunVariant { wrapper, ..RunVariant::default() })
     }
 
     /// Runs a program once, in a way of its own.
-    pub(crate) fn run_as(&self, subject: &Subject, watch: bool, way: RunVariant<'_>) -> Result<Sample> {
+    pub(crate) fn run_as(
+        &self,
+        subject: &Subject,
+        should_watch: bool,
+        way: RunVariant<'_>,
+    ) -> Result<Sample> {
         let options = ServerOptions { should_keep_bodies: false, should_check_requests: false };
         let server = Server::start_with(self.script.clone(), options)?;
         let command = self.command(subject, &server, way);
         let ProcessRun { began, elapsed, stderr, lines, stdout } =
-            process::run(command, watch.then_some(DELTA))?;
+            process::run(command, should_watch.then_some(DELTA))?;
         // The server notes the end of a response after the program has read it.
         ensure!(
             server.wait_until_quiet(QUIET_WITHIN),

@@ -141,13 +141,13 @@ fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
 }
 
 /// The TLS configuration; `with_roots` is false without TLS, since reading certificates takes milliseconds.
-fn tls_config(settings: &AnthropicSettings, with_roots: bool) -> Result<ClientConfig, String> {
-    let roots = if with_roots { roots(settings.extra_ca_file.as_deref())? } else { RootCertStore::empty() };
+fn tls_config(settings: &AnthropicSettings, has_roots: bool) -> Result<ClientConfig, String> {
+    let roots = if has_roots { roots(settings.extra_ca_file.as_deref())? } else { RootCertStore::empty() };
     let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots);
-    let mut config = match settings.client_identity.as_ref().filter(|_| with_roots) {
+    let mut config = match settings.client_identity.as_ref().filter(|_| has_roots) {
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let chain = certificates(&identity.cert_file, "client certificate")?;

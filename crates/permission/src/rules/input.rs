@@ -120,16 +120,16 @@ pub(crate) fn runs_input(words: &[&str]) -> bool {
 }
 
 /// `looked_for` says that every later word is looked at anyway: doing so again at each of them would take forever.
-fn runs<'a>(words: &[&'a str], looked_for: bool) -> bool {
+fn runs<'a>(words: &[&'a str], is_searched: bool) -> bool {
     let Some((name, rest)) = words.split_first() else { return false };
     let base: &'a str = name.rsplit_once('/').map_or(name, |(_, base)| base);
     let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     let is_one = |program: &&Program| is_listed(program.names, base) || is_listed(program.names, plain);
-    PROGRAMS.iter().find(is_one).is_some_and(|program| program.runs_input(rest, looked_for))
+    PROGRAMS.iter().find(is_one).is_some_and(|program| program.runs_input(rest, is_searched))
 }
 
 impl Program {
-    fn runs_input(&self, words: &[&str], looked_for: bool) -> bool {
+    fn runs_input(&self, words: &[&str], is_searched: bool) -> bool {
         let (mut at, mut operands) = (0, 0);
         while let Some(&word) = words.get(at) {
             at += 1;
@@ -163,9 +163,9 @@ impl Program {
             }
             operands += 1;
             match self.then {
-                OperandMeaning::Command => return runs(&words[at - 1..], looked_for),
+                OperandMeaning::Command => return runs(&words[at - 1..], is_searched),
                 OperandMeaning::File if operands == self.operands => return false,
-                OperandMeaning::Somewhere if !looked_for && runs(&words[at - 1..], true) => return true,
+                OperandMeaning::Somewhere if !is_searched && runs(&words[at - 1..], true) => return true,
                 OperandMeaning::File | OperandMeaning::Somewhere => (),
             }
         }

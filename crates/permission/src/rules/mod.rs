@@ -124,8 +124,8 @@ pub(crate) enum Match {
 }
 
 impl Match {
-    pub(crate) fn sure(yes: bool) -> Self {
-        if yes { Self::Yes } else { Self::No }
+    pub(crate) fn sure(is_matching: bool) -> Self {
+        if is_matching { Self::Yes } else { Self::No }
     }
 }
 

@@ -82,7 +82,7 @@ impl PathPattern {
 
     /// Whether a restriction means a path that a command names, or may mean it.
     pub(crate) fn restricts_named(&self, named: &NamedPath, names: &Names<'_>, is_deep: bool) -> Match {
-        let may_be = |name: &NameSpelling<'_>| self.tries(name, |form, text| may_meet(form, text, is_deep));
+        let may_be = |name: &NameSpelling<'_>| self.tries(name, |form, text| can_meet(form, text, is_deep));
         match named.naming {
             // It may be mere text.
             PathNaming::Mentioned
@@ -125,7 +125,7 @@ impl PathPattern {
 }
 
 /// Whether some name that a pattern of the shell stands for, or that lies below it, is what a form says. When in doubt, it is.
-fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
+fn can_meet(form: &PatternForm, name: NameText<'_>, is_recursive: bool) -> bool {
     let mut walk = form.walk();
     let mut before = '/';
     let text = name.start;
@@ -133,7 +133,7 @@ fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
         // It stands for directories at any depth.
         if c == '*' && before == '/' && text[at..].starts_with("**/") {
             let end = name.more.last().map_or(text, String::as_str);
-            return form.may_end_in(end.rsplit('/').next().unwrap_or_default());
+            return form.can_end_in(end.rsplit('/').next().unwrap_or_default());
         }
         let goes_on = match c {
             '*' | '?' | '[' | ']' => walk.take_some_of_name(before == '/'),
@@ -147,7 +147,7 @@ fn may_meet(form: &PatternForm, name: NameText<'_>, recursive: bool) -> bool {
         }
         before = c;
     }
-    !name.more.is_empty() || walk.is_over() || recursive && walk.take(Some('/'))
+    !name.more.is_empty() || walk.is_over() || is_recursive && walk.take(Some('/'))
 }
 
 /// A pattern without `**` at its end, if that stands there.

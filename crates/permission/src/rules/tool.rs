@@ -60,10 +60,10 @@ pub(crate) fn is_foreign(tool: &str) -> bool {
 }
 
 /// Whether a call is about the agent or the skill of this name.
-pub(crate) fn is_named(subject: &RuleSubject<'_>, name: &str, prefix: bool, behaviour: Behaviour) -> bool {
+pub(crate) fn is_named(subject: &RuleSubject<'_>, name: &str, is_prefix: bool, behaviour: Behaviour) -> bool {
     let Some((given, has_more)) = given_name(subject) else { return false };
     let given = if behaviour == Behaviour::Allow { given } else { fold(&given) };
-    covers(name, &given) && (prefix || !has_more || behaviour != Behaviour::Allow)
+    covers(name, &given) && (is_prefix || !has_more || behaviour != Behaviour::Allow)
 }
 
 pub(crate) fn is_skill(subject: &RuleSubject<'_>) -> bool {

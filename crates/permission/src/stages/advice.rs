@@ -142,6 +142,6 @@ fn directory(path: &PathFact) -> Option<&Path> {
 impl PermissionCase<'_> {
     /// The first path that is not free to read.
     pub(super) fn outside(&self) -> Option<&PathFact> {
-        self.facts.paths.iter().find(|path| !self.may_read(path))
+        self.facts.paths.iter().find(|path| !self.can_read(path))
     }
 }

@@ -50,16 +50,16 @@ pub(super) fn allowance<'a>(
     if command.has_network {
         return Err(MissingRight::Person);
     }
-    check_redirected(&command.writes, |path| case.may_write(path), MissingRight::Write)?;
+    check_redirected(&command.writes, |path| case.can_write(path), MissingRight::Write)?;
     if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
-        check_redirected(&command.reads, |path| case.may_read(path), MissingRight::Read)?;
+        check_redirected(&command.reads, |path| case.can_read(path), MissingRight::Read)?;
         return Ok(Some(rule));
     }
-    let may_read = || case.first_unfree(&command.reads, PermissionCase::may_read_named).is_none();
-    let may_change = || case.first_unfree(&command.writes, PermissionCase::may_change).is_none();
+    let can_read = || case.first_unfree(&command.reads, PermissionCase::can_read_named).is_none();
+    let can_change = || case.first_unfree(&command.writes, PermissionCase::can_change).is_none();
     let is_free = match command.effect {
-        CommandEffect::Looks => may_read(),
-        CommandEffect::ChangesFiles => case.accepts_edits() && may_read() && may_change(),
+        CommandEffect::Looks => can_read(),
+        CommandEffect::ChangesFiles => case.accepts_edits() && can_read() && can_change(),
         CommandEffect::Unknown => false,
     };
     if is_free { Ok(None) } else { Err(MissingRight::Command) }
@@ -106,7 +106,7 @@ pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
 
 /// What is said about a command that has no leave of its own.
 fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
-    let unfree = case.first_unfree(&command.reads, PermissionCase::may_read_named).and_then(exact);
+    let unfree = case.first_unfree(&command.reads, PermissionCase::can_read_named).and_then(exact);
     // Leave to read is not enough for a command that does more.
     if let Some(path) = unfree.filter(|_| command.effect != CommandEffect::Unknown) {
         // A link can lead outside from a name inside.

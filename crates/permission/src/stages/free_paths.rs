@@ -9,18 +9,18 @@ use crate::rules::PathAccess;
 
 impl PermissionCase<'_> {
     /// Whether a path may be read unasked: it lies inside, a tool made it for reading, or a rule allows it.
-    pub(super) fn may_read(&self, path: &PathFact) -> bool {
+    pub(super) fn can_read(&self, path: &PathFact) -> bool {
         let made_for_it = path.resolved.as_ref().is_some_and(|resolved| self.readable.contains(resolved));
         made_for_it || self.is_inside(path) || self.rules_allow(PathAccess::Read, path)
     }
 
     /// Whether a path may be changed by a redirection unasked.
-    pub(super) fn may_write(&self, path: &PathFact) -> bool {
+    pub(super) fn can_write(&self, path: &PathFact) -> bool {
         self.accepts_edits() && self.is_inside(path) || self.rules_allow(PathAccess::Edit, path)
     }
 
     /// Whether a command may change a path where edits are accepted; not all of a working directory at once.
-    pub(super) fn may_change(&self, named: &NamedPath) -> bool {
+    pub(super) fn can_change(&self, named: &NamedPath) -> bool {
         let is_one = |path: &PathFact| {
             self.is_inside(path) && !(named.is_recursive && self.roots.contains(&path.lexical))
         };
@@ -28,8 +28,8 @@ impl PermissionCase<'_> {
     }
 
     /// Whether a command may read a path that it names.
-    pub(super) fn may_read_named(&self, named: &NamedPath) -> bool {
-        named.path.as_known().is_some_and(|path| self.may_read(path))
+    pub(super) fn can_read_named(&self, named: &NamedPath) -> bool {
+        named.path.as_known().is_some_and(|path| self.can_read(path))
     }
 
     fn rules_allow(&self, access: PathAccess, path: &PathFact) -> bool {

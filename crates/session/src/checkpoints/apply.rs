@@ -148,7 +148,7 @@ impl CheckpointState {
     }
 
     /// The former content of a file, beside the file.
-    fn draft(&self, change: &RewindChange, flush: bool) -> io::Result<FileDraft> {
+    fn draft(&self, change: &RewindChange, should_flush: bool) -> io::Result<FileDraft> {
         let FileState::File { sum, mode, .. } = &change.origin else {
             return Err(io::ErrorKind::InvalidData.into());
         };
@@ -157,7 +157,7 @@ impl CheckpointState {
         self.blobs.restore(sum, &mut file)?;
         take_owner(&file, &place);
         rustix::fs::fchmod(&file, Mode::from_raw_mode(*mode))?;
-        if flush {
+        if should_flush {
             file.sync_data()?;
         }
         Ok(draft)

@@ -85,7 +85,7 @@ impl CheckpointManifest {
     }
 
     /// Puts lines behind all others, with one write.
-    pub(crate) fn append(&mut self, lines: &[ManifestLine], sync: bool) -> io::Result<()> {
+    pub(crate) fn append(&mut self, lines: &[ManifestLine], should_sync: bool) -> io::Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl CheckpointManifest {
         self.is_torn = true;
         file.write_all(&bytes)?;
         self.is_torn = false;
-        if sync {
+        if should_sync {
             file.sync_data()?;
             self.sync_name()?;
         }

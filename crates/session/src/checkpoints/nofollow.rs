@@ -40,7 +40,7 @@ impl NoFollowPath {
         Self::walk(path, true)
     }
 
-    fn walk(path: &Path, make: bool) -> Result<Self, NoFollowError> {
+    fn walk(path: &Path, should_make: bool) -> Result<Self, NoFollowError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(NoFollowError::Io(io::ErrorKind::InvalidFilename.into()));
         };
@@ -54,7 +54,7 @@ impl NoFollowPath {
                 _ => return Err(NoFollowError::Io(io::ErrorKind::InvalidFilename.into())),
             };
             directory = match step(&directory, part) {
-                Err(Errno::NOENT) if make => {
+                Err(Errno::NOENT) if should_make => {
                     make_directory(&directory, part, 0o777).map_err(NoFollowError::Io)?;
                     step(&directory, part).map_err(|error| NoFollowError::Io(error.into()))?
                 }

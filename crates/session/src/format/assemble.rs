@@ -188,8 +188,8 @@ impl RecordAssembler {
     }
 }
 
-fn role(assistant: bool) -> Role {
-    if assistant { Role::Assistant } else { Role::User }
+fn role(is_assistant: bool) -> Role {
+    if is_assistant { Role::Assistant } else { Role::User }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it fits `map_err`")]

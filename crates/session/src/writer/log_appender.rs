@@ -71,9 +71,9 @@ impl LogAppender {
 
     /// Puts records into the file, in one write; `apart` from what is there, if that may not be what it seems. If it fails,
     /// the next append is made as if this one had never been.
-    pub(super) fn write(&mut self, records: &[Record], apart: bool) -> io::Result<Arc<dyn LogFile>> {
+    pub(super) fn write(&mut self, records: &[Record], is_apart: bool) -> io::Result<Arc<dyn LogFile>> {
         let place = match self.tape.open() {
-            Ok(place) if apart => place.apart(),
+            Ok(place) if is_apart => place.apart(),
             Ok(place) => place,
             Err(error) => {
                 // A file that is made anew has to be told again.

@@ -63,12 +63,12 @@ impl World {
     }
 
     /// Puts the records of a step into the log, as far as it goes.
-    pub(super) fn log(&mut self, effects: &[Effect], log_failed: bool) -> StepProgress {
+    pub(super) fn log(&mut self, effects: &[Effect], has_log_failed: bool) -> StepProgress {
         let is_over = self.state.terminal().is_some();
-        let done = if log_failed && is_over {
+        let done = if has_log_failed && is_over {
             self.journal.fail();
             StepProgress::All
-        } else if log_failed {
+        } else if has_log_failed {
             StepProgress::UpToFailure(0)
         } else {
             self.journal.log(effects, is_over, &mut self.rng)

@@ -125,7 +125,8 @@ impl World {
 
 fn random_answer(rng: &mut Rng, event: HookEvent) -> HookAnswer {
     let mut answer = HookAnswer::default();
-    let words = |says: bool, text: &str| says.then(|| text.to_owned()).into_iter().collect::<Vec<_>>();
+    let words =
+        |should_say: bool, text: &str| should_say.then(|| text.to_owned()).into_iter().collect::<Vec<_>>();
     answer.notices = words(rng.one_in(8), "a hook says hello");
     answer.context = words(rng.one_in(8), "mind the gap");
     answer.blocks = words(rng.one_in(if event == HookEvent::Stop { 2 } else { 10 }), "not like this");

@@ -108,7 +108,7 @@ impl Call<'_> {
         let timeout = self.settings.timeout(self.input.timeout);
         match running.watch(timeout, self.cx).await {
             CommandEnd::Finished(exit) => self.finished(running, exit).await,
-            CommandEnd::TimedOut if self.may_go_on() => self.move_to_background(running, Some(timeout)).await,
+            CommandEnd::TimedOut if self.can_go_on() => self.move_to_background(running, Some(timeout)).await,
             ending => self.stopped(running, ending, timeout).await,
         }
     }
@@ -134,14 +134,14 @@ impl Call<'_> {
             script: self.input.command.clone(),
             cwd: self.started.clone(),
             environment,
-            should_track_cwd: self.may_move(),
+            should_track_cwd: self.can_move(),
             source,
             sandbox: self.settings.sandbox.clone().filter(|_| self.cx.is_confined),
         }
     }
 
     /// A command that only waits, or that works on a repository, is not left running unseen.
-    fn may_go_on(&self) -> bool {
+    fn can_go_on(&self) -> bool {
         let command = &self.input.command;
         let mut words = command.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let sleeps = command.split_whitespace().next() == Some("sleep");
@@ -149,7 +149,7 @@ impl Call<'_> {
     }
 
     /// Whether the line may end in another directory than it started in: what stays where it is shares its place with others.
-    fn may_move(&self) -> bool {
+    fn can_move(&self) -> bool {
         !self.cx.facts.is_shared
     }
 
@@ -176,7 +176,7 @@ impl Call<'_> {
         let remarks = if meaning.is_failure { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(capture.show(meaning.is_failure).await);
-        if self.may_move() {
+        if self.can_move() {
             let next = self.rules().after(exit.cwd.as_deref(), &self.input.command);
             answer.cwd = next.cwd;
             answer.after.extend(next.notice);

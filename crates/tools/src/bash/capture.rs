@@ -169,8 +169,8 @@ impl Capture {
     }
 
     /// All of the output if it is short (of a failure, shorter), otherwise both ends and where the whole is.
-    pub(crate) async fn show(&mut self, failed: bool) -> ShownOutput {
-        let chars_max = self.limits.inline_chars.min(if failed { FAILED_CHARS_MAX } else { usize::MAX });
+    pub(crate) async fn show(&mut self, has_failed: bool) -> ShownOutput {
+        let chars_max = self.limits.inline_chars.min(if has_failed { FAILED_CHARS_MAX } else { usize::MAX });
         if let Some(whole) = self.whole() {
             let text = String::from_utf8_lossy(whole);
             if text.len() <= chars_max || text.chars().count() <= chars_max {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use windlass_git::{dot_git_above, is_git_directory, may_hold_others, names_program, names_watcher};
+use windlass_git::{can_hold_others, dot_git_above, is_git_directory, names_program, names_watcher};
 use windlass_ports::ExamineContext;
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, CommandPath, CommandRunFacts, CommandWord,
@@ -173,8 +173,8 @@ impl LineLookup<'_> {
             return plain;
         }
         let changes_git =
-            plain.iter().flat_map(|command| &command.writes).any(|named| self.may_guide_git(named));
-        if changes_git || self.may_watch() {
+            plain.iter().flat_map(|command| &command.writes).any(|named| self.can_guide_git(named));
+        if changes_git || self.can_watch() {
             for (command, seen) in plain.iter_mut().zip(commands) {
                 if seen.effect == LineEffect::LooksAtStart {
                     command.effect = CommandEffect::Unknown;
@@ -185,7 +185,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether a changed path may be something that git goes by: a part of a repository, or its settings, here or above.
-    fn may_guide_git(&self, named: &NamedPath) -> bool {
+    fn can_guide_git(&self, named: &NamedPath) -> bool {
         let path = named.path.lexical();
         let is_guide = path.file_name().is_none_or(is_guide_of_git);
         named.naming != PathNaming::Exact
@@ -194,7 +194,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether the repository here names a program that watches for changes: it is silenced only where a whole line looks.
-    fn may_watch(&self) -> bool {
+    fn can_watch(&self) -> bool {
         dot_git_above(&self.place.cwd).is_some_and(|git| names_watcher(&git))
     }
 
@@ -221,7 +221,7 @@ impl LineLookup<'_> {
             words: command.words.iter().map(word).chain(more).collect(),
             whole: command.whole.iter().map(word).collect(),
             is_exact_only: command.is_exact_only,
-            spelled: if self.may_add_option(command) { Some(command.words.len()) } else { command.spelled },
+            spelled: if self.can_add_option(command) { Some(command.words.len()) } else { command.spelled },
             effect: match command.effect {
                 LineEffect::Looks => CommandEffect::Looks,
                 LineEffect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {
@@ -237,7 +237,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether a pattern of names stands for one that a program takes for an option.
-    fn may_add_option(&mut self, command: &StrictCommand) -> bool {
+    fn can_add_option(&mut self, command: &StrictCommand) -> bool {
         let is_open = |word: &Word| word.is_pattern && word.text().start().starts_with(['*', '?', '[']);
         let options = command.words.iter().take_while(|word| word.text() != "--");
         if !options.into_iter().any(is_open) {
@@ -252,7 +252,7 @@ impl LineLookup<'_> {
     }
 
     /// Whether a place is the start of the line, in the session's repository: others may make git run things.
-    fn is_start(&self, place: &CommandDirectory, enters: bool) -> bool {
+    fn is_start(&self, place: &CommandDirectory, can_enter: bool) -> bool {
         let is_here = match place {
             CommandDirectory::Start => true,
             CommandDirectory::Within(place) => self.place(&self.place.cwd, place).is_some_and(|path| {
@@ -261,7 +261,7 @@ impl LineLookup<'_> {
             CommandDirectory::Unknown => false,
         };
         let root = self.place.roots.first().unwrap_or(&self.place.cwd);
-        is_here && is_quiet_repository(&self.place.cwd, root, enters)
+        is_here && is_quiet_repository(&self.place.cwd, root, can_enter)
     }
 
     fn found(&mut self, command: LooseCommand) -> FoundCommand {
@@ -277,13 +277,13 @@ impl LineLookup<'_> {
     }
 
     /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
-    fn read(&mut self, list: &[LinePath], names_only: bool) -> Vec<NamedPath> {
+    fn read(&mut self, list: &[LinePath], is_names_only: bool) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
             for path in paths.iter_mut().filter(|path| path.is_recursive) {
                 let below =
-                    if names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
+                    if is_names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
                 path.is_recursive = !matches!(below, Below::Nothing);
                 // Where nobody can look, what it looks for is still known.
                 if let (Below::Unknown, Some(only)) = (below, &listed.only)
@@ -471,12 +471,12 @@ fn enters(words: &[Word]) -> bool {
 }
 
 /// Whether git runs nothing of a repository's choice: there is none, or the session's names no programs.
-fn is_quiet_repository(directory: &Path, root: &Path, enters: bool) -> bool {
+fn is_quiet_repository(directory: &Path, root: &Path, can_enter: bool) -> bool {
     for above in directory.ancestors() {
         let git = above.join(".git");
         if git.symlink_metadata().is_ok() {
             let is_quiet = !names_program(&git);
-            return root.starts_with(above) && is_quiet && !(enters && may_hold_others(&git));
+            return root.starts_with(above) && is_quiet && !(can_enter && can_hold_others(&git));
         }
         // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
         if is_git_directory(above) {

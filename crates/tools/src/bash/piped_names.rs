@@ -73,10 +73,10 @@ impl NameList<'_> {
 }
 
 /// Walks through a tree as ripgrep does, or through all that is in it.
-pub(super) fn walker(root: &Path, skips_ignored: bool) -> WalkBuilder {
+pub(super) fn walker(root: &Path, is_ignored_skipped: bool) -> WalkBuilder {
     let mut walker = WalkBuilder::new(root);
-    walker.standard_filters(skips_ignored);
-    if skips_ignored {
+    walker.standard_filters(is_ignored_skipped);
+    if is_ignored_skipped {
         walker.add_custom_ignore_filename(".rgignore");
     }
     walker

@@ -69,8 +69,8 @@ impl RunningCommand {
         match next {
             ControlFlow::Break(exit) => Some(CommandEnd::Finished(exit)),
             ControlFlow::Continue(count) => {
-                let may_go_on = self.capture.push(&self.buffer[..count]).await;
-                (!may_go_on).then_some(CommandEnd::Full)
+                let can_go_on = self.capture.push(&self.buffer[..count]).await;
+                (!can_go_on).then_some(CommandEnd::Full)
             }
         }
     }

@@ -22,9 +22,9 @@ const SEARCH_TIME_MAX: Duration = Duration::from_millis(150);
 const ALIKE_PERCENT_MIN: u32 = 40;
 
 /// The error for a text that occurs more than once. `more` says that there are more places than these.
-pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown: &str) -> String {
+pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], has_more: bool, shown: &str) -> String {
     let count = places.len();
-    let at_least = if more { "more than " } else { "" };
+    let at_least = if has_more { "more than " } else { "" };
     let mut message = format!("Not changed: `old_string` occurs {at_least}{count} times in {shown}:\n");
     for place in places.iter().take(PLACES_MAX) {
         let around = lines_back(text, place.start, 1)..lines_on(text, place.start, 1);

@@ -21,7 +21,7 @@ pub(super) enum FileKind {
 
 impl FileKind {
     /// `complete` says that `start` is the whole file.
-    pub(super) fn of(start: &[u8], complete: bool, path: &Path) -> Self {
+    pub(super) fn of(start: &[u8], is_complete: bool, path: &Path) -> Self {
         if let Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)) =
             image::guess_format(start)
         {
@@ -29,11 +29,11 @@ impl FileKind {
         }
         // Some programs put a line in front of the mark.
         if memchr::memmem::find(&start[..start.len().min(1024)], b"%PDF-")
-            .is_some_and(|at| at == 0 || !is_text(start, complete))
+            .is_some_and(|at| at == 0 || !is_text(start, is_complete))
         {
             return Self::Pdf;
         }
-        if !is_text(start, complete) {
+        if !is_text(start, is_complete) {
             return Self::Binary(binary_name(start));
         }
         let is_notebook = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"));
@@ -42,7 +42,7 @@ impl FileKind {
 }
 
 /// Whether these bytes are text; `complete` says that nothing follows them.
-pub(crate) fn is_text(start: &[u8], complete: bool) -> bool {
+pub(crate) fn is_text(start: &[u8], is_complete: bool) -> bool {
     if TextEncoding::has_utf16_bom(start) {
         // UTF-32 begins like UTF-16 but with a NUL as its first character.
         return !start.starts_with(b"\xff\xfe\0\0");
@@ -52,7 +52,7 @@ pub(crate) fn is_text(start: &[u8], complete: bool) -> bool {
     }
     match std::str::from_utf8(start) {
         Ok(_) => true,
-        Err(error) if error.error_len().is_none() && !complete => true,
+        Err(error) if error.error_len().is_none() && !is_complete => true,
         // Not UTF-8: an older encoding, unless there are control characters in it.
         Err(_) => {
             let control = |byte: &&u8| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f);

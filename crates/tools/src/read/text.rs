@@ -143,12 +143,12 @@ fn show(page: &TextPage, encoding: TextEncoding, job: &ReadJob<'_>) -> Shown {
     shown
 }
 
-fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> {
+fn decode_line(encoding: TextEncoding, bytes: &[u8], is_cut: bool) -> Cow<'_, str> {
     if let TextEncoding::Legacy(_) = encoding {
         return encoding.decode_lossy(bytes);
     }
     // Half a character at the cut.
-    let error = std::str::from_utf8(bytes).err().filter(|error| cut && error.error_len().is_none());
+    let error = std::str::from_utf8(bytes).err().filter(|error| is_cut && error.error_len().is_none());
     String::from_utf8_lossy(&bytes[..error.map_or(bytes.len(), |error| error.valid_up_to())])
 }
 

@@ -39,9 +39,9 @@ pub(super) struct NewFile<'a> {
 
 impl<'a> NewFile<'a> {
     /// `replaces` says that it will take the place of a file, whose mode it gets in the end.
-    pub(super) fn create(directory: &'a OwnedFd, replaces: bool) -> Result<Self, SaveError> {
+    pub(super) fn create(directory: &'a OwnedFd, is_replacement: bool) -> Result<Self, SaveError> {
         // Until it has the mode of the old file, nobody else may read what might be private.
-        let mode = Mode::from_raw_mode(if replaces { 0o600 } else { 0o666 });
+        let mode = Mode::from_raw_mode(if is_replacement { 0o600 } else { 0o666 });
         if let Some(file) = create_nameless(directory, mode) {
             return Ok(Self { directory, file, name: None });
         }

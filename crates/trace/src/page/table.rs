@@ -86,8 +86,8 @@ fn time(ms: Option<u64>) -> String {
     ms.map(duration).unwrap_or_default()
 }
 
-fn class(kind: &str, bad: bool, long: bool) -> String {
-    format!("{kind}{}{}", if bad { " bad" } else { "" }, if long { " long" } else { "" })
+fn class(kind: &str, is_bad: bool, is_long: bool) -> String {
+    format!("{kind}{}{}", if is_bad { " bad" } else { "" }, if is_long { " long" } else { "" })
 }
 
 fn request_row(sheet: &Sheet<'_>, at: usize, request: &TracedRequest, out: &mut String) {

@@ -72,7 +72,7 @@ pub(crate) fn fill_flags(flags: &mut Flags, saved: Flags, cwd: &Path) {
             *flag = saved;
         }
     }
-    if flags.permission_mode.is_none() && !flags.skip_permissions {
+    if flags.permission_mode.is_none() && !flags.should_skip_permissions {
         flags.permission_mode = saved.permission_mode.filter(|mode| !NOT_KEPT.contains(&mode.as_str()));
     }
     if flags.allowed_tools.is_empty() {
@@ -129,14 +129,15 @@ mod tests {
     #[test]
     fn rights_that_ask_nobody_do_not_come_back() {
         for mode in NOT_KEPT {
-            let given = Flags { permission_mode: Some(mode.into()), skip_permissions: true, ..flags() };
+            let given =
+                Flags { permission_mode: Some(mode.into()), should_skip_permissions: true, ..flags() };
             let mut resumed = Flags::default();
             fill_flags(
                 &mut resumed,
                 read_flags(&write_flags(&saved_flags(&given, "m1", ""))),
                 Path::new("/"),
             );
-            assert_eq!((resumed.permission_mode, resumed.skip_permissions), (None, false));
+            assert_eq!((resumed.permission_mode, resumed.should_skip_permissions), (None, false));
         }
     }
 

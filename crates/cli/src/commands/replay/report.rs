@@ -29,13 +29,18 @@ pub(super) fn equal(played: &SessionReplay) -> String {
 }
 
 /// For people.
-pub(super) fn text(session: &SessionInfo, played: &SessionReplay, ms: u64, with_state: bool) -> String {
+pub(super) fn text(
+    session: &SessionInfo,
+    played: &SessionReplay,
+    ms: u64,
+    should_show_state: bool,
+) -> String {
     let mut text = String::new();
     if !played.is_equal() {
         differs(session, played, &mut text);
     } else if let Some(replay) = &played.replay {
         let _ = writeln!(text, "{} {}.", equal(played), display::duration(ms));
-        if with_state {
+        if should_show_state {
             state(replay, played, &mut text);
         }
     }

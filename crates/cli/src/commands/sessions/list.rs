@@ -36,9 +36,9 @@ pub(super) fn run(store: &SessionStore, wanted: &ListArguments) -> anyhow::Resul
     print(&text)
 }
 
-fn nothing(all: bool) -> String {
+fn nothing(is_everywhere: bool) -> String {
     let begin = "Start one with `windlass -p \"your prompt\"`";
-    if all {
+    if is_everywhere {
         return format!("No sessions yet. {begin}.\n");
     }
     format!(

@@ -45,10 +45,10 @@ pub(super) fn run(store: &SessionStore, wanted: &SearchArguments) -> anyhow::Res
     print(&text)
 }
 
-fn nothing(words: &str, all: bool, sessions: usize) -> String {
+fn nothing(words: &str, is_everywhere: bool, sessions: usize) -> String {
     let words = display::line(words);
     let searched = display::counted(sessions as u64, "session");
-    let elsewhere = if all { "" } else { " Add --all to search all projects." };
+    let elsewhere = if is_everywhere { "" } else { " Add --all to search all projects." };
     format!("No matches for {words:?} in {searched}.{elsewhere}\n")
 }
 

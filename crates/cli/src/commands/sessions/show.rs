@@ -14,10 +14,10 @@ use crate::display;
 /// As many lines of the last answer are shown.
 const LINES_MAX: usize = 20;
 
-pub(super) fn run(store: &SessionStore, query: &str, json: bool) -> anyhow::Result<()> {
+pub(super) fn run(store: &SessionStore, query: &str, is_json: bool) -> anyhow::Result<()> {
     let session = store.find(query)?;
     let outline = store.outline(&session)?;
-    if json {
+    if is_json {
         return print(&format!("{}\n", display::json(&as_json(&session, &outline))));
     }
     print(&help::page(&as_text(&session, &outline)))

@@ -143,7 +143,7 @@ impl Call {
     }
 
     /// Whether its tool may still be called.
-    pub(super) fn may_start(&self) -> bool {
+    pub(super) fn can_start(&self) -> bool {
         !matches!(
             self.stage,
             CallStage::Running { .. } | CallStage::Reviewing { .. } | CallStage::Finished(_)
@@ -197,7 +197,7 @@ impl Call {
                 self.ask_permission_hooks(facts, undecided(reason), cx);
             }
             Verdict::Allow if is_repeated => {
-                self.ask_permission_hooks(facts, undecided(same_again(count)), cx)
+                self.ask_permission_hooks(facts, undecided(same_again(count)), cx);
             }
             Verdict::Ask => self.ask_permission_hooks(facts, undecided(ruling.reason), cx),
             Verdict::Classify => self.classify(facts, ruling.reason, cx),
@@ -353,7 +353,7 @@ impl Call {
             CallStage::Finished(_) => (),
             CallStage::Running { facts } => {
                 self.is_stopping = true;
-                if !may_finish(facts.kind, interrupt) && !std::mem::replace(&mut self.is_cancelled, true) {
+                if !can_finish(facts.kind, interrupt) && !std::mem::replace(&mut self.is_cancelled, true) {
                     cx.effects.push(Effect::CancelTool(self.id));
                 }
             }
@@ -492,7 +492,7 @@ fn unknown(name: &str, offered: &[ToolSpec]) -> String {
 }
 
 /// When the user only says something else, an edit is left to finish: it is quick, and leaves nobody in doubt.
-fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
+fn can_finish(kind: CallKind, interrupt: Interrupt) -> bool {
     kind == CallKind::Edit && interrupt == Interrupt::Replace
 }
 

@@ -46,9 +46,9 @@ impl ClassifierBlocks {
         self.in_row >= 3 || self.total >= 20
     }
 
-    fn note(&mut self, blocked: bool) {
-        self.in_row = if blocked { self.in_row + 1 } else { 0 };
-        self.total += u32::from(blocked);
+    fn note(&mut self, is_blocked: bool) {
+        self.in_row = if is_blocked { self.in_row + 1 } else { 0 };
+        self.total += u32::from(is_blocked);
     }
 }
 

@@ -56,12 +56,12 @@ impl Authority {
         identity
     }
 
-    fn server(&self, asks_for_certificate: bool) -> (Server, String) {
+    fn server(&self, should_ask_for_certificate: bool) -> (Server, String) {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
-        let builder = if asks_for_certificate {
+        let builder = if should_ask_for_certificate {
             let mut roots = RootCertStore::empty();
             roots.add(self.issuer.der().clone()).unwrap();
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);

@@ -73,7 +73,7 @@ impl PatternForm {
     }
 
     /// Whether a name that the shell finds by a pattern may be the last one that is meant, or lie in the directory that is.
-    pub(super) fn may_end_in(&self, pattern: &str) -> bool {
+    pub(super) fn can_end_in(&self, pattern: &str) -> bool {
         let is_between = |token: &Token| matches!(token, Token::Char('/') | Token::Deep);
         let last = self.tokens.rsplit(is_between).next().unwrap_or_default();
         let plain = last.iter().rev().take_while(|token| matches!(token, Token::Char(_))).count();
@@ -103,11 +103,11 @@ fn characters(tokens: &[Token]) -> String {
 }
 
 /// The tokens of a body at a place.
-fn tokens(place: &Path, body: &str, is_floating: bool, folded: bool) -> Result<Vec<Token>, &'static str> {
+fn tokens(place: &Path, body: &str, is_floating: bool, is_folded: bool) -> Result<Vec<Token>, &'static str> {
     let place = place.to_str().ok_or("its place has a name that is not UTF-8")?;
     let place = place.trim_end_matches('/');
-    let place = if folded { fold(place) } else { place.to_owned() };
-    let body = if folded { fold(body) } else { body.to_owned() };
+    let place = if is_folded { fold(place) } else { place.to_owned() };
+    let body = if is_folded { fold(body) } else { body.to_owned() };
     let mut tokens: Vec<Token> = place.chars().map(Token::Char).collect();
     if is_floating {
         tokens.extend([Token::Char('/'), Token::Deep]);
@@ -235,14 +235,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes on by any part of a name. The shell's patterns stand for no hidden name unless they begin with its dot.
-    pub(super) fn take_some_of_name(&mut self, first: bool) -> bool {
+    pub(super) fn take_some_of_name(&mut self, is_first: bool) -> bool {
         self.has_passed_end = false;
         let mut reached = false;
         for place in 0..=self.tokens.len() {
             let before = |count: usize| place.checked_sub(count).map(|at| &self.tokens[at]);
             let blocked = match before(1) {
                 Some(Token::Char('/')) => true,
-                Some(Token::Char('.')) if first => matches!(before(2), Some(Token::Char('/') | Token::Deep)),
+                Some(Token::Char('.')) if is_first => {
+                    matches!(before(2), Some(Token::Char('/') | Token::Deep))
+                }
                 _ => false,
             };
             reached = self.places.contains(place) || reached && !blocked;

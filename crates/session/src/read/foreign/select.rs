@@ -101,13 +101,13 @@ impl EntryIndex {
     }
 
     /// The entries from the first, or from the last boundary, to this one.
-    fn path(&self, last: usize, with_boundary: bool) -> Vec<usize> {
+    fn path(&self, last: usize, has_boundary: bool) -> Vec<usize> {
         let mut path = Vec::new();
         let mut seen = HashSet::new();
         let mut at = Some(last);
         while let Some(here) = at.filter(|here| seen.insert(*here)) {
             let is_boundary = self.nodes[here].entry.is_boundary;
-            if !is_boundary || with_boundary {
+            if !is_boundary || has_boundary {
                 path.push(here);
             }
             if is_boundary {
