@@ -4,7 +4,7 @@
 //! nobody ever asks for it. A call goes through three steps, each behind the one before: checkpoints of the files it may change,
 //! its record, its start.
 
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use windlass_core::{Event, Input};
@@ -17,8 +17,10 @@ pub(crate) struct Journal {
     log: Option<Box<dyn SessionLog>>,
     /// Records that wait for the next append.
     batch: Vec<Record>,
-    /// A step that takes a while.
-    pending: Option<PendingStep>,
+    /// Records whose checkpoints are taken, or are being taken. They are appended next.
+    checkpointed: Option<(Vec<Record>, Durability)>,
+    /// Checkpoints or an append that takes a while.
+    pending: Option<BoxFuture<'static, Result<(), LogError>>>,
     /// What was said of a block that is not complete yet.
     partial: Option<Partial>,
     /// The log could not be written: nothing goes in before the run is over.
@@ -27,13 +29,6 @@ pub(crate) struct Journal {
     is_stale: bool,
     /// The log does not even say what happened since it could not be written.
     has_lost_records: bool,
-}
-
-/// Checkpoints that are being taken, or records that are being appended.
-struct PendingStep {
-    done: BoxFuture<'static, Result<(), LogError>>,
-    /// What is appended once the checkpoints are taken.
-    behind: Option<(Vec<Record>, Durability)>,
 }
 
 /// The pieces of a block, put together.
@@ -96,25 +91,25 @@ impl Journal {
         self.batch.push(Record::Heard(Box::new(Input { event, ..heard })));
     }
 
-    /// Takes the checkpoints that records call for, then appends them. What stands behind them has to wait while this is pending.
-    pub(crate) fn append_checkpointed(
+    /// Takes the checkpoints that records call for, which are to be appended next. What stands behind them has to wait while this is
+    /// pending.
+    pub(crate) fn take_checkpoints(
         &mut self,
         records: Vec<Record>,
         durability: Durability,
     ) -> Result<(), LogError> {
         let Some(log) = self.log.as_mut().filter(|_| !self.has_failed) else { return Ok(()) };
         self.batch.extend(records);
-        match log.take_checkpoints(&self.batch, durability) {
-            AppendProgress::Now(taken) => {
-                taken?;
-                self.append([], durability)
-            }
-            AppendProgress::Later(done) => {
-                let behind = Some((std::mem::take(&mut self.batch), durability));
-                self.pending = Some(PendingStep { done, behind });
-                Ok(())
-            }
-        }
+        let taken = log.take_checkpoints(&self.batch, durability);
+        self.checkpointed = Some((std::mem::take(&mut self.batch), durability));
+        self.settle(taken)
+    }
+
+    /// Appends the records whose checkpoints are taken, if there are some. What was heard meanwhile stands behind them.
+    pub(crate) fn append_checkpointed(&mut self) -> Option<Result<(), LogError>> {
+        let (records, durability) = self.checkpointed.take()?;
+        let meanwhile = std::mem::replace(&mut self.batch, records);
+        Some(self.append(meanwhile, durability))
     }
 
     /// Appends records, behind what was heard. What stands behind them has to wait while this is pending.
@@ -127,10 +122,14 @@ impl Journal {
         self.batch.extend(records);
         let appended = log.append(&self.batch, durability);
         self.batch.clear();
-        match appended {
+        self.settle(appended)
+    }
+
+    fn settle(&mut self, progress: AppendProgress) -> Result<(), LogError> {
+        match progress {
             AppendProgress::Now(done) => done,
             AppendProgress::Later(done) => {
-                self.pending = Some(PendingStep { done, behind: None });
+                self.pending = Some(done);
                 Ok(())
             }
         }
@@ -143,17 +142,12 @@ impl Journal {
 
     /// Ready once nothing is pending.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LogError>> {
-        while let Some(pending) = &mut self.pending {
-            let done = ready!(pending.done.poll_unpin(cx));
-            let behind = self.pending.take().and_then(|pending| pending.behind);
-            done?;
-            if let Some((mut records, durability)) = behind {
-                // What was heard meanwhile stands behind them.
-                records.append(&mut self.batch);
-                self.append(records, durability)?;
-            }
+        let Some(pending) = &mut self.pending else { return Poll::Ready(Ok(())) };
+        let done = pending.poll_unpin(cx);
+        if done.is_ready() {
+            self.pending = None;
         }
-        Poll::Ready(Ok(()))
+        done
     }
 
     /// The log cannot be written. Until the run is over nothing else is tried.
@@ -162,6 +156,7 @@ impl Journal {
         self.is_stale = true;
         self.has_lost_records = true;
         self.batch.clear();
+        self.checkpointed = None;
         self.partial = None;
     }
 
@@ -176,6 +171,7 @@ impl Journal {
     pub(crate) fn left_behind(&mut self) -> bool {
         self.partial = None;
         self.is_stale = true;
+        self.checkpointed = None;
         let is_unknown = self.pending.take().is_some();
         self.has_lost_records |= is_unknown;
         is_unknown
@@ -239,12 +235,15 @@ mod tests {
         let taken = Arc::clone(&log.taken);
         let mut journal = Journal::new(Box::new(log), Vec::new(), false);
         let mut cx = Context::from_waker(futures_util::task::noop_waker_ref());
-        journal.append_checkpointed(vec![Record::Dequeued], Durability::Synced).unwrap();
+        journal.take_checkpoints(vec![Record::Dequeued], Durability::Synced).unwrap();
         assert!(journal.poll(&mut cx).is_pending());
         assert_eq!(*taken.lock().unwrap(), ["checkpoints"], "no record before its checkpoints");
         tell.send(checkpoints).unwrap();
         let done = journal.poll(&mut cx);
         assert!(!journal.is_pending());
+        if done == Poll::Ready(Ok(())) {
+            journal.append_checkpointed().unwrap().unwrap();
+        }
         let taken = taken.lock().unwrap().clone();
         (taken, done)
     }
@@ -266,7 +265,8 @@ mod tests {
         let taken = Arc::clone(&log.taken);
         let mut journal = Journal::new(Box::new(log), Vec::new(), false);
         journal.fail();
-        journal.append_checkpointed(vec![Record::Dequeued], Durability::Written).unwrap();
+        journal.take_checkpoints(vec![Record::Dequeued], Durability::Written).unwrap();
+        assert!(journal.append_checkpointed().is_none());
         assert!(taken.lock().unwrap().is_empty());
     }
 }

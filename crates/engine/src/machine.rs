@@ -167,7 +167,8 @@ impl Machine {
         Input { at_ms, wall_ms: now_ms(), entropy: self.seed.entropy(self.inputs), event }
     }
 
-    /// Does what is to be done. If the log failed, nothing that waits for it happens: the core decides what does.
+    /// Does what is to be done. A call goes through three steps, each behind the one before: checkpoints of the files it may change,
+    /// its record, its start. If the log failed, nothing that waits for it happens: the core decides what does.
     fn go_on(&mut self, mut logged: Result<(), LogError>) {
         loop {
             if let Err(error) = logged {
@@ -176,12 +177,16 @@ impl Machine {
             if self.journal.is_pending() {
                 return;
             }
+            if let Some(appended) = self.journal.append_checkpointed() {
+                logged = appended;
+                continue;
+            }
             logged = match self.todo.pop_front() {
                 None => match self.restate() {
                     Ok(()) => return,
                     failed => failed,
                 },
-                Some(Effect::Persist(record, durability)) => self.persist(record, durability),
+                Some(Effect::Persist(record, durability)) => self.take_checkpoints(record, durability),
                 Some(Effect::Emit(update)) => {
                     self.emit(update);
                     Ok(())
@@ -194,16 +199,15 @@ impl Machine {
         }
     }
 
-    /// Records that follow each other are one append. Checkpoints are taken before it, so that a call starts only once the files it
-    /// may change are kept and its record is in the log.
-    fn persist(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
+    /// Takes the checkpoints of the next append: records that follow each other are one.
+    fn take_checkpoints(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
         let mut records = vec![record];
         let is_record = |effect: &mut Effect| matches!(effect, Effect::Persist(..));
         while let Some(Effect::Persist(record, wanted)) = self.todo.pop_front_if(is_record) {
             durability = durability.max(wanted);
             records.push(record);
         }
-        self.journal.append_checkpointed(records, durability)
+        self.journal.take_checkpoints(records, durability)
     }
 
     /// Writes a snapshot where that is due and possible.

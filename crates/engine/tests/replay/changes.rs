@@ -77,7 +77,7 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
             (Record::Decided(Decision::Compacted(compaction)), "mechanical")
         }
         Record::Spent(spent) => {
-            (Record::Spent(SpendEntry { is_by_fork: !spent.is_by_fork, ..spent.clone() }), "by_fork")
+            (Record::Spent(SpendEntry { is_by_fork: !spent.is_by_fork, ..spent.clone() }), "is_by_fork")
         }
         Record::Ended(RunEnding { rest, .. }) => {
             (Record::Ended(RunEnding { terminal: Terminal::ApiError, rest: rest.clone() }), "terminal")
