@@ -1,5 +1,6 @@
 //! The application: settings are read once, then sessions are opened.
 
+use crate::display;
 use crate::error::Error;
 use crate::model_choice::models;
 use crate::options::Options;
@@ -59,7 +60,7 @@ impl Windlass {
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
             wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
-        wired.setup.untrusted_settings.clone_from(&settings.effective.skipped);
+        wired.setup.untrusted_settings = display::project_parts(&settings.effective.skipped);
         let saver = PermissionSaver { places: settings.places.clone(), home: settings.home.clone() };
         found.open(wired, origin, saver, options.approver.clone())
     }

@@ -152,7 +152,7 @@ fn of_problem(problem: &SettingsProblem) -> Check {
 }
 
 fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
-    match (settings::untrusted(&effective.skipped, state), state) {
+    match (settings::untrusted(effective.skipped.len(), state), state) {
         (Some(waiting), _) => check(TRUST, CheckStatus::Note, waiting),
         (None, TrustState::Trusted) => check(TRUST, CheckStatus::Ok, "This project is trusted."),
         (None, TrustState::NeverAsked | TrustState::Changed { .. }) => {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use windlass_config::PartContent;
 use windlass_text::escapes::{SequenceFilter, without_sequences};
 use windlass_text::invisible::{Invisible, hides};
 pub use windlass_text::numbers::{counted, number};
@@ -48,6 +49,34 @@ impl Paragraph {
 /// Controls, marks of direction, blanks without width. The joiners stay: scripts and pictures need them.
 fn is_unsafe(c: char) -> bool {
     hides(c, Invisible::Reordering)
+}
+
+/// What came with a project and would act.
+pub fn project_part(part: &PartContent) -> String {
+    match part {
+        PartContent::AllowRule(rule) => format!("allow rule {rule}"),
+        PartContent::AskRule(rule) => format!("ask rule {rule}"),
+        PartContent::DenyRule(rule) => format!("deny rule {rule}"),
+        PartContent::Hook { event, matcher, handlers } => {
+            format!("hook on {event}: {}", hook_group(matcher, handlers))
+        }
+        PartContent::Setting { key, value } => format!("{key} {value}"),
+        PartContent::PermissionMode(mode) => format!("permission mode {mode}"),
+        PartContent::Variable(name) => format!("variable {name}"),
+        PartContent::WorkingDirectory(path) => format!("working directory {path}"),
+        PartContent::Sentence(sentence) => sentence.clone(),
+    }
+}
+
+/// Several of them.
+pub fn project_parts(parts: &[PartContent]) -> Vec<String> {
+    parts.iter().map(project_part).collect()
+}
+
+/// What a group of hooks runs, and for which calls.
+pub fn hook_group(matcher: &str, handlers: &[String]) -> String {
+    let calls = if matcher.is_empty() { String::new() } else { format!(" (for {matcher})") };
+    format!("{}{calls}", handlers.join(", "))
 }
 
 /// `340 ms`, `3.2 s` or `2 min 5 s`.

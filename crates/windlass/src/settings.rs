@@ -205,9 +205,9 @@ impl SettingsReading {
         let settings = effective.settings.settings(&environment)?;
         let problems = effective.problems.iter().cloned().chain(files.unread()).collect();
         let root = files.places.root().display().to_string();
-        let untrusted = untrusted(&effective.skipped, &state).map(|notice| UntrustedProject {
+        let untrusted = untrusted(effective.skipped.len(), &state).map(|notice| UntrustedProject {
             notice,
-            settings: format!("{root}\n{}", effective.skipped.join("\n")),
+            settings: format!("{root}\n{}", display::project_parts(&effective.skipped).join("\n")),
         });
         let store = home.directory().map(ReportStore::new);
         let git = if is_trusted { git_program(&files) } else { None };
@@ -269,15 +269,15 @@ pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
 }
 
 /// What is said about parts of a project that wait for trust.
-pub fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
-    let ignored = setting_count(skipped.len());
+pub fn untrusted(skipped: usize, state: &TrustState) -> Option<String> {
+    let ignored = setting_count(skipped);
     let text = match state {
-        _ if skipped.is_empty() => return None,
+        _ if skipped == 0 => return None,
         TrustState::Changed { .. } => format!(
             "Project changed since you trusted it: {ignored} ignored. Review the changes with `windlass trust`."
         ),
         TrustState::NeverAsked | TrustState::Trusted => {
-            let them = if skipped.len() == 1 { "it" } else { "them" };
+            let them = if skipped == 1 { "it" } else { "them" };
             format!("Project not trusted: {ignored} ignored. Review {them} with `windlass trust`.")
         }
     };

@@ -124,7 +124,11 @@ fn list(store: &TrustStore) -> anyhow::Result<String> {
     let entry = |project: &TrustedProject| {
         let mut path = project.root.clone();
         path.extend(project.inside.components());
-        format!("{}\n{}", display::line(&path.to_string_lossy()), display::listed(&project.parts, "  "))
+        format!(
+            "{}\n{}",
+            display::line(&path.to_string_lossy()),
+            display::listed(&display::project_parts(&project.parts), "  ")
+        )
     };
     let text: Vec<String> = projects.iter().map(entry).collect();
     Ok(text.concat())

@@ -83,7 +83,7 @@ impl ActingSettings {
         let new = added.iter().filter(|part| both(part).is_none());
         let gone = removed.iter().filter(|part| both(part).is_none());
         let new: Vec<String> = new.map(|part| self.part(part)).collect();
-        let gone: Vec<String> = gone.map(|part| without_secrets(&part.to_string())).collect();
+        let gone: Vec<String> = gone.map(|part| without_secrets(&display::project_part(part))).collect();
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =
@@ -95,19 +95,23 @@ impl ActingSettings {
     fn change(&self, before: &PartContent, now: &PartContent, files: &ChangedFiles) -> String {
         let told = match (before, now, self.values.get(now)) {
             (_, PartContent::Variable(_), Some(value)) => {
-                format!("{now} (now {})", visible(&value.value_json))
+                format!("{} (now {})", display::project_part(now), visible(&value.value_json))
             }
-            (PartContent::Hook { handlers: was, .. }, PartContent::Hook { event, handlers }, _)
-                if was != handlers =>
-            {
-                format!("hook on {event}: {} → {}", was.trim(), handlers.trim())
+            (
+                PartContent::Hook { matcher: for_calls, handlers: was, .. },
+                PartContent::Hook { event, matcher, handlers },
+                _,
+            ) if (for_calls, was) != (matcher, handlers) => {
+                let was = display::hook_group(for_calls, was);
+                format!("hook on {event}: {was} → {}", display::hook_group(matcher, handlers))
             }
             (PartContent::PermissionMode(was), PartContent::PermissionMode(mode), _) if was != mode => {
                 format!("permission mode {} → {}", was.trim(), mode.trim())
             }
             _ => {
                 let files: Vec<String> = files.get(now).into_iter().flatten().map(file_change).collect();
-                if files.is_empty() { now.to_string() } else { format!("{now}; {}", files.join(", ")) }
+                let now = display::project_part(now);
+                if files.is_empty() { now } else { format!("{now}; {}", files.join(", ")) }
             }
         };
         without_secrets(&format!("{told}{}", self.place(now)))
@@ -119,7 +123,7 @@ impl ActingSettings {
             (PartContent::Variable(_), Some(value)) => format!(" = {}", visible(&value.value_json)),
             _ => String::new(),
         };
-        without_secrets(&format!("{part}{value}{}", self.place(part)))
+        without_secrets(&format!("{}{value}{}", display::project_part(part), self.place(part)))
     }
 
     /// Where a part stands.
@@ -182,19 +186,28 @@ mod tests {
             file: Some("/app/.claude/settings.json".into()),
             line,
         };
-        let content = |sentence: &str| PartContent::from(sentence.to_owned());
+        let content = |sentence: &str| match sentence.split_once(' ').unwrap() {
+            ("variable", name) => PartContent::Variable(name.into()),
+            ("mode", mode) => PartContent::PermissionMode(mode.into()),
+            ("rule", rule) => PartContent::AllowRule(rule.into()),
+            (event, handler) => PartContent::Hook {
+                event: event.into(),
+                matcher: String::new(),
+                handlers: vec![handler.into()],
+            },
+        };
         let parts = [
             ("variable MODE", value("env.MODE", "\"full\"", 2)),
-            ("hook on Stop: new", value("hooks.Stop", "{}", 3)),
-            ("allow rule Bash(a)", value("permissions.allow", "\"Bash(a)\"", 4)),
-            ("allow rule Bash(b)", value("permissions.allow", "\"Bash(b)\"", 5)),
+            ("Stop new", value("hooks.Stop", "{}", 3)),
+            ("rule Bash(a)", value("permissions.allow", "\"Bash(a)\"", 4)),
+            ("rule Bash(b)", value("permissions.allow", "\"Bash(b)\"", 5)),
         ];
         let parts = parts.into_iter().map(|(sentence, value)| (content(sentence), Some(value)));
         let acting = ActingSettings::new(parts, "/app".into());
         let check = |added: &[&str], removed: &[&str], expected: &str| {
             let contents = |list: &[&str]| list.iter().map(|text| content(text)).collect::<Vec<_>>();
             let changed = vec![HookFileChange::Edited("a".into()), HookFileChange::Added("b".into())];
-            let files = ChangedFiles::from([(content("hook on Stop: new"), changed)]);
+            let files = ChangedFiles::from([(content("Stop new"), changed)]);
             assert_eq!(acting.difference(&contents(added), &contents(removed), &files), expected);
         };
         let at = "(.claude/settings.json";
@@ -205,24 +218,16 @@ mod tests {
         );
         check(&["variable MODE"], &[], &format!("New:\n  variable MODE = \"full\" {at}:2)\n"));
         check(&[], &["variable MODE"], "Gone:\n  variable MODE\n");
+        check(&["Stop new"], &["Stop old"], &format!("Changed:\n  hook on Stop: old → new {at}:3)\n"));
         check(
-            &["hook on Stop: new"],
-            &["hook on Stop: old"],
-            &format!("Changed:\n  hook on Stop: old → new {at}:3)\n"),
-        );
-        check(
-            &["hook on Stop: new"],
-            &["hook on Stop: new"],
+            &["Stop new"],
+            &["Stop new"],
             &format!("Changed:\n  hook on Stop: new; a changed, b is new {at}:3)\n"),
         );
+        check(&["mode plan"], &["mode auto"], "Changed:\n  permission mode auto → plan\n");
         check(
-            &["permission mode plan"],
-            &["permission mode auto"],
-            "Changed:\n  permission mode auto → plan\n",
-        );
-        check(
-            &["allow rule Bash(a)", "allow rule Bash(b)"],
-            &["allow rule Bash(c)"],
+            &["rule Bash(a)", "rule Bash(b)"],
+            &["rule Bash(c)"],
             &format!(
                 "New:\n  allow rule Bash(a) {at}:4)\n  allow rule Bash(b) {at}:5)\nGone:\n  allow rule Bash(c)\n"
             ),

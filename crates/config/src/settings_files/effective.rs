@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::file_settings::{self, FileSettings};
 use super::keys::{KEYS, ValueType};
 use super::origin::{SettingOrigin, SettingsLevel, SourcedValue};
-use super::parts::ProjectParts;
+use super::parts::{PartContent, ProjectParts};
 use super::problem::{SettingsProblem, Severity};
 use super::tree::SettingsTree;
 use super::{SettingsFile, SettingsFiles};
@@ -20,7 +20,7 @@ pub struct EffectiveSettings {
     /// Settings that are known and have no effect yet, each once.
     pub unsupported: Vec<SourcedValue<String>>,
     /// What came with the project and waits for trust.
-    pub skipped: Vec<String>,
+    pub skipped: Vec<PartContent>,
     pub(crate) tree: SettingsTree,
 }
 
@@ -82,7 +82,7 @@ impl SettingsFiles {
             settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
             unsupported,
-            skipped: parts.list.iter().map(|part| part.content.to_string()).collect(),
+            skipped: parts.list.iter().map(|part| part.content.clone()).collect(),
             tree,
         }
     }

@@ -1,7 +1,7 @@
 //! What came with a project and would act: what trust is about.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,9 @@ pub struct ProjectPart {
     pub shown: Option<ShownValue>,
 }
 
-/// What a part says, without values of variables; kept as the sentence people read, which can be read back.
+/// What a part says, without values of variables. In the order in which parts are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
+#[serde(rename_all = "camelCase")]
 pub enum PartContent {
     /// A rule under which calls run unasked.
     AllowRule(String),
@@ -41,18 +41,14 @@ pub enum PartContent {
     AskRule(String),
     /// A rule under which calls never run.
     DenyRule(String),
-    /// A working directory beside the project's.
-    WorkingDirectory(String),
-    /// The mode at the start, by its name.
-    PermissionMode(String),
-    /// A variable, by its name.
-    Variable(String),
     /// A group of hooks.
     Hook {
         /// The event.
         event: String,
-        /// What the group runs, and for which calls.
-        handlers: String,
+        /// The calls it is for; all if empty.
+        matcher: String,
+        /// What each of them runs, with its arguments.
+        handlers: Vec<String>,
     },
     /// Another setting.
     Setting {
@@ -61,6 +57,15 @@ pub enum PartContent {
         /// Its value.
         value: String,
     },
+    /// The mode at the start, by its name.
+    PermissionMode(String),
+    /// A variable, by its name.
+    Variable(String),
+    /// A working directory beside the project's.
+    WorkingDirectory(String),
+    /// In the words in which an older version kept it.
+    #[serde(untagged)]
+    Sentence(String),
 }
 
 impl PartContent {
@@ -74,59 +79,14 @@ impl PartContent {
             "permissions.defaultMode" => Self::PermissionMode(text()),
             _ => match path.split_once('.') {
                 Some(("env", name)) => Self::Variable(visible(name)),
-                Some(("hooks", event)) => {
-                    Self::Hook { event: visible(event), handlers: visible(&handlers(value)) }
-                }
+                Some(("hooks", event)) => Self::Hook {
+                    event: visible(event),
+                    matcher: visible(value["matcher"].as_str().unwrap_or_default()),
+                    handlers: handlers(value),
+                },
                 _ => Self::Setting { key: path.to_owned(), value: text() },
             },
         }
-    }
-}
-
-impl fmt::Display for PartContent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AllowRule(rule) => write!(f, "allow rule {rule}"),
-            Self::AskRule(rule) => write!(f, "ask rule {rule}"),
-            Self::DenyRule(rule) => write!(f, "deny rule {rule}"),
-            Self::WorkingDirectory(path) => write!(f, "working directory {path}"),
-            Self::PermissionMode(mode) => write!(f, "permission mode {mode}"),
-            Self::Variable(name) => write!(f, "variable {name}"),
-            Self::Hook { event, handlers } => write!(f, "hook on {event}: {handlers}"),
-            Self::Setting { key, value } => write!(f, "{key} {value}"),
-        }
-    }
-}
-
-impl From<PartContent> for String {
-    fn from(content: PartContent) -> Self {
-        content.to_string()
-    }
-}
-
-impl From<String> for PartContent {
-    fn from(sentence: String) -> Self {
-        type ContentOf = fn(String) -> PartContent;
-        const WORDS: [(&str, ContentOf); 6] = [
-            ("allow rule ", PartContent::AllowRule),
-            ("ask rule ", PartContent::AskRule),
-            ("deny rule ", PartContent::DenyRule),
-            ("working directory ", PartContent::WorkingDirectory),
-            ("permission mode ", PartContent::PermissionMode),
-            ("variable ", PartContent::Variable),
-        ];
-        for (words, content) in WORDS {
-            if let Some(rest) = sentence.strip_prefix(words) {
-                return content(rest.to_owned());
-            }
-        }
-        if let Some((event, handlers)) =
-            sentence.strip_prefix("hook on ").and_then(|rest| rest.split_once(": "))
-        {
-            return Self::Hook { event: event.to_owned(), handlers: handlers.to_owned() };
-        }
-        let (key, value) = sentence.split_once(' ').unwrap_or((&sentence, ""));
-        Self::Setting { key: key.to_owned(), value: value.to_owned() }
     }
 }
 
@@ -153,9 +113,9 @@ impl ProjectParts {
     }
 }
 
-/// In the order of their sentences; of equal ones, the first counts.
+/// Of equal ones, the first counts.
 fn each_once(mut parts: Vec<ProjectPart>) -> Vec<ProjectPart> {
-    parts.sort_by_cached_key(|part| (part.content.to_string(), part.hash.clone()));
+    parts.sort_by(|one, other| (&one.content, &one.hash).cmp(&(&other.content, &other.hash)));
     parts.dedup_by(|next, part| (&next.content, &next.hash) == (&part.content, &part.hash));
     parts
 }
@@ -219,19 +179,16 @@ fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> ProjectPart {
     }
 }
 
-fn handlers(group: &Value) -> String {
+/// What each handler of a group runs.
+fn handlers(group: &Value) -> Vec<String> {
     let handlers = group["hooks"].as_array().map_or(&[][..], Vec::as_slice);
     let texts = handlers.iter().map(|handler| {
         let text = ["command", "url", "prompt", "tool"].into_iter().find_map(|field| handler[field].as_str());
-        let arguments = handler["args"].as_array().map(|_| canonical(&handler["args"]));
         let shown = text.map_or_else(|| canonical(handler), str::to_owned);
-        arguments.map_or(shown.clone(), |arguments| format!("{shown} {arguments}"))
+        let arguments = handler["args"].as_array().map(|_| format!(" {}", canonical(&handler["args"])));
+        visible(&(shown + &arguments.unwrap_or_default()))
     });
-    let texts: Vec<String> = texts.collect();
-    match group["matcher"].as_str() {
-        Some(matcher) if !matcher.is_empty() => format!("{} (for {matcher})", texts.join(", ")),
-        _ => texts.join(", "),
-    }
+    texts.collect()
 }
 
 /// A value as text that does not depend on the order of names or on blanks.
@@ -254,21 +211,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_is_read_back() {
-        let check = |path: &str, value: Value, sentence: &str| {
+    fn a_part_is_kept_as_what_it_is() {
+        let check = |path: &str, value: Value, kept: Value| {
             let content = PartContent::new(path, &value);
-            assert_eq!(content.to_string(), sentence);
-            assert_eq!(PartContent::from(sentence.to_owned()), content);
+            assert_eq!(serde_json::to_value(&content).unwrap(), kept);
+            assert_eq!(PartContent::deserialize(kept).unwrap(), content);
         };
-        check("permissions.allow", "Bash(a: b)".into(), "allow rule Bash(a: b)");
-        check("permissions.ask", "Read".into(), "ask rule Read");
-        check("permissions.deny", "Read".into(), "deny rule Read");
-        check("permissions.additionalDirectories", "../a b".into(), "working directory ../a b");
-        check("permissions.defaultMode", "plan".into(), "permission mode plan");
-        check("env.NAME", "secret".into(), "variable NAME");
+        let kept = |kind: &str, text: &str| serde_json::json!({kind: text});
+        check("permissions.allow", "Bash(a: b)".into(), kept("allowRule", "Bash(a: b)"));
+        check("permissions.ask", "Read".into(), kept("askRule", "Read"));
+        check("permissions.deny", "Read".into(), kept("denyRule", "Read"));
+        check("permissions.additionalDirectories", "../a b".into(), kept("workingDirectory", "../a b"));
+        check("permissions.defaultMode", "plan".into(), kept("permissionMode", "plan"));
+        check("env.NAME", "secret".into(), kept("variable", "NAME"));
         let group = serde_json::json!({"matcher": "Bash", "hooks": [{"command": "a: b"}]});
-        check("hooks.Stop", group, "hook on Stop: a: b (for Bash)");
-        check("sandbox.enabled", true.into(), "sandbox.enabled true");
-        check("model", "".into(), "model ");
+        let hook = serde_json::json!({"hook": {"event": "Stop", "matcher": "Bash", "handlers": ["a: b"]}});
+        check("hooks.Stop", group, hook);
+        let setting = |key: &str, value: &str| serde_json::json!({"setting": {"key": key, "value": value}});
+        check("sandbox.enabled", true.into(), setting("sandbox.enabled", "true"));
+        check("model", "".into(), setting("model", ""));
+        let before = PartContent::Sentence("allow rule Read".into());
+        assert_eq!(PartContent::deserialize(Value::from("allow rule Read")).unwrap(), before);
     }
 }

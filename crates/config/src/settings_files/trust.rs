@@ -99,7 +99,7 @@ pub struct TrustedProject {
     /// When somebody agreed, in milliseconds since 1970.
     pub time_ms: u64,
     /// What was agreed to.
-    pub parts: Vec<String>,
+    pub parts: Vec<PartContent>,
 }
 
 /// The file that remembers who agreed to what.
@@ -177,7 +177,7 @@ impl TrustStore {
                     root: root.into(),
                     inside: inside.into(),
                     time_ms: entry["timeMs"].as_u64().unwrap_or(0),
-                    parts: stored(&entry["parts"]).into_iter().map(|part| part.content.into()).collect(),
+                    parts: stored(&entry["parts"]).into_iter().map(|part| part.content).collect(),
                 });
             }
         }

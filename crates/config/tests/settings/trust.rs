@@ -39,8 +39,29 @@ fn machine() -> Machine {
     machine
 }
 
+/// A part by its words: `hook EVENT MATCHER: HANDLER, HANDLER`.
+fn content(sentence: &str) -> PartContent {
+    let (kind, rest) = sentence.split_once(' ').unwrap();
+    let text = || rest.to_owned();
+    match kind {
+        "allow" => PartContent::AllowRule(text()),
+        "ask" => PartContent::AskRule(text()),
+        "deny" => PartContent::DenyRule(text()),
+        "mode" => PartContent::PermissionMode(text()),
+        "variable" => PartContent::Variable(text()),
+        "directory" => PartContent::WorkingDirectory(text()),
+        "hook" => {
+            let (subject, handlers) = rest.split_once(": ").unwrap();
+            let (event, matcher) = subject.split_once(' ').unwrap_or((subject, ""));
+            let handlers = handlers.split(", ").map(str::to_owned).collect();
+            PartContent::Hook { event: event.into(), matcher: matcher.into(), handlers }
+        }
+        key => PartContent::Setting { key: key.into(), value: text() },
+    }
+}
+
 fn contents(sentences: &[&str]) -> Vec<PartContent> {
-    sentences.iter().map(|sentence| PartContent::from((*sentence).to_owned())).collect()
+    sentences.iter().map(|sentence| content(sentence)).collect()
 }
 
 fn store(machine: &Machine) -> TrustStore {
@@ -75,14 +96,14 @@ fn what_acts_waits_and_what_forbids_does_not() {
     );
     assert_eq!(
         held.skipped,
-        [
-            "allow rule Bash(npm test)",
-            "hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)",
+        contents(&[
+            "allow Bash(npm test)",
+            "hook PreToolUse Bash: ./check.sh, x [\"y\"]",
             "model m",
-            "permission mode acceptEdits",
+            "mode acceptEdits",
             "variable NAME",
-            "working directory ../more",
-        ]
+            "directory ../more",
+        ])
     );
     let trusted = files.effective(true);
     assert!(trusted.skipped.is_empty());
@@ -160,10 +181,10 @@ fn trust_lapses_when_something_is_forbidden_no_longer() {
     };
     let rules = |deny: &[&str], ask: &[&str]| json!({"permissions": {"deny": deny, "ask": ask}});
     let sandbox = |sandbox: Value| json!({"sandbox": sandbox});
-    check(rules(&["Read(a)", "Read(b)"], &[]), rules(&["Read(a)"], &[]), &["deny rule Read(b)"]);
-    check(rules(&[], &["Bash(git push *)"]), json!({}), &["ask rule Bash(git push *)"]);
-    check(rules(&["Read(a)"], &[]), rules(&["Read(b)"], &[]), &["deny rule Read(a)"]);
-    check(rules(&["Read(a)"], &[]), rules(&[], &["Read(a)"]), &["deny rule Read(a)"]);
+    check(rules(&["Read(a)", "Read(b)"], &[]), rules(&["Read(a)"], &[]), &["deny Read(b)"]);
+    check(rules(&[], &["Bash(git push *)"]), json!({}), &["ask Bash(git push *)"]);
+    check(rules(&["Read(a)"], &[]), rules(&["Read(b)"], &[]), &["deny Read(a)"]);
+    check(rules(&["Read(a)"], &[]), rules(&[], &["Read(a)"]), &["deny Read(a)"]);
     check(sandbox(json!({"enabled": true})), json!({}), &["sandbox.enabled true"]);
     check(
         sandbox(json!({"filesystem": {"denyRead": ["/a"]}})),
@@ -247,7 +268,7 @@ fn a_file_that_changed_is_named() {
     machine.write("work/app/tools/a", "2");
     std::fs::remove_file(machine.path("work/app/tools/b")).unwrap();
     machine.write("work/app/tools/d", "1");
-    let what = PartContent::Hook { event: "Stop".into(), handlers: "make -C tools".into() };
+    let what = content("hook Stop: make -C tools");
     let files = vec![
         HookFileChange::Edited("tools/a".into()),
         HookFileChange::Removed("tools/b".into()),
@@ -309,29 +330,25 @@ fn trust_lapses_with_each_change_of_what_acts() {
         grant(&machine);
         assert_eq!(state(&machine), TrustState::Trusted);
     };
-    check(
-        &|json| json["permissions"]["allow"] = json!(["Bash(npm test)", "Bash"]),
-        &["allow rule Bash"],
-        &[],
-    );
-    check(&|json| json["permissions"]["allow"] = json!([]), &[], &["allow rule Bash(npm test)"]);
+    check(&|json| json["permissions"]["allow"] = json!(["Bash(npm test)", "Bash"]), &["allow Bash"], &[]);
+    check(&|json| json["permissions"]["allow"] = json!([]), &[], &["allow Bash(npm test)"]);
     check(&|json| json["env"]["NAME"] = "other".into(), &["variable NAME"], &["variable NAME"]);
     check(
         &|json| {
             json["hooks"]["PreToolUse"][0]["hooks"] = json!([{"type": "command", "command": "./evil.sh"}]);
         },
-        &["hook on PreToolUse: ./evil.sh (for Bash)"],
-        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
+        &["hook PreToolUse Bash: ./evil.sh"],
+        &["hook PreToolUse Bash: ./check.sh, x [\"y\"]"],
     );
     check(
         &|json| json["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = 1.into(),
-        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
-        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
+        &["hook PreToolUse Bash: ./check.sh, x [\"y\"]"],
+        &["hook PreToolUse Bash: ./check.sh, x [\"y\"]"],
     );
     check(
         &|json| json["permissions"]["additionalDirectories"] = json!(["/"]),
-        &["working directory /"],
-        &["working directory ../more"],
+        &["directory /"],
+        &["directory ../more"],
     );
     check(&|json| json["disableAllHooks"] = true.into(), &["disableAllHooks true"], &[]);
 }
