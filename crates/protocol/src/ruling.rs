@@ -183,7 +183,7 @@ impl Offers {
     /// # use windlass_protocol::{Offers, PermissionUpdate};
     /// let rules = vec!["Bash(cargo test -q)".to_owned()];
     /// let prefix_rules = vec!["Bash(cargo test *)".to_owned()];
-    /// let offers = Offers { rules, prefix_rules, accepts_edits: true };
+    /// let offers = Offers { rules, prefix_rules, can_accept_edits: true };
     /// let json: Vec<String> = offers.suggestions().iter().map(PermissionUpdate::to_json).collect();
     /// assert!(json[1].starts_with(r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"cargo test *"}]"#));
     /// assert_eq!(json[2], r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
