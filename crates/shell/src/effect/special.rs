@@ -393,7 +393,7 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
                 literal(arguments.get(at + 1)?)?;
                 2
             }
-            option if has_name("-n -L -P -s", &option[..2.min(option.len())]) => {
+            option if option.get(..2).is_some_and(|name| has_name("-n -L -P -s", name)) => {
                 option[2..].bytes().all(|byte| byte.is_ascii_digit()).then_some(1)?
             }
             option if option.starts_with("-I") || option == "-d\\n" => 1,

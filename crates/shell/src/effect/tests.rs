@@ -237,6 +237,7 @@ fn an_option_that_may_take_the_next_word_is_unknown() {
         "for i in '' 1; do head -n\"$i\" -n a f; done",
         "for i in -n a; do head $i -n b f; done",
         "head [-]n -n b f",
+        "ls | xargs -éP4 cat",
     ] {
         assert_eq!(commands(line).last().unwrap().effect, LineEffect::Unknown, "{line:?}");
     }
