@@ -42,7 +42,7 @@ fn every_variable_reaches_its_setting() {
     check("CLAUDE_CODE_CLIENT_KEY", "/k.pem", r#"client_key: Some("/k.pem")"#);
     check("NODE_EXTRA_CA_CERTS", "/ca.pem", r#"extra_authorities: Some("/ca.pem")"#);
     check("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "0", "silence_ms: Some(0)");
-    check("DISABLE_PROMPT_CACHING", "1", "no_prompt_caching: true");
+    check("DISABLE_PROMPT_CACHING", "1", "is_prompt_caching_off: true");
     check("ANTHROPIC_MODEL", "m", r#"model: Some("m")"#);
     check("ANTHROPIC_DEFAULT_MODEL", "m", r#"default: Some("m")"#);
     check("ANTHROPIC_DEFAULT_OPUS_MODEL", "m", r#"families: {"opus": "m"}"#);
@@ -93,7 +93,7 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
     check("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1", "tool_use_summaries: Some(true)");
     check("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "0", "prompt_suggestions: Some(false)");
     check("CLAUDE_CODE_RETRY_WATCHDOG", "1", "patient: true");
-    check("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1", "whole_answers: false");
+    check("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1", "can_ask_whole: false");
     check("WINDLASS_BROKEN_STREAMS", "1", "broken_streams_max: 1,");
     check("WINDLASS_OVERLOADS", "1", "overloads_max: 1,");
     check("WINDLASS_STALLS", "0", "stalls_max: 0,");
@@ -106,13 +106,13 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
 
 #[test]
 fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
-    check("DISABLE_AUTO_COMPACT", "1", "compaction: OnRequest, collapse: true, micro_compact: true");
+    check("DISABLE_AUTO_COMPACT", "1", "compaction: OnRequest, can_collapse: true, can_micro_compact: true");
     check("DISABLE_AUTO_COMPACT", "0", "compaction: Automatic");
     check("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "1", "window_tokens: Some(1), compact_percent");
     check("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "1", "compact_percent: Some(1)");
-    check("WINDLASS_COLLAPSE", "0", "collapse: false");
-    check("WINDLASS_MICRO_COMPACT", "0", "micro_compact: false");
-    check("DISABLE_COMPACT", "1", "compaction: Off, collapse: true, micro_compact: false");
+    check("WINDLASS_COLLAPSE", "0", "can_collapse: false");
+    check("WINDLASS_MICRO_COMPACT", "0", "can_micro_compact: false");
+    check("DISABLE_COMPACT", "1", "compaction: Off, can_collapse: true, can_micro_compact: false");
     check("DISABLE_COMPACT", "0", "compaction: Automatic");
     check("WINDLASS_OUTPUT_RESERVE_TOKENS", "0", "output_reserve_tokens: Some(0),");
     check("WINDLASS_COMPACT_MARGIN_TOKENS", "0", "compact_margin_tokens: Some(0),");
@@ -132,7 +132,7 @@ fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
     check("WINDLASS_SUMMARY_SHRINKS", "0", "summary_shrinks_max: 0,");
     check("WINDLASS_NO_PROGRESS", "1", "no_progress_max: 1,");
     check("WINDLASS_REFILL_TURNS", "0", "refill_turns: 0 ");
-    check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "no_files: true");
+    check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "is_off: true");
     check("WINDLASS_HOME", "/w", r#"own: Some("/w")"#);
     check("CLAUDE_CONFIG_DIR", "/c", r#"shared: Some("/c")"#);
     check("CLAUDE_CODE_ENTRYPOINT", "sdk-py", r#"entrypoint: Some("sdk-py")"#);

@@ -123,7 +123,7 @@ fn the_window_of_compaction_comes_from_the_nearest_place() {
         &inherited,
         |flags| flags.autocompact = Some("500k".into()),
         &format!(
-            "context: ContextPolicy {{ compaction: Automatic, collapse: true, micro_compact: true, {}",
+            "context: ContextPolicy {{ compaction: Automatic, can_collapse: true, can_micro_compact: true, {}",
             window("Some(500000)")
         ),
     );

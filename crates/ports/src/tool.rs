@@ -39,7 +39,7 @@ use windlass_protocol::{
 ///     const NAME: &'static str = "Count";
 ///
 ///     fn facts(&self, input: &CountInput, _: &ExamineContext) -> Result<CallFacts, String> {
-///         Ok(CallFacts {  shared: true, target: input.text.clone(), ..CallFacts::new(CallKind::Read) })
+///         Ok(CallFacts { is_shared: true, target: input.text.clone(), ..CallFacts::new(CallKind::Read) })
 ///     }
 ///
 ///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutput {

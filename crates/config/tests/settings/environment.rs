@@ -46,7 +46,7 @@ fn a_setting_counts_where_its_variable_is_not_set() {
     check(&json!({"repeatedCallsMax": 7}), &[("WINDLASS_REPEATS_END", "8")], "end_after: 8");
     check(&json!({"autoCompactEnabled": true}), &[("DISABLE_AUTO_COMPACT", "1")], "compaction: OnRequest");
     check(&json!({"autoCompactWindow": 50_000}), &[], "window_tokens: Some(50000)");
-    check(&json!({"fileCheckpointingEnabled": false}), &[], "no_checkpoints: true");
+    check(&json!({"fileCheckpointingEnabled": false}), &[], "is_without_checkpoints: true");
     check(&json!({"bashOutputMaxChars": 1}), &[], "output_chars_max: 4000");
     check(&json!({"bashOutputMaxChars": 50_000}), &[], "output_chars_max: 50000");
     check(&json!({"bashOutputMaxChars": 1_000_000}), &[], "output_chars_max: 128000");

@@ -41,10 +41,10 @@ fn every_field_is_read() {
         set.of(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.action)).collect();
     let expected = [
         r#"Command(CommandHandler { form: Shell { line: "./check.sh", shell: "bash" }, pace: Awaited })"#,
-        r#"Command(CommandHandler { form: Exec { argv: ["prog", "a", "b"] }, pace: Background { wakes: true } })"#,
-        r#"Command(CommandHandler { form: Exec { argv: ["prog"] }, pace: Background { wakes: false } })"#,
+        r#"Command(CommandHandler { form: Exec { argv: ["prog", "a", "b"] }, pace: Background { should_wake: true } })"#,
+        r#"Command(CommandHandler { form: Exec { argv: ["prog"] }, pace: Background { should_wake: false } })"#,
         r#"Http(HttpHandler { url: "https://a.example/x", headers: [("X", "$A")], variables: ["A"] })"#,
-        r#"Prompt(PromptHandler { prompt: "p", model: Some("m"), continue_on_block: true })"#,
+        r#"Prompt(PromptHandler { prompt: "p", model: Some("m"), should_continue_on_block: true })"#,
     ];
     assert_eq!(seen, expected);
     let first = set.of(HookEvent::PreToolUse).next().unwrap();
