@@ -3,9 +3,9 @@
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
-pub(crate) mod drive;
 pub(crate) mod permissions;
 pub(crate) mod print;
+pub(crate) mod process;
 pub(crate) mod prompt;
 pub(crate) mod replay;
 pub(crate) mod rewind;

@@ -5,14 +5,13 @@
 
 use std::io::{self, Stdin, Stdout};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
-use windlass::host_conversation::{HostChannel, HostLine};
+use windlass::host_conversation::{HostInput, HostLine};
+use windlass::output::OutputSink;
 use windlass::wire::LINE_BYTES_MAX;
 
 use crate::complain;
@@ -22,9 +21,6 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// A pipe that is ready for writing takes at least this much without blocking.
 const WRITE_BYTES: usize = 4096;
-
-/// From here on the buffer is written out although more is ready.
-pub(crate) const BATCH_BYTES: usize = 64 * 1024;
 
 /// Standard input or output.
 enum StandardStream<T: AsRawFd> {
@@ -88,24 +84,23 @@ impl StandardInput {
     }
 }
 
-/// A host at standard input and output. Nothing is read before a line is asked for.
+/// A host at standard input. Nothing is read before a line is asked for.
 pub(crate) struct HostAtStdio {
     source: StandardInput,
     buffer: Vec<u8>,
     /// So much of the buffer is known to hold no end of a line.
     searched: usize,
     is_at_end: bool,
-    aside: SideOutput,
 }
 
 impl HostAtStdio {
     /// Must be called inside a tokio runtime with I/O.
-    pub(crate) fn new(aside: SideOutput) -> Self {
-        Self { source: StandardInput::new(), buffer: Vec::new(), searched: 0, is_at_end: false, aside }
+    pub(crate) fn new() -> Self {
+        Self { source: StandardInput::new(), buffer: Vec::new(), searched: 0, is_at_end: false }
     }
 }
 
-impl HostChannel for HostAtStdio {
+impl HostInput for HostAtStdio {
     const SOURCE: &'static str = "standard input";
 
     async fn next_line(&mut self) -> HostLine {
@@ -123,10 +118,6 @@ impl HostChannel for HostAtStdio {
                 }
             }
         }
-    }
-
-    fn send(&self, lines: &[u8]) {
-        self.aside.leave(|out| out.extend_from_slice(lines));
     }
 
     fn complain(&self, problem: &str) {
@@ -161,68 +152,24 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, is_at_end: bool) -> Opt
     })
 }
 
-/// Standard output with a buffer that is kept and reused.
-pub(crate) struct Output {
-    /// What is to be written. Append to it, then flush.
-    pub(crate) buffer: Vec<u8>,
-    /// Whether everything is written at once: on a terminal, other things are written beside it and keep their order.
-    pub(crate) is_unbuffered: bool,
-    /// Where others leave lines.
-    pub(crate) aside: SideOutput,
-    written: usize,
-    target: StandardStream<Stdout>,
-}
+/// Standard output as it goes.
+pub(crate) struct StandardOutput(StandardStream<Stdout>);
 
-/// Lines for standard output from somebody who does not hold it. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct SideOutput(Arc<(Mutex<Vec<u8>>, Notify)>);
-
-impl SideOutput {
-    /// Leaves whole lines to be written.
-    pub(crate) fn leave(&self, write: impl FnOnce(&mut Vec<u8>)) {
-        let (lines, notify) = &*self.0;
-        write(&mut lines.lock().unwrap_or_else(PoisonError::into_inner));
-        notify.notify_one();
-    }
-
-    /// Waits until there is something to write.
-    pub(crate) async fn left(&self) {
-        self.0.1.notified().await;
-    }
-}
-
-impl Output {
+impl StandardOutput {
     /// Must be called inside a tokio runtime with I/O.
     pub(crate) fn new() -> Self {
-        let target = StandardStream::new(io::stdout, Interest::WRITABLE);
-        Self { buffer: Vec::new(), is_unbuffered: false, aside: SideOutput::default(), written: 0, target }
+        Self(StandardStream::new(io::stdout, Interest::WRITABLE))
     }
+}
 
-    /// Writes what others have left since, as far as somebody still reads.
-    pub(crate) async fn flush_aside(&mut self) {
-        self.take_aside();
-        let _ = self.flush().await;
-    }
-
-    /// Adds what others left to the buffer.
-    pub(crate) fn take_aside(&mut self) {
-        self.buffer.append(&mut self.aside.0.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Writes the buffer out. Can be dropped at any point and called again: nothing is written twice.
-    pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        while self.written < self.buffer.len() {
-            let rest = &self.buffer[self.written..];
-            let piece = match &self.target {
-                StandardStream::Waitable(_) => &rest[..rest.len().min(WRITE_BYTES)],
-                StandardStream::Plain(_) => rest,
-            };
-            let write = |stdout: &Stdout| Ok(retry_on_intr(|| rustix::io::write(stdout, piece))?);
-            self.written += self.target.perform(Interest::WRITABLE, write).await?;
-        }
-        self.buffer.clear();
-        self.written = 0;
-        Ok(())
+impl OutputSink for StandardOutput {
+    async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = match &self.0 {
+            StandardStream::Waitable(_) => &bytes[..bytes.len().min(WRITE_BYTES)],
+            StandardStream::Plain(_) => bytes,
+        };
+        let write = |stdout: &Stdout| Ok(retry_on_intr(|| rustix::io::write(stdout, piece))?);
+        self.0.perform(Interest::WRITABLE, write).await
     }
 }
 

@@ -18,9 +18,8 @@ use windlass::config::{SettingsFiles, TrustState};
 use windlass::engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
 
 use crate::arguments::help;
-use crate::commands::drive::Interrupter;
+use crate::commands::process::Interrupter;
 use crate::display;
-use crate::standard_io::SideOutput;
 use crate::terminal::keys::{KeyboardEvent, Keys};
 use crate::terminal::line_editor::EditorEvent;
 use crate::terminal::questions::QuestionReply;
@@ -28,6 +27,7 @@ use crate::terminal::wakeups::{Wakeup, Wakeups};
 use crate::views::screen::Screen;
 use crate::views::{layout, trust_question};
 use windlass::jobs::{Job, PendingWork, QueuedPrompts, UnfinishedWork};
+use windlass::output::SideOutput;
 use windlass::slash_commands::{HELP, PromptEntry};
 
 /// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.

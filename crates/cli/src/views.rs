@@ -1,4 +1,4 @@
-//! The three forms in which a run is shown.
+//! The forms in which people see a run, and what is shown beside them.
 
 pub(crate) mod call_cards;
 pub(crate) mod layout;
@@ -11,13 +11,12 @@ pub(crate) mod visible;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use windlass::engine::{MessageId, Outcome, Terminal, Update};
+use windlass::job_runner::JobView;
 use windlass::protocol::{Delta, ToolUse};
-use windlass::wire::{TimePoint, Translator};
-use windlass_text::time::now_ms;
 
 use crate::views::progress::Progress;
 use crate::views::screen::{RetractedText, Screen};
@@ -30,60 +29,30 @@ const DENIALS_MAX: usize = 5;
 /// As much of a call is told where only its name matters.
 const SUBJECT_COLUMNS: usize = 60;
 
-/// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
-pub(crate) trait View: Send {
-    /// The run begins.
-    fn begin(&mut self, _out: &mut Vec<u8>) {}
-    /// Something happened.
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>);
-    /// How long from now until [`View::tick`] is due, if it is.
-    fn next_tick(&self) -> Option<Duration> {
-        None
-    }
-    /// Time has passed.
-    fn tick(&mut self, _out: &mut Vec<u8>) {}
-    /// Nothing is done about a prompt, and why.
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>);
-}
-
-/// When things happen.
-#[derive(Clone, Copy)]
-pub(crate) struct Clock(Instant);
-
-impl Clock {
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    /// Milliseconds since the start.
-    pub(crate) fn ms(self) -> u64 {
-        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// Both times of now.
-    pub(crate) fn at(self) -> TimePoint {
-        TimePoint { wall_ms: now_ms(), monotonic_ms: self.ms() }
-    }
-}
-
-type Watcher = Box<dyn FnMut(&Update) + Send>;
-
 /// What a run is shown with.
 pub(crate) struct RunView {
-    pub(crate) form: Box<dyn View>,
+    pub(crate) form: Box<dyn JobView>,
     /// What is happening, on standard error beside the form or on the same screen.
     pub(crate) progress: Option<Progress>,
-    /// They act on what was shown.
-    pub(crate) watchers: Vec<Watcher>,
 }
 
 impl RunView {
     /// The form alone.
-    pub(crate) fn new(form: Box<dyn View>) -> Self {
-        Self { form, progress: None, watchers: Vec::new() }
+    pub(crate) fn new(form: Box<dyn JobView>) -> Self {
+        Self { form, progress: None }
     }
 
-    pub(crate) fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+    fn is_progress_beside(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| !progress.screen.shows_result())
+    }
+}
+
+impl JobView for RunView {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.form.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         let is_beside = self.is_progress_beside();
         // What the answer took stands behind it.
         let is_last = matches!(update, Update::Done(_));
@@ -98,33 +67,29 @@ impl RunView {
             Some(progress) if is_last || out.len() > before => progress.hide(out),
             _ => {}
         }
-        for watch in &mut self.watchers {
-            watch(update);
-        }
     }
 
-    /// The outcome and everything before it is written out, so that more can stand behind it.
-    pub(crate) fn written(&mut self, done: &Update) {
+    fn written(&mut self, done: &Update) {
         let is_beside = self.is_progress_beside();
         if let Some(progress) = self.progress.as_mut().filter(|_| is_beside) {
             progress.update(done, &mut Vec::new());
         }
     }
 
-    pub(crate) fn next_tick(&self) -> Option<Duration> {
+    fn next_tick(&self) -> Option<Duration> {
         let of_progress = self.progress.as_ref().and_then(Progress::next_tick);
         [of_progress, self.form.next_tick()].into_iter().flatten().min()
     }
 
-    pub(crate) fn tick(&mut self, out: &mut Vec<u8>) {
+    fn tick(&mut self, out: &mut Vec<u8>) {
         if let Some(progress) = &mut self.progress {
             progress.redraw(out);
         }
         self.form.tick(out);
     }
 
-    fn is_progress_beside(&self) -> bool {
-        self.progress.as_ref().is_some_and(|progress| !progress.screen.shows_result())
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.form.refuse(error, prompt, out);
     }
 }
 
@@ -163,7 +128,7 @@ impl TextView {
     }
 }
 
-impl View for TextView {
+impl JobView for TextView {
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         let Update::Done(outcome) = update else { return };
         self.paragraph(&outcome.text, out);
@@ -264,7 +229,7 @@ impl TalkView {
     }
 }
 
-impl View for TalkView {
+impl JobView for TalkView {
     fn begin(&mut self, _: &mut Vec<u8>) {
         self.said.clear();
     }
@@ -303,78 +268,6 @@ impl View for TalkView {
 
     fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
         self.notice(error, out);
-    }
-}
-
-/// The result as one JSON object.
-pub(crate) struct JsonView {
-    translator: Translator,
-    clock: Clock,
-}
-
-impl JsonView {
-    pub(crate) fn new(translator: Translator) -> Self {
-        Self { translator, clock: Clock::start() }
-    }
-}
-
-impl View for JsonView {
-    fn begin(&mut self, _: &mut Vec<u8>) {
-        // Only the result is written.
-        self.translator.begin(self.clock.at(), &mut Vec::new());
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        match update {
-            Update::Done(outcome) => self.translator.result(outcome, out),
-            Update::Responding { .. } => {
-                self.translator.update(update, self.clock.at(), &mut Vec::new());
-            }
-            _ => {}
-        }
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.translator.refuse(error, prompt, out);
-    }
-}
-
-/// A line of JSON per message.
-pub(crate) struct StreamView {
-    translator: Translator,
-    clock: Clock,
-    warnings: Vec<String>,
-}
-
-impl StreamView {
-    pub(crate) fn new(translator: Translator, warnings: Vec<String>) -> Self {
-        Self { translator, clock: Clock::start(), warnings }
-    }
-}
-
-impl View for StreamView {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.translator.begin(self.clock.at(), out);
-        for warning in std::mem::take(&mut self.warnings) {
-            self.translator.informational(&warning, "warning", out);
-        }
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.translator.update(update, self.clock.at(), out);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        let due = self.translator.next_heartbeat_ms()?;
-        Some(Duration::from_millis(due.saturating_sub(self.clock.ms())))
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.translator.heartbeat(self.clock.at(), out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.translator.refuse(error, prompt, out);
     }
 }
 

@@ -12,14 +12,16 @@ use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, U
 use windlass_hooks::{
     AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
 };
-use windlass_protocol::{HookEvent, HookMoment, HookNews, SessionKey};
+use windlass_protocol::{HookEvent, HookMoment, HookNews};
 use windlass_sandbox::VariableChanges;
 use windlass_secrets::Redactor;
 use windlass_session::SessionPaths;
 use windlass_wire::HookLines;
 
 use crate::error::Error;
+use crate::output::SideOutput;
 use crate::sandbox;
+use crate::session::Session;
 use crate::supervision::launcher;
 use crate::wiring::SessionStorage;
 
@@ -97,19 +99,14 @@ fn names(tool: &dyn AnyTool) -> Vec<String> {
     spec.profile.aliases.iter().copied().chain([&*spec.name]).map(str::to_owned).collect()
 }
 
-/// Tells a host what becomes of each hook at the start of a session, and with `should_tell_all` of others.
-pub fn tell_host(
-    hooks: &SettingsHooks,
-    key: SessionKey,
-    redactor: Redactor,
-    should_tell_all: bool,
-    write_line: impl Fn(&mut dyn FnMut(&mut Vec<u8>)) + Send + Sync + 'static,
-) {
-    let lines = Mutex::new(HookLines::new(key));
+/// Lets the host of a session hear of its hooks: of all, or only of those at its start. The lines are left at `aside`.
+pub fn tell_host(session: &Session, should_tell_all: bool, aside: SideOutput) {
+    let Some(hooks) = &session.wired.hooks else { return };
+    let (redactor, lines) = (session.wired.redactor.clone(), Mutex::new(HookLines::new(session.key)));
     hooks.tell(move |news| {
         if should_tell_all || news.event == HookEvent::SessionStart {
             let news = redacted(news, &redactor);
-            write_line(&mut |out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
+            aside.leave(|out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
         }
     });
 }

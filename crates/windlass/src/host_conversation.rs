@@ -11,19 +11,18 @@ use windlass_text::time::now_ms;
 use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
 
 use crate::jobs::{Job, QueuedPrompts};
+use crate::output::SideOutput;
 use crate::slash_commands::PromptEntry;
 
 /// How many prompts wait at most before no more are read.
 const WAITING_MAX: usize = 100;
 
-/// The way to and from a host.
-pub trait HostChannel: Send {
-    /// What users call the place that the lines come from.
+/// Where the lines of a host come from.
+pub trait HostInput: Send {
+    /// What users call it.
     const SOURCE: &'static str;
     /// The next line. Can be dropped at any point and called again: nothing is lost.
     fn next_line(&mut self) -> impl Future<Output = HostLine> + Send;
-    /// Sends whole lines, behind what is being sent.
-    fn send(&self, lines: &[u8]);
     /// Tells the user, beside the protocol, what is wrong with what the host sends.
     fn complain(&self, problem: &str);
 }
@@ -40,17 +39,19 @@ pub enum HostLine {
 }
 
 /// What a host sends, in order, until it is done.
-pub struct HostConversation<C> {
-    channel: C,
+pub struct HostConversation<I> {
+    input: I,
+    /// Where lines for the host are left.
+    replies: SideOutput,
     key: SessionKey,
     /// Whether prompts are said back.
     should_replay: bool,
     /// Read, and not handed to the session yet.
     queue: VecDeque<HostPrompt>,
-    /// What was handed to the session; show it every update of the session's runs.
-    pub handed: QueuedPrompts,
+    /// What was handed to the session. It sees every update of the session's runs.
+    pub(crate) handed: QueuedPrompts,
     /// Why nothing more comes, if nothing does.
-    pub end: Option<InputEnd>,
+    pub(crate) end: Option<InputEnd>,
 }
 
 struct HostPrompt {
@@ -60,18 +61,20 @@ struct HostPrompt {
 
 /// Why nothing more comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputEnd {
+pub(crate) enum InputEnd {
     /// The host is done.
     Closed,
     /// A line could not be understood; the user was told.
     Invalid,
 }
 
-impl<C: HostChannel> HostConversation<C> {
-    /// A conversation about one session; `should_replay` says whether prompts are said back.
-    pub fn new(channel: C, key: SessionKey, should_replay: bool) -> Self {
+impl<I: HostInput> HostConversation<I> {
+    /// A conversation about one session; `should_replay` says whether prompts are said back. What the host is told besides runs is
+    /// left at `replies`.
+    pub fn new(input: I, replies: SideOutput, key: SessionKey, should_replay: bool) -> Self {
         Self {
-            channel,
+            input,
+            replies,
             key,
             should_replay,
             queue: VecDeque::new(),
@@ -81,7 +84,7 @@ impl<C: HostChannel> HostConversation<C> {
     }
 
     /// What to do between runs, if there is something.
-    pub async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
+    pub(crate) async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
         loop {
             if let Some(work) = self.handed.pay() {
                 return Some(work.into_job(session));
@@ -97,7 +100,7 @@ impl<C: HostChannel> HostConversation<C> {
     }
 
     /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
-    pub async fn join(&mut self, handle: Handle) -> Infallible {
+    pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
         loop {
             while let Some(HostPrompt { prompt, has_answer_due }) = self.queue.front() {
                 self.handed.hand_over(prompt.clone(), *has_answer_due, &handle).await;
@@ -113,8 +116,8 @@ impl<C: HostChannel> HostConversation<C> {
     }
 
     /// Reads a line and does what can be done at once. Says whether it asks for an interrupt of the run.
-    pub async fn read(&mut self) -> bool {
-        let line = match self.channel.next_line().await {
+    pub(crate) async fn read(&mut self) -> bool {
+        let line = match self.input.next_line().await {
             HostLine::Text(line) => line,
             HostLine::End => {
                 self.end = Some(InputEnd::Closed);
@@ -125,23 +128,22 @@ impl<C: HostChannel> HostConversation<C> {
         match InputLine::parse(&line) {
             Ok(InputLine::Prompt(prompt)) => self.take(prompt),
             Ok(InputLine::Interrupt { request_id, prompt }) => {
-                self.send(|out| control_success(&request_id, &self.waiting(), out));
+                self.replies.leave(|out| control_success(&request_id, &self.waiting(), out));
                 let Some(prompt) = prompt else { return true };
                 self.take(prompt);
             }
             Ok(InputLine::Invalid { request_id, problem }) => {
-                self.send(|out| control_error(&request_id, &problem.to_string(), out));
+                self.replies.leave(|out| control_error(&request_id, &problem.to_string(), out));
             }
             Ok(InputLine::Unsupported { request_id, subtype }) => {
                 let error = format!("control request {subtype} is not supported yet; only interrupt is");
-                self.send(|out| control_error(&request_id, &error, out));
+                self.replies.leave(|out| control_error(&request_id, &error, out));
             }
             Ok(InputLine::Ignored) => {}
             Ok(InputLine::Unknown(kind)) => {
-                self.channel
-                    .complain(&format!("skipped a line of the unknown type {kind} on {}.", C::SOURCE));
+                self.input.complain(&format!("skipped a line of the unknown type {kind} on {}.", I::SOURCE));
             }
-            Err(problem) => return self.give_up(&format!("invalid line on {}: {problem}", C::SOURCE)),
+            Err(problem) => return self.give_up(&format!("invalid line on {}: {problem}", I::SOURCE)),
         }
         false
     }
@@ -149,7 +151,7 @@ impl<C: HostChannel> HostConversation<C> {
     /// Reads no more. No interrupt is asked for.
     fn give_up(&mut self, problem: &str) -> bool {
         let problem = format!("{problem}. Windlass stops reading and finishes the prompts it has.");
-        self.channel.complain(&problem);
+        self.input.complain(&problem);
         self.end = Some(InputEnd::Invalid);
         false
     }
@@ -157,7 +159,7 @@ impl<C: HostChannel> HostConversation<C> {
     fn take(&mut self, input: InputPrompt) {
         let id = input.uuid.clone().unwrap_or_else(|| Uuid::new_v4().to_string().into());
         if self.should_replay {
-            self.send(|out| replay(self.key, &id, &input.blocks, now_ms(), out));
+            self.replies.leave(|out| replay(self.key, &id, &input.blocks, now_ms(), out));
         }
         let text = input.text().filter(|_| !input.is_verbatim);
         let entry = text.map_or(PromptEntry::Prompt, PromptEntry::parse);
@@ -181,11 +183,5 @@ impl<C: HostChannel> HostConversation<C> {
         let mut waiting = self.handed.ids();
         waiting.extend(self.queue.iter().filter_map(|waits| waits.prompt.id.clone()));
         waiting
-    }
-
-    fn send(&self, write: impl FnOnce(&mut Vec<u8>)) {
-        let mut lines = Vec::new();
-        write(&mut lines);
-        self.channel.send(&lines);
     }
 }

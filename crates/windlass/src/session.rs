@@ -16,7 +16,7 @@ use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
 use crate::rewind::{self, RewindOutcome, RewindRequest};
 use crate::sessions::KeptSession;
-use crate::slash_commands::{self, CommandOutcome, SlashCommand};
+use crate::slash_commands::{self, CommandOutcome, CommandReport, SlashCommand};
 use crate::wiring::WiredEngine;
 
 /// Hears what the application has to say beside the updates of a run.
@@ -102,22 +102,23 @@ impl Session {
         command: SlashCommand,
         prompt: Option<Arc<str>>,
     ) -> Result<CommandOutcome<'_>, SessionError> {
-        Ok(match command {
+        let report = match command {
             SlashCommand::Compact(_) if !self.wired.can_compact => return Err(SessionError::CompactOff),
             SlashCommand::Compact(focus) => {
                 let run = self.compact(focus);
                 let compaction = RequestedCompaction { prompt, ..RequestedCompaction::default() };
-                CommandOutcome::Compaction(Run { compaction: Some(compaction), ..run })
+                return Ok(CommandOutcome::Compaction(Run { compaction: Some(compaction), ..run }));
             }
-            SlashCommand::Context => CommandOutcome::Context(self.context_report()),
-            SlashCommand::Cost => CommandOutcome::Cost { models: self.spent().clone(), time: self.time() },
-            SlashCommand::Help => CommandOutcome::Help,
+            SlashCommand::Context => CommandReport::Context(self.context_report()),
+            SlashCommand::Cost => CommandReport::Cost { models: self.spent().clone(), time: self.time() },
+            SlashCommand::Help => CommandReport::Help,
             SlashCommand::Rewind(_) if self.kept.is_none() => return Err(SessionError::NotSaved),
             SlashCommand::Rewind(words) => match RewindRequest::parse(&words)? {
-                None => CommandOutcome::Prompts(self.prompts()?),
-                Some(request) => CommandOutcome::Rewind(self.rewind(&request).await?),
+                None => CommandReport::Prompts(self.prompts()?),
+                Some(request) => CommandReport::Rewind(self.rewind(&request).await?),
             },
-        })
+        };
+        Ok(CommandOutcome::Report(report))
     }
 
     fn parts(&mut self) -> (RunSideWork<'_>, &mut windlass_engine::Session) {

@@ -53,6 +53,12 @@ pub enum SlashCommand {
 pub enum CommandOutcome<'session> {
     /// A summary takes the place of the conversation as soon as this run is polled.
     Compaction(Run<'session>),
+    /// It is done; this is what there is to tell.
+    Report(CommandReport),
+}
+
+/// What there is to tell about a command.
+pub enum CommandReport {
     /// How full the context is.
     Context(ContextReport),
     /// What the session took so far.

@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use windlass::engine::{Outcome, Update};
+use windlass::job_runner::{JobEnd, JobView};
 use windlass::models::{Script, ScriptModel, model_card};
 use windlass::protocol::ModelCard;
+use windlass::protocol_view::Clock;
 use windlass::sessions::SessionChoice;
 use windlass::{Options, Session, Windlass};
 
 use crate::arguments::help;
-use crate::commands::drive::{JobEnd, JobRunner, Signals, block_on, wait_for_commands};
+use crate::commands::process::{Signals, block_on, exit_code, runner, wait_for_commands};
 use crate::display;
-use crate::standard_io::Output;
 use crate::views::call_cards::CallCards;
 use crate::views::layout;
-use crate::views::{self, Clock, RunView, View};
+use crate::views::{self, RunView};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
 const FILES: [(&str, &str); 2] =
@@ -38,14 +39,14 @@ fn show() -> anyhow::Result<i32> {
     say(&introduction(&folder))?;
     let view = RunView::new(Box::new(DemoView { calls: CallCards::new(Clock::start()) }));
     let run = async move {
-        let mut runner = JobRunner { view, output: Output::new(), signals: Signals::listen()? };
+        let mut runner = runner(view, Signals::listen()?);
         let end = runner.drive(session.run(PROMPT), std::future::pending()).await;
-        Ok((end, runner.signals))
+        Ok((end, runner.stops))
     };
     let (end, signals) = block_on(run)?;
     let outcome = match end {
         JobEnd::Done(outcome) => outcome,
-        JobEnd::Signal(code) => return Ok(wait_for_commands(code, signals)),
+        JobEnd::Stopped(asked) => return Ok(wait_for_commands(exit_code(asked), signals)),
         JobEnd::Nothing | JobEnd::Refused | JobEnd::Unread => return Ok(wait_for_commands(1, signals)),
         JobEnd::Unshown(error) => return Err(error.into()),
     };
@@ -132,7 +133,7 @@ struct DemoView {
     calls: CallCards,
 }
 
-impl View for DemoView {
+impl JobView for DemoView {
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         if let Some(card) = self.calls.update(update, layout::columns(std::io::stdout())) {
             out.extend_from_slice(card.as_bytes());

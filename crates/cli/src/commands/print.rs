@@ -7,23 +7,23 @@ use anyhow::anyhow;
 use uuid::Uuid;
 use windlass::config::ConfigError;
 use windlass::engine::{Outcome, SessionSeed};
-use windlass::host_conversation::{HostConversation, InputEnd};
+use windlass::host_conversation::HostConversation;
+use windlass::job_runner::{JobEnd, JobView};
 use windlass::jobs::{Job, UnfinishedWork};
 use windlass::protocol::EndReason;
-use windlass::wire::{Translator, startup_failure};
+use windlass::protocol_view::ProtocolView;
+use windlass::wire::startup_failure;
 use windlass::{Session, Windlass, hook_wiring};
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::drive::{
-    JobEnd, JobRunner, Signals, block_on, show_background, shown, wait_for_commands,
-};
+use crate::commands::process::{ProcessRunner, Signals, block_on, exit_code, runner, wait_for_commands};
 use crate::commands::{prompt, sessions};
-use crate::standard_io::{HostAtStdio, Output};
+use crate::standard_io::HostAtStdio;
 use crate::terminal::wakeups::Wakeups;
 use crate::terminal::{self, Person};
 use crate::views::progress::Progress;
 use crate::views::screen::Screen;
-use crate::views::{self, JsonView, RunView, StreamView, TalkView, TextView, View};
+use crate::views::{self, RunView, TalkView, TextView};
 use crate::{complain, display};
 
 /// How long somebody may take to read what is left when a session is over.
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
             remark(arguments, &outcome);
             i32::from(!outcome.terminal.is_success())
         }
-        JobEnd::Signal(code) => code,
+        JobEnd::Stopped(asked) => exit_code(asked),
         JobEnd::Nothing => 0,
         JobEnd::Refused | JobEnd::Unread => 1,
         JobEnd::Unshown(error) => {
@@ -190,41 +190,36 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
     let result = Screen::of_output();
     let people = result.clone().filter(|_| std::io::stderr().is_terminal()).unwrap_or_else(Screen::of_error);
     let is_person = matches!(input, Input::Person(_));
-    let form: Box<dyn View> = match format {
+    let form: Box<dyn JobView> = match format {
         Format::Text if is_person || result.is_some() => Box::new(TalkView::new(result)),
         Format::Text => Box::new(TextView::new()),
-        Format::Json => Box::new(JsonView::new(translator(&session, &left))),
+        Format::Json => Box::new(ProtocolView::new(&session, &left, Vec::new()).result_only()),
         Format::StreamJson => {
             let lines = warnings.iter().map(|warning| warning.replace("\n  ", " ")).collect();
-            Box::new(StreamView::new(translator(&session, &left), lines))
+            Box::new(ProtocolView::new(&session, &left, lines))
         }
     };
-    let view = with_progress(form, format, is_verbose, &people);
-    let mut output = Output::new();
-    output.is_unbuffered = is_person;
+    let mut runner = runner(with_progress(form, format, is_verbose, &people), signals);
+    if runner.view.progress.is_none() && format != Format::StreamJson {
+        runner.watchers.push(Box::new(views::hook_failures()));
+    }
+    runner.output.is_unbuffered = is_person;
     if is_person {
-        let (screen, aside) = (people.clone(), output.aside.clone());
+        let (screen, aside) = (people.clone(), runner.output.aside.clone());
         session.on_notice(move |text| {
             aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
         });
     } else {
         session.on_notice(complain);
     }
-    if let Some(hooks) = session.wired.hooks.as_ref().filter(|_| format == Format::StreamJson) {
-        let aside = output.aside.clone();
-        let redactor = session.wired.redactor.clone();
-        hook_wiring::tell_host(hooks, session.key, redactor, should_tell_hooks, move |line| {
-            aside.leave(|out| line(out));
-        });
+    if format == Format::StreamJson {
+        hook_wiring::tell_host(&session, should_tell_hooks, runner.output.aside.clone());
     }
-    let mut runner = JobRunner { view, output, signals };
     let end = match input {
         Input::Lines { should_replay } => {
-            let host = HostAtStdio::new(runner.output.aside.clone());
-            let conversation = HostConversation::new(host, session.key, should_replay);
-            let handed = conversation.handed.clone();
-            runner.view.watchers.push(Box::new(move |update| handed.heed(update)));
-            serve(&mut runner, &mut session, conversation).await
+            let (host, replies) = (HostAtStdio::new(), runner.output.aside.clone());
+            let conversation = HostConversation::new(host, replies, session.key, should_replay);
+            runner.serve(&mut session, conversation).await
         }
         Input::Person(first) => {
             return Box::pin(talk_to_person(runner, session, (people, left), first)).await;
@@ -236,26 +231,20 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
         // News of hooks at the end; somebody who does not read is not waited for.
         let _ = tokio::time::timeout(REST_TIME, runner.output.flush_aside()).await;
     }
-    Ok((end, runner.signals))
-}
-
-/// What puts a run into lines of the protocol.
-fn translator(session: &Session, left: &UnfinishedWork) -> Translator {
-    let translator = Translator::new(session.key, session.wired.setup.clone());
-    translator.resumed(session.spent()).left(left.fates())
+    Ok((end, runner.stops))
 }
 
 /// A whole interactive session.
 async fn talk_to_person(
-    mut runner: JobRunner,
+    mut runner: ProcessRunner,
     mut session: Session,
     (screen, left): (Screen, UnfinishedWork),
     first: Option<String>,
 ) -> std::io::Result<(JobEnd, Signals)> {
     let place = (screen, runner.output.aside.clone());
     let wakeups = Wakeups(session.wired.engine.clone());
-    let (mut person, mut relay) = Person::meet(wakeups, runner.signals.interrupter(), place)?;
-    runner.view.watchers.push(Box::new(move |update| relay.heed(update)));
+    let (mut person, mut relay) = Person::meet(wakeups, runner.stops.interrupter(), place)?;
+    runner.watchers.push(Box::new(move |update| relay.heed(update)));
     let resumed = session.resumed.as_ref().map(sessions::resumed);
     person.greet(resumed.as_deref());
     person.offer(left);
@@ -267,20 +256,17 @@ async fn talk_to_person(
     if let Some(id) = resume {
         terminal::say(&format!("To continue: windlass --resume {id}\n"));
     }
-    Ok((end, runner.signals))
+    Ok((end, runner.stops))
 }
 
-/// A form with progress beside it, or at least failures of hooks, where people read.
-fn with_progress(form: Box<dyn View>, format: Format, is_verbose: bool, people: &Screen) -> RunView {
+/// A form with progress beside it where people read.
+fn with_progress(form: Box<dyn JobView>, format: Format, is_verbose: bool, people: &Screen) -> RunView {
     let mut view = RunView::new(form);
     view.progress = match format {
         Format::Text => Progress::new(is_verbose, people.clone()),
         Format::Json if is_verbose => Progress::new(true, Screen::of_error()),
         Format::Json | Format::StreamJson => None,
     };
-    if view.progress.is_none() && format != Format::StreamJson {
-        view.watchers.push(Box::new(views::hook_failures()));
-    }
     view
 }
 
@@ -293,7 +279,7 @@ async fn finish(session: Session, reason: EndReason) {
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
 async fn talk(
-    runner: &mut JobRunner,
+    runner: &mut ProcessRunner,
     session: &mut Session,
     person: &mut Person,
     first: Option<String>,
@@ -305,12 +291,9 @@ async fn talk(
         let job = if queued.is_some() {
             queued
         } else {
-            let JobRunner { view, output, signals, .. } = &mut *runner;
-            tokio::select! {
-                biased;
-                received = signals.next() => return JobEnd::Signal(received.exit_code()),
-                job = person.next_job() => job,
-                never = show_background(session, view, output) => match never {},
+            match runner.idle(session, person.next_job()).await {
+                Ok(job) => job,
+                Err(asked) => return JobEnd::Stopped(asked),
             }
         };
         let Some(job) = job else { return last };
@@ -329,43 +312,6 @@ async fn talk(
             // Whoever mistypes a command and leaves has not failed.
             JobEnd::Refused => last = JobEnd::Nothing,
             end => return end,
-        }
-    }
-}
-
-/// Does what lines on standard input ask for, until they end. Gives the end of the last job.
-async fn serve(
-    runner: &mut JobRunner,
-    session: &mut Session,
-    mut conversation: HostConversation<HostAtStdio>,
-) -> JobEnd {
-    let mut last = None;
-    let aside = runner.output.aside.clone();
-    loop {
-        if let Some(job) = conversation.next_job(session).await {
-            let handle = session.handle();
-            match runner.perform(job, session, conversation.join(handle)).await {
-                end @ (JobEnd::Done(_) | JobEnd::Refused) => last = Some(end),
-                end => return end,
-            }
-            continue;
-        }
-        runner.output.take_aside();
-        if let Err(error) = runner.output.flush().await {
-            return shown(Err(error));
-        }
-        match conversation.end {
-            None => {}
-            Some(InputEnd::Invalid) => return JobEnd::Refused,
-            Some(InputEnd::Closed) => return last.unwrap_or(JobEnd::Nothing),
-        }
-        let JobRunner { view, output, signals, .. } = &mut *runner;
-        tokio::select! {
-            biased;
-            received = signals.next() => return JobEnd::Signal(received.exit_code()),
-            _ = conversation.read() => {}
-            () = aside.left() => {}
-            never = show_background(session, view, output) => match never {},
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use windlass::engine::{Block, CallId, Update};
 use windlass::protocol::{BlockKind, CallKind, RawValueEq, ToolProfile, ToolUse};
+use windlass::protocol_view::Clock;
 
 use crate::display;
-use crate::views::Clock;
 use crate::views::layout;
 
 /// How many lines of an output are shown.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use windlass::engine::{Outcome, Update};
 use windlass::protocol::{CompactTrigger, Decision, HookEnding, StopHookSummary};
+use windlass::protocol_view::Clock;
 
 use crate::display;
-use crate::views::Clock;
 use crate::views::call_cards::CallCards;
 use crate::views::layout;
 use crate::views::screen::Screen;
