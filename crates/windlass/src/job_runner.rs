@@ -19,7 +19,7 @@ use crate::host_conversation::{HostConversation, HostInput, InputEnd};
 use crate::jobs::Job;
 use crate::output::{BATCH_BYTES, Output, OutputSink};
 use crate::session::{Run, Session};
-use crate::slash_commands::{self, CommandOutcome, CommandReport, SlashCommand};
+use crate::slash_commands::{self, CommandOutcome, SlashCommand, SlashCommandReport};
 
 /// How long a run has to end after a request to end everything.
 const TERMINATE_TIME: Duration = Duration::from_secs(2);
@@ -49,7 +49,7 @@ pub trait JobView: Send {
 pub type UpdateWatcher = Box<dyn FnMut(&Update) + Send>;
 
 /// The words for the outcome of a command, of a session in this directory with this id.
-pub type ReportWords = fn(CommandReport, &Path, Uuid) -> String;
+pub type ReportWords = fn(SlashCommandReport, &Path, Uuid) -> String;
 
 /// Asks to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

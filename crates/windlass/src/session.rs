@@ -16,7 +16,7 @@ use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
 use crate::rewind::{self, RewindOutcome, RewindRequest};
 use crate::sessions::KeptSession;
-use crate::slash_commands::{self, CommandOutcome, CommandReport, SlashCommand};
+use crate::slash_commands::{self, CommandOutcome, SlashCommand, SlashCommandReport};
 use crate::wiring::WiredEngine;
 
 /// Hears what the application has to say beside the updates of a run.
@@ -109,13 +109,15 @@ impl Session {
                 let compaction = RequestedCompaction { prompt, ..RequestedCompaction::default() };
                 return Ok(CommandOutcome::Compaction(Run { compaction: Some(compaction), ..run }));
             }
-            SlashCommand::Context => CommandReport::Context(self.context_report()),
-            SlashCommand::Cost => CommandReport::Cost { models: self.spent().clone(), time: self.time() },
-            SlashCommand::Help => CommandReport::Help,
+            SlashCommand::Context => SlashCommandReport::Context(self.context_report()),
+            SlashCommand::Cost => {
+                SlashCommandReport::Cost { models: self.spent().clone(), time: self.time() }
+            }
+            SlashCommand::Help => SlashCommandReport::Help,
             SlashCommand::Rewind(_) if self.kept.is_none() => return Err(SessionError::NotSaved),
             SlashCommand::Rewind(words) => match RewindRequest::parse(&words)? {
-                None => CommandReport::Prompts(self.prompts()?),
-                Some(request) => CommandReport::Rewind(self.rewind(&request).await?),
+                None => SlashCommandReport::Prompts(self.prompts()?),
+                Some(request) => SlashCommandReport::Rewind(self.rewind(&request).await?),
             },
         };
         Ok(CommandOutcome::Report(report))

@@ -54,11 +54,11 @@ pub enum CommandOutcome<'session> {
     /// A summary takes the place of the conversation as soon as this run is polled.
     Compaction(Run<'session>),
     /// It is done; this is what there is to tell.
-    Report(CommandReport),
+    Report(SlashCommandReport),
 }
 
 /// What there is to tell about a command.
-pub enum CommandReport {
+pub enum SlashCommandReport {
     /// How full the context is.
     Context(ContextReport),
     /// What the session took so far.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use windlass::job_runner::{JobRunner, StopRequest, StopRequests};
 use windlass::output::Output;
 use windlass::sandbox::wait_for_trees;
-use windlass::slash_commands::{self, CommandReport, HELP};
+use windlass::slash_commands::{self, HELP, SlashCommandReport};
 
 use crate::arguments::help;
 use crate::standard_io::StandardOutput;
@@ -34,13 +34,13 @@ pub(crate) fn runner(view: RunView, stops: Signals) -> ProcessRunner {
 }
 
 /// What is said about a command.
-fn words(report: CommandReport, cwd: &Path, session: Uuid) -> String {
+fn words(report: SlashCommandReport, cwd: &Path, session: Uuid) -> String {
     match report {
-        CommandReport::Context(report) => slash_commands::context_report(&report),
-        CommandReport::Cost { models, time } => slash_commands::cost_report(&models, time),
-        CommandReport::Help => help::page(HELP),
-        CommandReport::Prompts(prompts) => rewind_report::listed(&prompts),
-        CommandReport::Rewind(outcome) => rewind_report::outcome(&outcome, cwd, session),
+        SlashCommandReport::Context(report) => slash_commands::context_report(&report),
+        SlashCommandReport::Cost { models, time } => slash_commands::cost_report(&models, time),
+        SlashCommandReport::Help => help::page(HELP),
+        SlashCommandReport::Prompts(prompts) => rewind_report::listed(&prompts),
+        SlashCommandReport::Rewind(outcome) => rewind_report::outcome(&outcome, cwd, session),
     }
 }
 
