@@ -148,6 +148,7 @@ pub struct CallbackInput {
 }
 
 /// A callback and what decides whether it is asked.
+#[derive(Clone)]
 pub struct CallbackHook {
     /// The event it is asked about.
     pub event: HookEvent,

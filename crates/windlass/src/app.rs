@@ -2,6 +2,7 @@
 
 use crate::display;
 use crate::error::Error;
+use crate::explain::Explainer;
 use crate::model_choice::models;
 use crate::options::Options;
 use crate::permission_saver::PermissionSaver;
@@ -47,6 +48,12 @@ impl Windlass {
         SessionStore::new(&self.settings.settings, &self.settings.place, self.settings.git.clone())
     }
 
+    /// Says why a call would be decided so in a session of these options.
+    pub fn explainer(&self) -> Result<Explainer, Error> {
+        let config = self.settings.config(&self.options.flags)?;
+        Ok(Explainer::with_config(config).tools(self.options.own.tools.clone()))
+    }
+
     /// Opens a session and checks all that needs no network. Nothing is written before the first prompt.
     pub fn session(&self, choice: impl Into<SessionChoice>) -> Result<Session, Error> {
         let Self { options, settings } = self;
@@ -59,7 +66,7 @@ impl Windlass {
         let origin = ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone());
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =
-            wire_models(config, chosen, &options.audience, &found.storage(), options.tools.clone())?;
+            wire_models(config, chosen, &options.audience, &found.storage(), options.own.clone())?;
         wired.setup.untrusted_settings = display::project_parts(&settings.effective.skipped);
         let saver = PermissionSaver { places: settings.places.clone(), home: settings.home.clone() };
         found.open(wired, origin, saver, options.approver.clone())

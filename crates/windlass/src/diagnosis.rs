@@ -170,7 +170,7 @@ fn of_run(held: &LoadedSettings) -> Vec<Check> {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));
             checks.extend(config.notices().map(|notice| check(SETTINGS, CheckStatus::Note, notice)));
-            match hook_wiring::read_hooks(&config, Vec::new()) {
+            match hook_wiring::read_hooks(&config, &[], Vec::new()) {
                 Ok((_, problems)) => {
                     checks.extend(
                         problems.into_iter().map(|problem| check(SETTINGS, CheckStatus::Note, problem)),

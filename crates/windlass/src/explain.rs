@@ -1,13 +1,13 @@
 //! Why a call would be decided so, without making it: the tool says what it would do, and the stages rule, as in a run.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_config::RunConfig;
 use windlass_engine::{Answerer, PermissionCase, Permissions, hidden_paths, judge, missing_rules};
-use windlass_ports::ExamineContext;
-use windlass_protocol::{CallFacts, Ruling, UrlFact, Verdict};
+use windlass_ports::{AnyTool, ExamineContext};
+use windlass_protocol::{CallFacts, Ruling, ToolSpec, UrlFact, Verdict};
 use windlass_tools::{describe, redirected};
 
 use crate::sandbox;
@@ -17,6 +17,8 @@ pub struct Explainer {
     permissions: Permissions,
     cwd: PathBuf,
     roots: Vec<PathBuf>,
+    /// Those of the caller.
+    tools: Vec<Arc<dyn AnyTool>>,
 }
 
 /// What would become of a call.
@@ -47,7 +49,7 @@ impl Explainer {
     /// Rules by these permissions, for a call from `cwd`; `roots` are the [`working_directories`].
     pub fn new(permissions: Permissions, cwd: PathBuf, roots: Vec<PathBuf>) -> Self {
         let permissions = Permissions { asking: Answerer::Person, ..permissions };
-        Self { permissions, cwd, roots }
+        Self { permissions, cwd, roots, tools: Vec::new() }
     }
 
     /// Rules by the settings of a run.
@@ -55,6 +57,12 @@ impl Explainer {
         let roots = working_directories(&config.cwd, &config.added_directories);
         let sandbox = sandbox::sandboxing(&config);
         Self::new(Permissions { sandbox, ..config.permissions }, config.cwd, roots)
+    }
+
+    /// Knows these tools beside our own.
+    #[must_use]
+    pub fn tools(self, tools: Vec<Arc<dyn AnyTool>>) -> Self {
+        Self { tools, ..self }
     }
 
     /// What would become of this call, and which rules would allow it.
@@ -91,8 +99,11 @@ impl Explainer {
     fn facts(&self, tool: &str, input: &RawValue) -> Result<CallFacts, ExplainError> {
         let hidden = hidden_paths(&self.permissions.rules);
         let cx = ExamineContext { cwd: self.cwd.clone(), roots: self.roots.clone().into(), hidden };
-        let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
-        describe(tool, &input, &cx).map_err(|problem| ExplainError::Input {
+        let facts = match self.own_tool(tool) {
+            Some(own) => own.examine(input, &cx),
+            None => describe(tool, &serde_json::from_str(input.get()).unwrap_or_default(), &cx),
+        };
+        facts.map_err(|problem| ExplainError::Input {
             tool: tool.to_owned(),
             problem: problem.trim_end_matches('.').to_owned(),
         })
@@ -100,7 +111,13 @@ impl Explainer {
 
     fn case<'a>(&'a self, tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> PermissionCase<'a> {
         let case = PermissionCase::new(tool, facts, &self.permissions, &self.roots);
-        PermissionCase { input, cwd: &self.cwd, ..case }
+        let profile = self.own_tool(tool).map_or(case.profile, |own| own.spec().profile);
+        PermissionCase { input, cwd: &self.cwd, profile, ..case }
+    }
+
+    fn own_tool(&self, name: &str) -> Option<&dyn AnyTool> {
+        let is_meant = |spec: &ToolSpec| *spec.name == *name || spec.profile.aliases.contains(&name);
+        self.tools.iter().map(|tool| &**tool).find(|tool| is_meant(&tool.spec()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The hooks of settings files, with everything they need of this program.
+//! The hooks of settings files and of the caller, with everything they need of this program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use windlass_engine::ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_engine::protocol::{ExaminedCall, ModelCard};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{
-    AskModel, AskModelError, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
+    AskModel, AskModelError, CallbackHook, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
 };
 use windlass_protocol::{HookEvent, HookMoment, HookNews};
 use windlass_sandbox::VariableChanges;
@@ -28,10 +28,14 @@ use crate::wiring::SessionStorage;
 /// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
 pub(crate) fn read_hooks(
     config: &RunConfig,
-    own_tools: Vec<String>,
+    tools: &[Arc<dyn AnyTool>],
+    callbacks: Vec<CallbackHook>,
 ) -> Result<(HookSet, Vec<String>), Error> {
     let mut set = HookSet::default();
-    set.own_tools = own_tools;
+    set.own_tools = tools.iter().flat_map(|tool| names(&**tool)).collect();
+    for hook in callbacks {
+        set.callback(hook).map_err(|problem| Error::Hook(Box::new(problem)))?;
+    }
     let mut problems = Vec::new();
     let anchors = &config.permissions.anchors;
     let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
@@ -52,15 +56,15 @@ pub(crate) fn read_hooks(
 /// The hooks, if there are any, ready to run, and what is wrong with those that are none. What they set for commands is `later`.
 pub(crate) fn settings_hooks(
     config: &RunConfig,
-    tools: &[Arc<dyn AnyTool>],
+    (tools, callbacks): (&[Arc<dyn AnyTool>], Vec<CallbackHook>),
     session: &SessionStorage,
     (client, card): (Arc<dyn ModelClient>, ModelCard),
     (confinement, later): (Confinement, VariableChanges),
 ) -> Result<(Option<SettingsHooks>, Vec<String>), Error> {
-    if config.files.hooks.is_empty() {
+    if config.files.hooks.is_empty() && callbacks.is_empty() {
         return Ok((None, Vec::new()));
     }
-    let (set, problems) = read_hooks(config, tools.iter().flat_map(|tool| names(&**tool)).collect())?;
+    let (set, problems) = read_hooks(config, tools, callbacks)?;
     if set.is_empty() {
         return Ok((None, problems));
     }

@@ -33,7 +33,7 @@ pub mod wiring;
 
 pub use app::Windlass;
 pub use error::{Actor, Error, SessionError};
-pub use options::{Approver, Options};
+pub use options::{Approver, Options, OwnParts};
 pub use session::{Run, Session};
 pub use session_store::SessionStore;
 pub use sessions::{SessionChoice, SessionSource};
@@ -43,6 +43,8 @@ pub use windlass_config as config;
 /// The loop itself, for whoever needs no settings, files or sessions.
 pub use windlass_engine as engine;
 pub use windlass_engine::{Answer, Handle, Outcome, Prompt, Question, Terminal, Update};
+/// Hooks: what a function of the caller's own hears, and what it may answer.
+pub use windlass_hooks as hooks;
 /// Model clients: the provider's, and the scripted one.
 pub use windlass_models as models;
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use windlass_config::{Flags, PromptText, SettingsFiles, TrustState};
 use windlass_engine::{Answerer, ModelCard};
+use windlass_hooks::CallbackHook;
 use windlass_ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_protocol::{Answer, Question};
 
@@ -39,9 +40,16 @@ pub struct Options {
     pub(crate) environment: Option<BTreeMap<OsString, OsString>>,
     pub(crate) asking: Answerer,
     pub(crate) approver: Option<Arc<dyn Approver>>,
-    pub(crate) tools: Vec<Arc<dyn AnyTool>>,
+    pub(crate) own: OwnParts,
     pub(crate) models: Option<ModelSet>,
     pub(crate) trust_question: Option<Arc<TrustQuestion>>,
+}
+
+/// Parts of the engine that the caller wrote.
+#[derive(Clone, Default)]
+pub struct OwnParts {
+    pub(crate) tools: Vec<Arc<dyn AnyTool>>,
+    pub(crate) hooks: Vec<CallbackHook>,
 }
 
 impl Options {
@@ -113,7 +121,13 @@ impl Options {
 
     /// One more tool.
     pub fn tool(mut self, tool: impl AnyTool) -> Self {
-        self.tools.push(Arc::new(tool));
+        self.own.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// One more hook, beside those of the settings: a function that hears of an event and may object.
+    pub fn hook(mut self, hook: CallbackHook) -> Self {
+        self.own.hooks.push(hook);
         self
     }
 

@@ -22,6 +22,7 @@ use windlass_wire::SessionSetup;
 use crate::error::Error;
 use crate::hook_wiring::settings_hooks;
 use crate::model_choice::{ModelSet, assumption};
+use crate::options::OwnParts;
 use crate::supervision::launcher;
 use crate::{sandbox, slash_commands};
 
@@ -80,7 +81,7 @@ pub fn wire_models(
     models: ModelSet,
     audience: &Audience,
     session: &SessionStorage,
-    more_tools: Vec<Arc<dyn AnyTool>>,
+    own: OwnParts,
 ) -> Result<WiredEngine, Error> {
     let tasks = match session.paths.as_ref().map(|paths| paths.side().join("output")) {
         Some(directory) if session.is_resumed => Tasks::resumed(directory),
@@ -91,13 +92,13 @@ pub fn wire_models(
     let later = VariableChanges::new(hidden.into_iter().map(Into::into));
     let confinement = sandbox::of_hooks(&config, sandbox.as_ref());
     let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
-    tools.extend(more_tools);
+    tools.extend(own.tools);
     let mut standing: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     standing.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
     let model = (models.client.clone(), small);
-    let (hooks, problems) = settings_hooks(&config, &tools, session, model, (confinement, later))?;
+    let (hooks, problems) = settings_hooks(&config, (&tools, own.hooks), session, model, (confinement, later))?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
     let redactor = Redactor::new(config.settings.api.secrets());

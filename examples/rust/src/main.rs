@@ -45,6 +45,8 @@ async fn ask(options: Options, prompt: &str) -> Result<Box<Outcome>, Box<dyn Err
 mod tests {
     use std::fs;
 
+    use windlass::protocol::{RawValue, Verdict};
+
     use super::*;
 
     const RECIPES: &str = include_str!("../../../docs/recipes.md");
@@ -104,5 +106,21 @@ mod tests {
         };
         check("CountLines", with("Read(three.txt)"), "Ask first.").await;
         check("CountLines", with("Read(other.txt)"), "3 lines").await;
+    }
+
+    #[test]
+    fn a_ruling_on_the_tool_is_explained() {
+        let place = tempfile::tempdir().unwrap();
+        let input = RawValue::from_string(r#"{"file_path": "three.txt"}"#.to_owned()).unwrap();
+        let check = |name: &str, deny: &str, expected: Verdict| {
+            let options = Options::new().cwd(place.path()).variable("WINDLASS_HOME", place.path()).deny(deny);
+            let explainer = Windlass::open(options.tool(CountLines)).unwrap().explainer().unwrap();
+            let explanation = explainer.explain(name, &input).unwrap();
+            assert_eq!(explanation.ruling.verdict, expected, "{}", explanation.ruling.reason);
+        };
+        check("CountLines", "WebFetch", Verdict::Allow);
+        check("LineCount", "WebFetch", Verdict::Allow);
+        check("CountLines", "Read(three.txt)", Verdict::Deny);
+        check("OtherTool", "WebFetch", Verdict::Ask);
     }
 }

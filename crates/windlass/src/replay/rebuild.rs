@@ -15,6 +15,7 @@ use crate::model_choice::silent_models;
 use crate::options::Options;
 use crate::sessions::{RecordedConfig, SUMS, fill_flags, read_flags};
 use crate::settings;
+use crate::options::OwnParts;
 use crate::wiring::{Audience, SessionStorage, wire_models};
 
 /// Reads a command line of the command: earlier versions kept that in their logs, and not what it means.
@@ -58,7 +59,7 @@ pub(super) fn engine(
     let models = silent_models(&config)?;
     let key = SessionKey { id, ..SessionSeed(0).into() };
     let storage = SessionStorage { key, paths: None, is_resumed: false };
-    Ok(wire_models(config, models, &given.audience, &storage, Vec::new())?.engine)
+    Ok(wire_models(config, models, &given.audience, &storage, OwnParts::default())?.engine)
 }
 
 /// What a command line asked for, with what had come back. Whether a person answered does not follow from it alone.
