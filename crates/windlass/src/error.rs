@@ -8,7 +8,7 @@ use windlass_engine::{EngineError, SchemaError};
 use windlass_models::{ClientError, ScriptError};
 use windlass_ports::LogError;
 use windlass_sandbox::SandboxUnavailable;
-use windlass_session::{FindError, RewindError};
+use windlass_session::{FindError, LeaseError, LoadError, RewindError, TrashError};
 
 use crate::display;
 
@@ -30,6 +30,9 @@ pub enum Error {
     /// A flag, a variable or a file has a value that cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The command line that an older log holds cannot be read.
+    #[error(transparent)]
+    RecordedArguments(Box<dyn std::error::Error + Send + Sync>),
     /// Whoever names the sources twice may lose the rules of a file without knowing, whichever of the two would win.
     #[error("--setting-sources is given more than once. Give it once, with all names separated by commas.")]
     SourcesRepeated,
@@ -103,7 +106,7 @@ pub enum SessionError {
         /// Which session.
         id: Uuid,
         /// Why.
-        problem: Box<dyn std::error::Error + Send + Sync>,
+        problem: LogProblem,
     },
     /// The log cannot be read from beginning to end.
     #[error("cannot read the session log {}: {error}.", path.display())]
@@ -118,7 +121,7 @@ pub enum SessionError {
     NoEvents,
     /// What the log says about a process makes no engine.
     #[error("cannot build the engine as it was when the session was recorded: {0}")]
-    NotRebuilt(Box<dyn std::error::Error + Send + Sync>),
+    NotRebuilt(Box<Error>),
     /// There is no room for the session.
     #[error(
         "cannot create the directory for sessions: {0}. Free some space or correct its permissions, or run without \
@@ -160,15 +163,32 @@ pub enum SessionError {
     /// The files are as they were.
     #[error("{0}.")]
     Files(#[from] RewindError),
+    /// The session stays where it is.
+    #[error(transparent)]
+    Trash(#[from] TrashError),
     /// The prompts of the session cannot be read.
     #[error("cannot read the session: {0}.")]
     Prompts(std::io::Error),
     /// The conversation is as it was.
     #[error("the conversation was not rewound: {0}.")]
-    NotRewound(Box<dyn std::error::Error + Send + Sync>),
+    NotRewound(LogProblem),
     /// The conversation goes on from the earlier point, but a crash would forget that.
     #[error("rewound the conversation, but the log has no record of it yet: {0}.")]
     RewindNotLogged(LogError),
+}
+
+/// Why a log cannot be read or continued.
+#[derive(Debug, thiserror::Error)]
+pub enum LogProblem {
+    /// It cannot be read so far.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It cannot be locked.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] LogError),
 }
 
 impl Error {
@@ -178,6 +198,7 @@ impl Error {
             Self::CurrentDirectory(_) | Self::Trust(_) | Self::Sandbox(_) => Actor::Operator,
             Self::Session(error) => error.actor(),
             Self::Config(_)
+            | Self::RecordedArguments(_)
             | Self::SourcesRepeated
             | Self::Setting(_)
             | Self::NoKey
@@ -193,15 +214,15 @@ impl Error {
 
 impl SessionError {
     /// Of a session with this id: why its log cannot be read or continued.
-    pub(crate) fn unreadable<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
-        id: Uuid,
-    ) -> impl FnOnce(E) -> Self {
+    pub(crate) fn unreadable<E: Into<LogProblem>>(id: Uuid) -> impl FnOnce(E) -> Self {
         move |problem| Self::Unreadable { id, problem: problem.into() }
     }
 
     /// Who must act.
     pub fn actor(&self) -> Actor {
         match self {
+            Self::NotRebuilt(error) => error.actor(),
+            Self::Unreadable { problem, .. } | Self::NotRewound(problem) => problem.actor(),
             Self::Find(_)
             | Self::NeedsSession(_)
             | Self::DropsWithoutPlace
@@ -216,15 +237,31 @@ impl SessionError {
             | Self::UnknownPrompt(_)
             | Self::InUse(_)
             | Self::NoEvents
-            | Self::NotRebuilt(_)
-            | Self::Files(RewindError::Unknown(_) | RewindError::NothingToUndo) => Actor::User,
-            Self::Unreadable { .. }
-            | Self::Log { .. }
+            | Self::Files(RewindError::Unknown(_) | RewindError::NothingToUndo)
+            | Self::Trash(
+                TrashError::Lease(LeaseError::Busy(_))
+                | TrashError::Nothing(..)
+                | TrashError::Several { .. }
+                | TrashError::Occupied(_),
+            ) => Actor::User,
+            Self::Log { .. }
             | Self::Files(RewindError::Io { .. })
             | Self::Directory(_)
             | Self::Prompts(_)
-            | Self::NotRewound(_)
+            | Self::Trash(TrashError::Lease(LeaseError::Failed(..)) | TrashError::Failed(..))
             | Self::RewindNotLogged(_) => Actor::Operator,
+        }
+    }
+}
+
+impl LogProblem {
+    /// Who must act.
+    pub fn actor(&self) -> Actor {
+        match self {
+            Self::Load(LoadError::NoSuchEntry(..)) | Self::Lease(LeaseError::Busy(_)) => Actor::User,
+            Self::Load(LoadError::Read(..) | LoadError::Write(..))
+            | Self::Lease(LeaseError::Failed(..))
+            | Self::Write(_) => Actor::Operator,
         }
     }
 }
@@ -242,6 +279,11 @@ mod tests {
         check(SessionError::CompactOff.into(), Actor::User);
         check(Error::CurrentDirectory(full()), Actor::Operator);
         check(SessionError::Directory(full()).into(), Actor::Operator);
+        let log = || std::path::PathBuf::from("/log");
+        let unreadable = |problem: LoadError| SessionError::unreadable(Uuid::nil())(problem).into();
+        check(unreadable(LoadError::NoSuchEntry(log(), Uuid::nil())), Actor::User);
+        check(unreadable(LoadError::Read(log(), full())), Actor::Operator);
+        check(SessionError::NotRebuilt(Box::new(Error::NoKey)).into(), Actor::User);
         check(SessionError::Log { path: "/log".into(), error: full() }.into(), Actor::Operator);
     }
 }

@@ -10,7 +10,8 @@ use windlass_engine::ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_engine::protocol::{ExaminedCall, ModelCard};
 use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{
-    AskModel, AskModelError, CallbackHook, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks,
+    AskModel, AskModelError, CallbackHook, Confinement, HookHost, HookSet, HookSource, RuleMatch,
+    SettingsHooks,
 };
 use windlass_protocol::{HookEvent, HookMoment, HookNews};
 use windlass_sandbox::VariableChanges;

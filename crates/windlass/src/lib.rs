@@ -32,7 +32,7 @@ mod supervision;
 pub mod wiring;
 
 pub use app::Windlass;
-pub use error::{Actor, Error, SessionError};
+pub use error::{Actor, Error, LogProblem, SessionError};
 pub use options::{Approver, Options, OwnParts};
 pub use session::{Run, Session};
 pub use session_store::SessionStore;

@@ -185,7 +185,8 @@ impl Player<'_> {
         let id = self.session.id;
         let loaded =
             load(&self.session.path, LogEnd::Offset(offset)).map_err(SessionError::unreadable(id))?;
-        let engine = rebuild::engine(id, &header, self.arguments).map_err(SessionError::NotRebuilt)?;
+        let engine = rebuild::engine(id, &header, self.arguments)
+            .map_err(|error| SessionError::NotRebuilt(Box::new(error)))?;
         self.damage = None;
         self.played.open.clear();
         let mut recalled = recall(loaded.records, &engine);

@@ -13,7 +13,7 @@ use windlass_session::{
 use windlass_trace::{SessionProcess, Trace};
 
 pub use windlass_session::{
-    Damage, ExportFormat, SearchHit, SearchSpeaker, SessionInfo, SessionOutline, SessionPreview, TrashError,
+    Damage, ExportFormat, SearchHit, SearchSpeaker, SessionInfo, SessionOutline, SessionPreview,
 };
 pub use windlass_trace::is_trace;
 
@@ -110,13 +110,13 @@ impl SessionStore {
     }
 
     /// Moves a session to the trash.
-    pub fn move_to_trash(&self, session: &SessionInfo) -> Result<PathBuf, TrashError> {
-        remove(&self.layout, session)
+    pub fn move_to_trash(&self, session: &SessionInfo) -> Result<PathBuf, SessionError> {
+        Ok(remove(&self.layout, session)?)
     }
 
     /// Brings the session with this id back from the trash, and says where it is.
-    pub fn restore(&self, id: &str) -> Result<PathBuf, TrashError> {
-        restore(&self.layout, id)
+    pub fn restore(&self, id: &str) -> Result<PathBuf, SessionError> {
+        Ok(restore(&self.layout, id)?)
     }
 
     /// Writes a whole session, without secrets and without characters that steer a terminal.

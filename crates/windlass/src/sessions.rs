@@ -5,7 +5,6 @@ mod origin;
 mod recorded_config;
 mod saved_flags;
 
-use std::error::Error as StdError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use windlass_session::{
     copy_log, load_back, prompts, rename,
 };
 
-use crate::error::{Error, SessionError};
+use crate::error::{Error, LogProblem, SessionError};
 use crate::options::Approver;
 use crate::permission_saver::PermissionSaver;
 use crate::session::Session;
@@ -370,14 +369,13 @@ impl KeptSession {
         session: &mut windlass_engine::Session,
         prompt: &PromptLine,
     ) -> Result<(), SessionError> {
-        let loaded = load_back(self.paths.file(), LogEnd::Offset(prompt.starts_at))
-            .map_err(|error| SessionError::NotRewound(error.into()))?;
+        let loaded = load_back(self.paths.file(), LogEnd::Offset(prompt.starts_at)).map_err(not_rewound)?;
         let mut header = self.origin.header(self.key, &self.engine);
         // The cap is that of the process: going back gives nothing of it back.
         let before_usd = session.before_usd();
         write_before_usd(&mut header, before_usd);
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, self.options());
-        let log = log.map_err(|error| SessionError::NotRewound(error.into()))?;
+        let log = log.map_err(not_rewound)?;
         let mut recalled = recalled(loaded, self.engine.working_directory());
         recalled.state.set_before_usd(before_usd);
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
@@ -424,6 +422,10 @@ fn layout(home: &Home) -> Result<SessionLayout, Error> {
     Ok(SessionLayout::new(home.required()?))
 }
 
-fn unreadable<E: Into<Box<dyn StdError + Send + Sync>>>(id: Uuid) -> impl FnOnce(E) -> Error {
+fn unreadable<E: Into<LogProblem>>(id: Uuid) -> impl FnOnce(E) -> Error {
     move |problem| SessionError::unreadable(id)(problem).into()
+}
+
+fn not_rewound(problem: impl Into<LogProblem>) -> SessionError {
+    SessionError::NotRewound(problem.into())
 }

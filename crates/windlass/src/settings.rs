@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use windlass_config::{
-    ConfigError, EffectiveSettings, Flags, Home, ProcessContext, ReportStore, RunConfig, SettingSources,
-    Settings, SettingsFiles, SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest,
-    TrustState, TrustStore,
+    EffectiveSettings, Flags, Home, ProcessContext, ReportStore, RunConfig, SettingSources, Settings,
+    SettingsFiles, SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState,
+    TrustStore,
 };
 use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
@@ -64,7 +64,7 @@ pub struct LoadedSettings {
 
 impl LoadedSettings {
     /// Everything a run with these flags is configured by.
-    pub fn config(&self, flags: &Flags) -> Result<RunConfig, ConfigError> {
+    pub fn config(&self, flags: &Flags) -> Result<RunConfig, Error> {
         let files = self.effective.settings.clone();
         let config = RunConfig::with_files(self.settings.clone(), flags, &self.place, files)?;
         Ok(RunConfig { environment: self.environment.clone(), ..config })

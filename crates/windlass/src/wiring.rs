@@ -98,7 +98,8 @@ pub fn wire_models(
     standing.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
     let model = (models.client.clone(), small);
-    let (hooks, problems) = settings_hooks(&config, (&tools, own.hooks), session, model, (confinement, later))?;
+    let (hooks, problems) =
+        settings_hooks(&config, (&tools, own.hooks), session, model, (confinement, later))?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
     let redactor = Redactor::new(config.settings.api.secrets());

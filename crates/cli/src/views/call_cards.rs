@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use windlass::engine::{Block, CallId, Update};
-use windlass::protocol::{BlockKind, CallKind, RawValueEq, ToolProfile, ToolUse};
+use windlass::protocol::{BlockKind, CallKind, RawValueEq, ToolUse};
 use windlass::protocol_view::Clock;
 
 use crate::display;
@@ -39,6 +39,7 @@ pub(crate) struct CallCards {
 pub(crate) struct OpenCall {
     call: CallId,
     tool_use: ToolUse,
+    kind: CallKind,
     target: String,
     pub(crate) started_ms: u64,
     /// The last news of it.
@@ -82,6 +83,8 @@ impl CallCards {
             Update::ToolStarted { call, tool_use, facts } => self.open.push(OpenCall {
                 call: *call,
                 tool_use: tool_use.clone(),
+                // A command that only looks was run for its output.
+                kind: if facts.commands.is_some() { CallKind::Execute } else { facts.kind },
                 target: display::line(&facts.target),
                 started_ms: self.clock.ms(),
                 latest: String::new(),
@@ -134,8 +137,7 @@ fn card(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, column
     let name = format!("  {:5} ", display::line(&open.tool_use.name));
     let room = columns.saturating_sub(layout::width(&name) + notes.len());
     let mut text = format!("\n{name}{}{notes}\n", layout::cut(&open.target, room));
-    let profile = ToolProfile::named(&open.tool_use.name);
-    let (lines, most) = match profile.kind {
+    let (lines, most) = match open.kind {
         CallKind::Edit if !failed => (change(open, structured), DIFF_LINES_MAX),
         CallKind::Read if !failed => (Vec::new(), 0),
         _ => (output(result, columns.saturating_sub(INDENT.len() + 1)), OUTPUT_LINES_MAX),
@@ -195,7 +197,7 @@ mod tests {
     use std::sync::Arc;
 
     use windlass::engine::MessageId;
-    use windlass::protocol::{CallFacts, RawValue};
+    use windlass::protocol::{CallFacts, RawValue, ToolProfile};
 
     use super::*;
 
@@ -207,7 +209,7 @@ mod tests {
     fn check(tool: &str, input: &str, (text, is_error): (&str, bool), structured: &str, expected: &str) {
         let mut cards = CallCards::new(Clock::start());
         let tool_use = ToolUse { id: "t1".into(), name: tool.into(), input: raw(input).into() };
-        let facts = CallFacts { target: "x".into(), ..CallFacts::new(CallKind::Execute) };
+        let facts = CallFacts { target: "x".into(), ..CallFacts::new(ToolProfile::named(tool).kind) };
         assert_eq!(cards.update(&Update::ToolStarted { call: CallId(1), tool_use, facts }, 40), None);
         assert!(cards.running().is_some());
         let finished = Update::ToolFinished { call: CallId(1), duration_ms: 2_000 };

@@ -11,27 +11,28 @@ use windlass_protocol::SessionKey;
 use windlass_session::Header;
 use windlass_text::paths::clean;
 
+use crate::error::Error;
 use crate::model_choice::silent_models;
-use crate::options::Options;
+use crate::options::{Options, OwnParts};
 use crate::sessions::{RecordedConfig, SUMS, fill_flags, read_flags};
 use crate::settings;
-use crate::options::OwnParts;
 use crate::wiring::{Audience, SessionStorage, wire_models};
 
 /// Reads a command line of the command: earlier versions kept that in their logs, and not what it means.
 pub type ArgumentsReader<'a> = &'a dyn Fn(&[String]) -> Result<Options, Box<dyn StdError + Send + Sync>>;
 
 /// The engine that this process had, asking nobody, with what had come back to it from the session before.
-pub(super) fn engine(
-    id: Uuid,
-    header: &Header,
-    arguments: ArgumentsReader<'_>,
-) -> Result<Engine, Box<dyn StdError + Send + Sync>> {
+pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) -> Result<Engine, Error> {
     let recorded = RecordedConfig::read(header);
     let saved = read_flags(&header.settings);
     let given = match recorded.as_ref().and_then(|recorded| recorded.given(&saved)) {
         Some(given) => given,
-        None => earlier(arguments(&header.arguments)?, saved, header, recorded.as_ref()),
+        None => earlier(
+            arguments(&header.arguments).map_err(Error::RecordedArguments)?,
+            saved,
+            header,
+            recorded.as_ref(),
+        ),
     };
     // Nothing is done, so nothing has to be refused to anybody.
     let place = ProcessContext { is_root: false, ..settings::process_context_at(header.cwd.clone()) };
