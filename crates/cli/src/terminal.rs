@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
-use uuid::Uuid;
 use windlass::config::{SettingsFiles, TrustState};
-use windlass::engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
+use windlass::engine::{CallId, Handle, Priority, Question, Session, Speaker, Update};
 
 use crate::arguments::help;
 use crate::commands::process::Interrupter;
@@ -26,7 +25,7 @@ use crate::terminal::questions::QuestionReply;
 use crate::terminal::wakeups::{Wakeup, Wakeups};
 use crate::views::screen::Screen;
 use crate::views::{layout, trust_question};
-use windlass::jobs::{Job, PendingWork, QueuedPrompts, UnfinishedWork};
+use windlass::jobs::{Job, OpenQuestions, QueuedPrompts, TypedPrompts, UnfinishedWork};
 use windlass::output::SideOutput;
 use windlass::slash_commands::{HELP, PromptEntry};
 
@@ -55,9 +54,8 @@ pub(crate) struct Person {
     bells: Wakeups,
     /// Something was done already.
     has_run: bool,
-    /// Prompts that were typed during runs, with their ids.
-    queued: Vec<(Arc<str>, String)>,
-    handed: QueuedPrompts,
+    /// What was typed during runs.
+    typed: TypedPrompts,
     /// Something was left undone, and Enter on an empty line goes on with it.
     can_go_on: bool,
 }
@@ -83,8 +81,7 @@ enum RunNews {
 /// Hands questions to the person, and notes which prompts a run has taken.
 pub(crate) struct QuestionRelay {
     news: mpsc::Sender<RunNews>,
-    /// The calls that were asked about and are not answered.
-    asked: Vec<CallId>,
+    asked: OpenQuestions,
     handed: QueuedPrompts,
 }
 
@@ -96,7 +93,8 @@ impl Person {
         (screen, aside): (Screen, SideOutput),
     ) -> io::Result<(Self, QuestionRelay)> {
         let (sender, news) = mpsc::channel(NEWS_MAX);
-        let handed = QueuedPrompts::default();
+        let typed = TypedPrompts::default();
+        let relay = QuestionRelay { news: sender, asked: OpenQuestions::default(), handed: typed.handed() };
         let person = Self {
             keys: Keys::new()?,
             is_gone: false,
@@ -110,11 +108,10 @@ impl Person {
             is_at_end: false,
             bells,
             has_run: false,
-            queued: Vec::new(),
-            handed: handed.clone(),
+            typed,
             can_go_on: false,
         };
-        Ok((person, QuestionRelay { news: sender, asked: Vec::new(), handed }))
+        Ok((person, relay))
     }
 
     /// Says which session goes on, if one does, and how to leave, once, before anything else.
@@ -140,8 +137,7 @@ impl Person {
         if self.can_go_on {
             self.say("Press Enter to go on with it, or type another prompt.");
         }
-        self.handed.forgive();
-        self.queued = left.waiting;
+        self.typed.begin_with(left.waiting);
     }
 
     /// The prompt or command that a line is; nothing if the line is for the terminal, which has then done what it asks for.
@@ -160,16 +156,11 @@ impl Person {
         if self.is_at_end {
             return None;
         }
-        let work = self.handed.pay()?;
-        match &work {
-            PendingWork::Answer => {
-                let waiting = self.handed.ids();
-                let queued = std::mem::take(&mut self.queued);
-                queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
-            }
-            PendingWork::Command { text, .. } => self.send(text),
+        let (texts, job) = self.typed.next_job(session)?;
+        for text in &texts {
+            self.send(text);
         }
-        Some(work.into_job(session))
+        Some(job)
     }
 
     /// The next thing to do; nothing when the person is done.
@@ -274,10 +265,7 @@ impl Person {
                 }
             }
             RunNews::Sent(ids) => {
-                let queued = std::mem::take(&mut self.queued).into_iter();
-                let (sent, queued): (Vec<_>, Vec<_>) = queued.partition(|(id, _)| ids.contains(id));
-                self.queued = queued;
-                for (_, text) in sent {
+                for text in self.typed.take_started(&ids) {
                     self.send(&text);
                 }
             }
@@ -312,7 +300,7 @@ impl Person {
         self.echo(line);
         if let PromptEntry::Now(message) = PromptEntry::parse(line) {
             self.close();
-            return self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
+            return self.typed.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
         }
         match questions::understand(line, &question) {
             QuestionReply::Unclear(text) => self.say(&text),
@@ -364,26 +352,16 @@ impl Person {
             PromptEntry::Refused(why) => self.say(&why),
             PromptEntry::Command(_) => {
                 self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));
-                self.hand_over(line, (Speaker::Command, Priority::Next), handle).await;
+                self.typed.hand_over(line, (Speaker::Command, Priority::Next), handle).await;
             }
             PromptEntry::Now(message) => {
-                self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
+                self.typed.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
             }
             PromptEntry::Prompt => {
                 self.say(&format!("Queued: {}", display::line(line)));
-                self.hand_over(line, (Speaker::User, Priority::Next), handle).await;
+                self.typed.hand_over(line, (Speaker::User, Priority::Next), handle).await;
             }
         }
-    }
-
-    /// Hands something that was typed to the session. It is noted only once it is there.
-    async fn hand_over(&mut self, text: &str, (speaker, priority): (Speaker, Priority), handle: &Handle) {
-        let id: Arc<str> = Uuid::new_v4().to_string().into();
-        let prompt = Prompt { id: Some(id.clone()), speaker, priority, ..Prompt::from(text) };
-        if speaker == Speaker::User {
-            self.queued.push((id, text.to_owned()));
-        }
-        self.handed.hand_over(prompt, /* wants an answer */ true, handle).await;
     }
 
     fn echo(&self, line: &str) {
@@ -447,24 +425,15 @@ pub(crate) fn say(text: &str) {
 impl QuestionRelay {
     /// Takes up what a run tells.
     pub(crate) fn heed(&mut self, update: &Update) {
+        for call in self.asked.heed(update) {
+            self.tell(RunNews::Settled(call));
+        }
         match update {
-            Update::Question(question) => {
-                self.asked.push(question.call);
-                self.tell(RunNews::Question(Box::new(question.clone())));
-            }
-            Update::ToolResult { call, .. } => self.settle(*call),
-            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
+            Update::Question(question) => self.tell(RunNews::Question(Box::new(question.clone()))),
             Update::PromptsStarted(ids) => self.tell(RunNews::Sent(ids.clone())),
             _ => {}
         }
         self.handed.heed(update);
-    }
-
-    fn settle(&mut self, call: CallId) {
-        if let Some(position) = self.asked.iter().position(|asked| *asked == call) {
-            self.asked.swap_remove(position);
-            self.tell(RunNews::Settled(call));
-        }
     }
 
     fn tell(&self, news: RunNews) {

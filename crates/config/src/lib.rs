@@ -25,11 +25,12 @@ pub use settings::{
     ApiSettings, FileToolSettings, HomeSettings, MemorySettings, ModelSettings, Settings, ShellSettings,
 };
 pub use settings_files::{
-    ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartContent, PermissionSettings,
-    ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxSettings, SavedChange, SettingOrigin,
-    SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity, ShownValue,
-    SourcedValue, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject,
-    setting_names, settings_list, settings_page, settings_schema, show, update_settings,
+    ChangeError, EffectiveSettings, FileSettings, HookFileChange, HookGroup, PartChanges, PartContent,
+    PermissionSettings, ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxSettings,
+    SavedChange, SettingOrigin, SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces,
+    SettingsProblem, Severity, ShownValue, SourcedValue, TrustAgreement, TrustAnswer, TrustRequest,
+    TrustState, TrustStore, TrustedProject, setting_names, settings_list, settings_page, settings_schema,
+    show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{VARIABLES, Variable};

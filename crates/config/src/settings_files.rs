@@ -40,7 +40,8 @@ pub use schema::{setting_names, settings_list, settings_page, settings_schema};
 pub use settings_record::RecordedSettings;
 pub use show::{ShownValue, show};
 pub use trust::{
-    HookFileChange, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject,
+    HookFileChange, PartChanges, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore,
+    TrustedProject,
 };
 
 use check::CheckedFile;

@@ -27,6 +27,14 @@ pub struct Windlass {
     settings: LoadedSettings,
 }
 
+/// What is to be said before a run.
+pub struct StartNotices {
+    /// What of the project waits for trust. It belongs on standard error whoever reads the rest.
+    pub untrusted: Option<String>,
+    /// Everything else.
+    pub others: Vec<String>,
+}
+
 impl Windlass {
     /// Reads what user and administrator say, asks for trust, then reads what the project says.
     pub fn open(options: Options) -> Result<Self, Error> {
@@ -41,6 +49,26 @@ impl Windlass {
     /// What the user should know about settings files.
     pub fn notices(&self) -> &SettingsNotices {
         &self.settings.notices
+    }
+
+    /// What is to be said before the first run of a session, which is taken from it. A host hears all of it each time; others what
+    /// they have not heard yet.
+    pub fn start_notices(&self, session: &mut Session) -> StartNotices {
+        let (notices, options) = (self.notices(), &self.options);
+        let mut others = std::mem::take(&mut session.wired.warnings);
+        let standing = std::mem::take(&mut session.wired.standing);
+        if options.audience.is_host {
+            others.splice(0..0, notices.untrusted().into_iter().chain(standing));
+            others.extend(notices.all());
+        } else {
+            others.splice(0..0, notices.unreported(standing));
+            others.extend(notices.news());
+        }
+        // Whoever was asked hears what follows from a no, each time.
+        let was_asked = options.trust_question.is_some();
+        let untrusted = if was_asked { notices.untrusted() } else { notices.untrusted_news() };
+        others.append(&mut session.notices);
+        StartNotices { untrusted, others }
     }
 
     /// The sessions that there are.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_engine::{Handle, Prompt, Session, Speaker, Update};
+use uuid::Uuid;
+use windlass_engine::{CallId, Handle, Priority, Prompt, Session, Speaker, Update};
 use windlass_protocol::Block;
 use windlass_wire::Lifecycle;
 
@@ -50,7 +51,7 @@ struct HandedPrompt {
 }
 
 /// What is to be done about prompts that were handed over.
-pub enum PendingWork {
+pub(crate) enum PendingWork {
     /// A run that takes every prompt.
     Answer,
     /// This command.
@@ -64,7 +65,7 @@ pub enum PendingWork {
 
 impl PendingWork {
     /// The job it is; a command no longer waits in the session then.
-    pub fn into_job(self, session: &mut Session) -> Job {
+    pub(crate) fn into_job(self, session: &mut Session) -> Job {
         match self {
             Self::Answer => Job::Run(Prompt::default()),
             Self::Command { text, id } => {
@@ -77,7 +78,7 @@ impl PendingWork {
 
 impl QueuedPrompts {
     /// Hands a prompt to the session. It is noted only once it is there.
-    pub async fn hand_over(&self, prompt: Prompt, has_answer_due: bool, handle: &Handle) {
+    pub(crate) async fn hand_over(&self, prompt: Prompt, has_answer_due: bool, handle: &Handle) {
         let id = prompt.id.clone();
         let command = prompt.blocks.first().filter(|_| prompt.speaker == Speaker::Command);
         let command = command.and_then(Block::as_text).map(str::to_owned);
@@ -94,12 +95,12 @@ impl QueuedPrompts {
     }
 
     /// Those that are in no run yet.
-    pub fn ids(&self) -> Vec<Arc<str>> {
+    pub(crate) fn ids(&self) -> Vec<Arc<str>> {
         self.with(|handed| handed.iter().map(|prompt| prompt.id.clone()).collect())
     }
 
     /// What is owed first, for the last time: a run that ends without taking prompts must not be followed by others for ever.
-    pub fn pay(&self) -> Option<PendingWork> {
+    pub(crate) fn pay(&self) -> Option<PendingWork> {
         self.with(|handed| {
             let first = handed.iter().position(|prompt| prompt.has_answer_due)?;
             if handed[first].command.is_some() {
@@ -114,12 +115,86 @@ impl QueuedPrompts {
     }
 
     /// Nothing is owed any more.
-    pub fn forgive(&self) {
+    fn forgive(&self) {
         self.with(|handed| handed.iter_mut().for_each(|prompt| prompt.has_answer_due = false));
     }
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {
         use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a person typed during runs and no run has taken yet, with its texts.
+#[derive(Default)]
+pub struct TypedPrompts {
+    /// Prompts by their ids.
+    waiting: Vec<(Arc<str>, String)>,
+    handed: QueuedPrompts,
+}
+
+impl TypedPrompts {
+    /// Begins again with what a session or a failed run has left; nothing else is owed.
+    pub fn begin_with(&mut self, waiting: Vec<(Arc<str>, String)>) {
+        self.handed.forgive();
+        self.waiting = waiting;
+    }
+
+    /// What was handed over. It sees every update of the session's runs.
+    pub fn handed(&self) -> QueuedPrompts {
+        self.handed.clone()
+    }
+
+    /// Hands a text to the session. It is noted only once it is there.
+    pub async fn hand_over(&mut self, text: &str, (speaker, priority): (Speaker, Priority), handle: &Handle) {
+        let id: Arc<str> = Uuid::new_v4().to_string().into();
+        let prompt = Prompt { id: Some(id.clone()), speaker, priority, ..Prompt::from(text) };
+        if speaker == Speaker::User {
+            self.waiting.push((id, text.to_owned()));
+        }
+        self.handed.hand_over(prompt, /* wants an answer */ true, handle).await;
+    }
+
+    /// A run has taken these prompts. Gives their texts.
+    pub fn take_started(&mut self, ids: &[Arc<str>]) -> Vec<String> {
+        let (started, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|(id, _)| ids.contains(id));
+        self.waiting = waiting;
+        started.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// What is still to be done between runs, with the texts it is made of.
+    pub fn next_job(&mut self, session: &mut Session) -> Option<(Vec<String>, Job)> {
+        let work = self.handed.pay()?;
+        let texts = match &work {
+            PendingWork::Answer => {
+                let texts = self.take_started(&self.handed.ids());
+                self.waiting.clear();
+                texts
+            }
+            PendingWork::Command { text, .. } => vec![text.clone()],
+        };
+        Some((texts, work.into_job(session)))
+    }
+}
+
+/// The calls that a person was asked about and that are not settled.
+#[derive(Default)]
+pub struct OpenQuestions(Vec<CallId>);
+
+impl OpenQuestions {
+    /// Takes in an update of a run. Gives the calls about which there is nothing to answer any more.
+    pub fn heed(&mut self, update: &Update) -> Vec<CallId> {
+        let is_settled = |call: &CallId| match update {
+            Update::ToolResult { call: answered, .. } => call == answered,
+            Update::Retracted { calls, .. } => calls.contains(call),
+            _ => false,
+        };
+        let (settled, open) = std::mem::take(&mut self.0).into_iter().partition(is_settled);
+        self.0 = open;
+        if let Update::Question(question) = update {
+            self.0.push(question.call);
+        }
+        settled
     }
 }
 

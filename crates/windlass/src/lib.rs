@@ -13,6 +13,7 @@ mod error;
 pub mod explain;
 pub mod hook_wiring;
 pub mod host_conversation;
+pub mod invalid_rules;
 pub mod job_runner;
 pub mod jobs;
 pub mod model_choice;
@@ -31,7 +32,7 @@ pub mod slash_commands;
 mod supervision;
 pub mod wiring;
 
-pub use app::Windlass;
+pub use app::{StartNotices, Windlass};
 pub use error::{Actor, Error, LogProblem, SessionError};
 pub use options::{Approver, Options, OwnParts};
 pub use session::{Run, Session};

@@ -68,6 +68,11 @@ impl Session {
         rewind::rewind(kept, &mut self.inner, request).await
     }
 
+    /// Whether there is something to go on with without a prompt.
+    pub fn can_go_on(&self) -> bool {
+        self.awaits_answer() || !self.unfinished().is_empty()
+    }
+
     /// Whether there is something on disk to go on with.
     pub fn is_begun(&self) -> bool {
         self.kept.as_ref().is_some_and(KeptSession::is_begun)

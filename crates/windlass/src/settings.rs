@@ -88,11 +88,11 @@ struct UntrustedProject {
 
 impl SettingsNotices {
     /// What of the project waits for trust.
-    pub fn untrusted(&self) -> Option<&str> {
-        self.untrusted.as_ref().map(|untrusted| untrusted.notice.as_str())
+    pub fn untrusted(&self) -> Option<String> {
+        self.untrusted.as_ref().map(|untrusted| untrusted.notice.clone())
     }
 
-    /// The same, if it was not said yet. It belongs on standard error whoever reads the rest.
+    /// The same, if it was not said yet.
     pub fn untrusted_news(&self) -> Option<String> {
         let UntrustedProject { notice, settings } = self.untrusted.as_ref()?;
         let news = self.unreported(vec![format!("{notice}\n{settings}")]);
@@ -100,7 +100,7 @@ impl SettingsNotices {
     }
 
     /// Of these notices, those that a person did not read yet.
-    pub fn unreported(&self, notices: Vec<String>) -> Vec<String> {
+    pub(crate) fn unreported(&self, notices: Vec<String>) -> Vec<String> {
         match &self.store {
             Some(store) => store.take_unreported_notices(notices),
             None => notices,

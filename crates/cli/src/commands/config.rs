@@ -1,17 +1,14 @@
 //! `windlass config`: what holds and where it comes from, and the schema for editors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use windlass::Redactor;
-use windlass::config::{
-    Flags, PermissionSettings, SettingsPlaces, ShownValue, SourcedValue, setting_names, settings_page,
-    settings_schema, show,
-};
-use windlass::engine::{Anchors, Behaviour, RuleSource, Rules};
+use windlass::config::{Flags, ShownValue, setting_names, settings_page, settings_schema, show};
+use windlass::invalid_rules::InvalidRule;
 use windlass::settings::{self, LoadedSettings, SettingsFlags};
 use windlass_text::nearest::closest;
 
@@ -64,7 +61,7 @@ fn list(key: Option<&str>) -> anyhow::Result<String> {
     let names: Vec<&str> = setting_names().collect();
     let meant = closest(key, &names).map(|meant| format!("Did you mean {meant}?"));
     let next = meant.unwrap_or_else(|| "`windlass config list` lists all there are.".to_owned());
-    Err(anyhow!("there is no setting {key}. {next}"))
+    Err(anyhow!("unknown setting `{key}`. {next}"))
 }
 
 /// A line with its origin behind it is not longer than this.
@@ -78,7 +75,8 @@ fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     let said = wanted.settings.flags();
     let held = settings::load(said, settings::process_context()?)?;
     complain_of_settings(&held.notices);
-    let problems = problems(&held.effective.settings.permissions, &held.places);
+    let invalid = held.invalid_rules().into_iter();
+    let problems: Problems = invalid.map(|invalid| (invalid.key, invalid.problem)).collect();
     tell_waiting(said, &held)?;
     let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));
     let values: Vec<ShownValue> = values.map(without_secrets).collect();
@@ -120,50 +118,16 @@ fn could_start(held: &LoadedSettings) -> i32 {
     }
 }
 
-fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Problems {
-    let mut problems = Problems::new();
-    for (behaviour, rules) in permissions.rules() {
-        let name = behaviour.name();
-        for (position, rule) in rules.iter().enumerate() {
-            if let Some(problem) = problem(behaviour, rule, places.home.as_deref()) {
-                problems.insert(format!("permissions.{name}[{position}]"), problem);
-            }
-        }
-    }
-    problems
-}
-
-/// Why a rule is invalid, if so.
-fn problem(behaviour: Behaviour, rule: &SourcedValue<String>, home: Option<&Path>) -> Option<String> {
-    let settings = rule.origin.anchor.to_path_buf();
-    let anchors = Anchors {
-        start: settings.clone(),
-        roots: vec![settings.clone()],
-        settings,
-        home: home.map(Path::to_owned),
-    };
-    let added = Rules::default().add(behaviour, &rule.value, RuleSource::named("settings"), &anchors);
-    added.err().map(|error| error.problem)
-}
-
 /// Rules of a project that wait for trust are looked at too: whoever agrees later wants to know now.
 fn tell_waiting(said: SettingsFlags<'_>, held: &LoadedSettings) -> anyhow::Result<()> {
-    let (files, _) = settings::files(said, &held.place)?;
-    let trusted = files.effective(true).settings.permissions;
-    let place_of =
-        |rule: &SourcedValue<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
-    let holding = &held.effective.settings.permissions;
-    let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
-    for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
-        if let Some(problem) = problem(Behaviour::Allow, rule, held.place.home.as_deref()) {
-            let file = rule.origin.file.as_deref().map(|file| display::short_path(file, &files.places.start));
-            let file = file.unwrap_or_else(|| "--settings".to_owned());
-            complain(&format!(
-                "{file}:{}: invalid allow rule `{}` (waiting for trust): {problem}. \
-                 Correct or remove it.",
-                rule.origin.line, rule.value
-            ));
-        }
+    for InvalidRule { rule, problem, .. } in held.invalid_waiting_rules(said)? {
+        let start = &held.places.start;
+        let file = rule.origin.file.as_deref().map(|file| display::short_path(file, start));
+        let file = file.unwrap_or_else(|| "--settings".to_owned());
+        complain(&format!(
+            "{file}:{}: invalid allow rule `{}` (waiting for trust): {problem}. Correct or remove it.",
+            rule.origin.line, rule.value
+        ));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use windlass::jobs::{Job, UnfinishedWork};
 use windlass::protocol::EndReason;
 use windlass::protocol_view::ProtocolView;
 use windlass::wire::startup_failure;
-use windlass::{Session, Windlass, hook_wiring};
+use windlass::{Session, StartNotices, Windlass, hook_wiring};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::commands::process::{ProcessRunner, Signals, block_on, exit_code, runner, wait_for_commands};
@@ -32,10 +32,7 @@ const REST_TIME: Duration = Duration::from_secs(2);
 /// Everything that is settled before the first request.
 struct Ready {
     session: Session,
-    /// What of the project waits for trust, if that was not said yet.
-    untrusted: Option<String>,
-    /// What else is said before the run.
-    warnings: Vec<String>,
+    notices: StartNotices,
     input: Input,
     /// Whether hosts want to hear of every hook.
     should_tell_hooks: bool,
@@ -121,25 +118,9 @@ fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
     let mut session =
         app.session(arguments.session.choice()?).map_err(|error| name_lost(arguments, error))?;
     let input = input(arguments, &session)?;
-    let notices = app.notices();
-    let mut warnings = std::mem::take(&mut session.wired.warnings);
-    let standing = std::mem::take(&mut session.wired.standing);
-    if arguments.output_format == Format::StreamJson {
-        warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
-        warnings.extend(notices.all());
-    } else {
-        warnings.splice(0..0, notices.unreported(standing));
-        warnings.extend(notices.news());
-    }
-    // Whoever was asked hears what follows from a no, each time.
-    let untrusted = if arguments.is_interactive() {
-        notices.untrusted().map(str::to_owned)
-    } else {
-        notices.untrusted_news()
-    };
-    warnings.append(&mut session.notices);
+    let notices = app.start_notices(&mut session);
     let should_tell_hooks = arguments.include_hook_events;
-    Ok(Ready { session, untrusted, warnings, input, should_tell_hooks })
+    Ok(Ready { session, notices, input, should_tell_hooks })
 }
 
 /// An error about a directory, with what may have become of the prompt.
@@ -161,7 +142,7 @@ fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
     }
     match prompt::read(arguments.prompt())? {
         texts if !texts.is_empty() => Ok(Input::Once(Job::of_texts(&texts))),
-        _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::Once(Job::GoOn)),
+        _ if session.can_go_on() => Ok(Input::Once(Job::GoOn)),
         _ => Err(anyhow!(prompt::missing(arguments.swallowed_prompt()))),
     }
 }
@@ -180,9 +161,12 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Result<(JobEnd, Signals)> {
     let signals = Signals::listen()?;
-    let Ready { mut session, untrusted, warnings, input, should_tell_hooks } = ready;
-    let told = warnings.iter().filter(|_| format != Format::StreamJson);
-    untrusted.iter().chain(told).for_each(complain);
+    let Ready { mut session, notices, input, should_tell_hooks } = ready;
+    let StartNotices { untrusted, others } = notices;
+    untrusted.iter().for_each(complain);
+    if format != Format::StreamJson {
+        others.iter().for_each(complain);
+    }
     // Whoever goes on takes them up again.
     let goes_on = matches!(input, Input::Once(Job::GoOn));
     let left = if goes_on { UnfinishedWork::default() } else { UnfinishedWork::of(&mut session) };
@@ -195,7 +179,7 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(ProtocolView::new(&session, &left, Vec::new()).result_only()),
         Format::StreamJson => {
-            let lines = warnings.iter().map(|warning| warning.replace("\n  ", " ")).collect();
+            let lines = others.iter().map(|notice| notice.replace("\n  ", " ")).collect();
             Box::new(ProtocolView::new(&session, &left, lines))
         }
     };

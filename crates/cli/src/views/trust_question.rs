@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use windlass::Redactor;
-use windlass::config::{HookFileChange, PartContent, SettingsFiles, ShownValue, TrustState};
+use windlass::config::{HookFileChange, PartChanges, PartContent, SettingsFiles, ShownValue, TrustState};
 
 use crate::display;
 use crate::views::visible::visible;
@@ -69,21 +69,12 @@ impl ActingSettings {
         removed: &[PartContent],
         files: &ChangedFiles,
     ) -> String {
-        let (now, before) = (by_subject(added), by_subject(removed));
-        // Where several have the same subject, nobody knows which became which.
-        let both = |part: &PartContent| {
-            let subject = Subject::of(part);
-            match (now.get(&subject)?.as_slice(), before.get(&subject)?.as_slice()) {
-                ([now], [before]) => Some((*before, *now)),
-                _ => None,
-            }
-        };
-        let pairs = added.iter().filter_map(both);
-        let changed: Vec<String> = pairs.map(|(before, now)| self.change(before, now, files)).collect();
-        let new = added.iter().filter(|part| both(part).is_none());
-        let gone = removed.iter().filter(|part| both(part).is_none());
-        let new: Vec<String> = new.map(|part| self.part(part)).collect();
-        let gone: Vec<String> = gone.map(|part| without_secrets(&display::project_part(part))).collect();
+        let PartChanges { changed, new, gone } = PartChanges::between(removed, added);
+        let changed: Vec<String> =
+            changed.into_iter().map(|(before, now)| self.change(before, now, files)).collect();
+        let new: Vec<String> = new.into_iter().map(|part| self.part(part)).collect();
+        let gone: Vec<String> =
+            gone.into_iter().map(|part| without_secrets(&display::project_part(part))).collect();
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =
@@ -133,32 +124,6 @@ impl ActingSettings {
         let place = place.map(|(file, line)| format!(" ({}:{line})", display::short_path(file, &self.start)));
         place.unwrap_or_default()
     }
-}
-
-/// What of a part stays when its content changes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Subject<'a> {
-    Mode,
-    HooksOn(&'a str),
-    Other(&'a PartContent),
-}
-
-impl<'a> Subject<'a> {
-    fn of(part: &'a PartContent) -> Self {
-        match part {
-            PartContent::PermissionMode(_) => Self::Mode,
-            PartContent::Hook { event, .. } => Self::HooksOn(event),
-            other => Self::Other(other),
-        }
-    }
-}
-
-fn by_subject(parts: &[PartContent]) -> BTreeMap<Subject<'_>, Vec<&PartContent>> {
-    let mut subjects: BTreeMap<Subject<'_>, Vec<&PartContent>> = BTreeMap::new();
-    for part in parts {
-        subjects.entry(Subject::of(part)).or_default().push(part);
-    }
-    subjects
 }
 
 fn file_change(change: &HookFileChange) -> String {

@@ -91,7 +91,7 @@ fn settings_are_listed_for_a_terminal() {
     );
     let some = list(&["sandbox"]).stdout;
     assert!(some.starts_with("sandbox.") && !some.contains("permissions.allow\n"), "{some}");
-    check_refused(&list(&["wether"]), &["there is no setting wether.", "windlass config list"]);
+    check_refused(&list(&["wether"]), &["unknown setting `wether`.", "windlass config list"]);
     check_refused(&list(&["modle"]), &["Did you mean model?"]);
 }
 

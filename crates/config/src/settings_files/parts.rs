@@ -68,7 +68,23 @@ pub enum PartContent {
     Sentence(String),
 }
 
+/// What of a part stays when its content changes.
+#[derive(PartialEq, Eq)]
+pub(super) enum PartSubject<'a> {
+    Mode,
+    HooksOn(&'a str),
+    Other(&'a PartContent),
+}
+
 impl PartContent {
+    pub(super) fn subject(&self) -> PartSubject<'_> {
+        match self {
+            Self::PermissionMode(_) => PartSubject::Mode,
+            Self::Hook { event, .. } => PartSubject::HooksOn(event),
+            other => PartSubject::Other(other),
+        }
+    }
+
     fn new(path: &str, value: &Value) -> Self {
         let text = || visible(&value.as_str().map_or_else(|| canonical(value), str::to_owned));
         match path {

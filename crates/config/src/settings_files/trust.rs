@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
-use super::parts::{PartContent, ProjectPart, ProjectParts};
+use super::parts::{PartContent, PartSubject, ProjectPart, ProjectParts};
 use super::problem::visible;
 use crate::{SharedFile, SharedFileError};
 
@@ -31,6 +31,36 @@ pub enum TrustState {
         /// Of what is in both, the files that are not what they were.
         files: BTreeMap<PartContent, Vec<HookFileChange>>,
     },
+}
+
+/// What became of the parts of a project, each told once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PartChanges<'a> {
+    /// What says something else now: as it was, and as it is.
+    pub changed: Vec<(&'a PartContent, &'a PartContent)>,
+    /// What is new.
+    pub new: Vec<&'a PartContent>,
+    /// What is gone.
+    pub gone: Vec<&'a PartContent>,
+}
+
+impl<'a> PartChanges<'a> {
+    /// Pairs what was taken away with what was added. Where several have the same subject, nothing tells which became which.
+    pub fn between(removed: &'a [PartContent], added: &'a [PartContent]) -> Self {
+        let of = |parts: &'a [PartContent], subject: &PartSubject<'_>| {
+            let mut same = parts.iter().filter(|part| part.subject() == *subject);
+            same.next().filter(|_| same.next().is_none())
+        };
+        let pair = |part: &PartContent| {
+            let subject = part.subject();
+            Some((of(removed, &subject)?, of(added, &subject)?))
+        };
+        Self {
+            changed: added.iter().filter_map(pair).collect(),
+            new: added.iter().filter(|part| pair(part).is_none()).collect(),
+            gone: removed.iter().filter(|part| pair(part).is_none()).collect(),
+        }
+    }
 }
 
 /// What became of a file that a part names, with its name.
