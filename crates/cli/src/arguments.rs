@@ -361,12 +361,12 @@ impl Arguments {
             return None;
         }
         if let Some(no_directory) = self.add_dir.last().filter(|last| !last.exists()) {
-            return Some(usage::swallowed("--add-dir", &no_directory.to_string_lossy()));
+            return Some(usage::swallowed_prompt_notice("--add-dir", &no_directory.to_string_lossy()));
         }
         let tools = [("--allowedTools", &self.allowed_tools), ("--disallowedTools", &self.disallowed_tools)];
         tools.into_iter().find_map(|(flag, list)| {
             let last = list.last().filter(|last| list.len() > 1 || last.contains(char::is_whitespace))?;
-            Some(usage::swallowed(flag, last))
+            Some(usage::swallowed_prompt_notice(flag, last))
         })
     }
 

@@ -94,7 +94,7 @@ impl Person {
     ) -> io::Result<(Self, QuestionRelay)> {
         let (sender, news) = mpsc::channel(NEWS_MAX);
         let typed = TypedPrompts::default();
-        let relay = QuestionRelay { news: sender, asked: OpenQuestions::default(), handed: typed.handed() };
+        let relay = QuestionRelay { news: sender, asked: OpenQuestions::default(), handed: typed.queue() };
         let person = Self {
             keys: Keys::new()?,
             is_gone: false,
@@ -145,7 +145,7 @@ impl Person {
         match line.trim() {
             "" => {}
             "/help" => self.say(&help::page(HELP)),
-            word if leaves(word) => self.is_at_end = true,
+            word if is_exit_word(word) => self.is_at_end = true,
             _ => return Some(Job::of_texts(&[line.trim_end().to_owned()])),
         }
         None
@@ -277,7 +277,7 @@ impl Person {
         let draft = self.keys.take_draft();
         let text = questions::question(&question);
         self.show(|screen, out| screen.ask(&text, out));
-        let bell = self.bells.asked(&question.tool_use.name);
+        let bell = self.bells.on_question(&question.tool_use.name);
         self.open = Some(OpenQuestion { question, draft, _bell: bell });
         if self.is_gone {
             self.end(handle).await;
@@ -346,7 +346,7 @@ impl Person {
         self.show(|screen, out| screen.draft("", out));
         match PromptEntry::parse(line) {
             _ if line.is_empty() => {}
-            _ if leaves(line) => self.leave(handle),
+            _ if is_exit_word(line) => self.leave(handle),
             _ if line == "/help" => self.say(&help::page(HELP)),
             _ if self.is_at_end => self.say("Not sent: windlass exits when this run ends."),
             PromptEntry::Refused(why) => self.say(&why),
@@ -365,7 +365,7 @@ impl Person {
     }
 
     fn echo(&self, line: &str) {
-        self.show(|screen, out| screen.typed(line, out));
+        self.show(|screen, out| screen.end_typing(line, out));
     }
 
     /// Shows a queued line when it is sent.
@@ -392,12 +392,12 @@ impl Person {
 }
 
 /// Whether a line says that the person wants to leave.
-pub(crate) fn leaves(line: &str) -> bool {
+pub(crate) fn is_exit_word(line: &str) -> bool {
     matches!(line.trim(), "exit" | "quit" | "/exit" | "/quit")
 }
 
 /// Asks whether a project may act, until the answer is clear. Only yes counts.
-pub(crate) fn agrees(files: &SettingsFiles, state: &TrustState) -> bool {
+pub(crate) fn ask_for_trust(files: &SettingsFiles, state: &TrustState) -> bool {
     let question = trust_question::question(files, state);
     let columns = layout::columns(io::stderr());
     say(&layout::wrap(&format!("\n{question}\n"), columns));

@@ -1,6 +1,6 @@
 //! The forms in which people see a run, and what is shown beside them.
 
-pub(crate) mod call_cards;
+pub(crate) mod call_panels;
 pub(crate) mod layout;
 pub(crate) mod progress;
 pub(crate) mod rewind_report;
@@ -69,7 +69,7 @@ impl JobView for RunView {
         }
     }
 
-    fn written(&mut self, done: &Update) {
+    fn note_written(&mut self, done: &Update) {
         let is_beside = self.is_progress_beside();
         if let Some(progress) = self.progress.as_mut().filter(|_| is_beside) {
             progress.update(done, &mut Vec::new());

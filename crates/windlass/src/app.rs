@@ -61,7 +61,7 @@ impl Windlass {
             others.splice(0..0, notices.untrusted().into_iter().chain(standing));
             others.extend(notices.all());
         } else {
-            others.splice(0..0, notices.unreported(standing));
+            others.splice(0..0, notices.take_unreported(standing));
             others.extend(notices.news());
         }
         // Whoever was asked hears what follows from a no, each time.
@@ -88,7 +88,7 @@ impl Windlass {
         let (cwd, git) = (&settings.place.cwd, settings.git.as_ref());
         let found = FoundSession::find(&choice.into(), &settings.home, cwd, git)?;
         let mut flags = options.flags.clone();
-        fill_flags(&mut flags, found.saved(), cwd);
+        fill_flags(&mut flags, found.saved_flags(), cwd);
         let mut config = settings.config(&flags)?;
         config.permissions.asking = options.asking;
         let origin = ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone());

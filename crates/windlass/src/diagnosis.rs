@@ -63,7 +63,7 @@ pub fn diagnose(place: &ProcessContext) -> Vec<Check> {
     let mut checks = match settings::read(SettingsFlags::default(), place.clone()) {
         Ok(reading) => {
             let mut checks = programs(reading.files.places.root(), reading.is_trusted);
-            checks.extend(of_settings(reading));
+            checks.extend(check_settings(reading));
             checks
         }
         Err(error) => {
@@ -117,7 +117,7 @@ fn version(program: &Path) -> Option<String> {
     text.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn of_settings(reading: SettingsReading) -> Vec<Check> {
+fn check_settings(reading: SettingsReading) -> Vec<Check> {
     let mut checks: Vec<Check> = reading
         .files
         .list()
@@ -132,13 +132,13 @@ fn of_settings(reading: SettingsReading) -> Vec<Check> {
         checks.push(check(SETTINGS, CheckStatus::Ok, "No settings file is read here."));
     }
     let unread = reading.files.unread();
-    checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
-    let trust = of_trust(&reading.effective, &reading.state);
+    checks.extend(reading.effective.problems.iter().chain(&unread).map(problem_check));
+    let trust = check_trust(&reading.effective, &reading.state);
     checks.extend(Some(trust).filter(|trust| trust.status != CheckStatus::Ok || !has_fatal));
-    let sessions = of_sessions(&reading.home);
+    let sessions = check_sessions(&reading.home);
     // A problem of a file is listed already.
     match reading.check() {
-        Ok(held) => checks.extend(of_run(&held)),
+        Ok(held) => checks.extend(check_run(&held)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
@@ -146,13 +146,13 @@ fn of_settings(reading: SettingsReading) -> Vec<Check> {
     checks
 }
 
-fn of_problem(problem: &SettingsProblem) -> Check {
+fn problem_check(problem: &SettingsProblem) -> Check {
     let status = if problem.severity == Severity::Fatal { CheckStatus::Problem } else { CheckStatus::Note };
     check(SETTINGS, status, problem.to_string())
 }
 
-fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
-    match (settings::untrusted(effective.skipped.len(), state), state) {
+fn check_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
+    match (settings::untrusted_notice(effective.skipped.len(), state), state) {
         (Some(waiting), _) => check(TRUST, CheckStatus::Note, waiting),
         (None, TrustState::Trusted) => check(TRUST, CheckStatus::Ok, "This project is trusted."),
         (None, TrustState::NeverAsked | TrustState::Changed { .. }) => {
@@ -162,13 +162,13 @@ fn of_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
 }
 
 /// What a run would be made of.
-fn of_run(held: &LoadedSettings) -> Vec<Check> {
+fn check_run(held: &LoadedSettings) -> Vec<Check> {
     let LoadedSettings { settings, effective, .. } = held;
-    let mut checks = vec![of_key(&settings.api, settings.models.script.as_deref(), effective)];
+    let mut checks = vec![check_key(&settings.api, settings.models.script.as_deref(), effective)];
     match held.config(&Flags::default()) {
         Ok(config) => {
-            checks.extend(of_model(&config));
-            checks.extend(of_sandbox(&config));
+            checks.extend(check_model(&config));
+            checks.extend(check_sandbox(&config));
             checks.extend(config.notices().map(|notice| check(SETTINGS, CheckStatus::Note, notice)));
             match hook_wiring::read_hooks(&config, &[], Vec::new()) {
                 Ok((_, problems)) => {
@@ -185,7 +185,7 @@ fn of_run(held: &LoadedSettings) -> Vec<Check> {
 }
 
 /// Who asks, and whom. No secret is shown.
-fn of_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSettings) -> Check {
+fn check_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSettings) -> Check {
     let stated = [("ANTHROPIC_API_KEY", api.key.is_some()), ("ANTHROPIC_AUTH_TOKEN", api.token.is_some())];
     let named: Vec<String> = stated
         .into_iter()
@@ -213,7 +213,7 @@ fn origin(name: &str, effective: &EffectiveSettings) -> String {
     }
 }
 
-fn of_model(config: &RunConfig) -> Vec<Check> {
+fn check_model(config: &RunConfig) -> Vec<Check> {
     let mut checks = Vec::new();
     match model_choice::silent_models(config) {
         Ok(models) => {
@@ -239,7 +239,7 @@ fn without_secrets(url: &str) -> String {
     if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
 }
 
-fn of_sandbox(config: &RunConfig) -> Vec<Check> {
+fn check_sandbox(config: &RunConfig) -> Vec<Check> {
     let is_on = sandbox::is_wanted(config);
     let off = match config.files.sandbox.switch("sandbox.enabled") {
         Some(_) => "Off in the settings (`sandbox.enabled`)",
@@ -270,7 +270,7 @@ fn of_sandbox(config: &RunConfig) -> Vec<Check> {
 }
 
 /// Where sessions are saved.
-fn of_sessions(home: &Home) -> Vec<Check> {
+fn check_sessions(home: &Home) -> Vec<Check> {
     let Ok(directory) = home.required().map_err(|error| error.to_string()) else {
         let text = "There is no home directory to save sessions in. Set WINDLASS_HOME to a directory, \
                     or use --no-session-persistence.";

@@ -114,11 +114,11 @@ pub fn bytes(n: u64) -> String {
 
 /// JSON in one line that can be printed anywhere.
 pub fn json(value: &serde_json::Value) -> String {
-    escaped(&value.to_string())
+    escape_json(&value.to_string())
 }
 
 /// JSON whose strings show no character with power over a terminal; it means the same.
-pub fn escaped(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     let mut clean = String::with_capacity(json.len());
     for c in json.chars() {
         if is_unsafe(c) && c != '\n' {
@@ -136,7 +136,7 @@ pub fn cost(usd: Option<f64>) -> String {
 }
 
 /// A word as the shell reads it.
-pub fn quoted(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     if word.chars().all(is_plain) {
         return word.to_owned();
@@ -145,7 +145,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// Texts as lines, each behind a mark.
-pub fn listed(items: &[String], mark: &str) -> String {
+pub fn list(items: &[String], mark: &str) -> String {
     let lines: Vec<String> = items.iter().map(|item| format!("{mark}{}\n", line(item))).collect();
     lines.concat()
 }
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn a_word_is_quoted_when_the_shell_needs_it() {
-        assert_eq!(quoted("/tmp/windlass-demo-x1"), "/tmp/windlass-demo-x1");
-        assert_eq!(quoted("/tmp/my files"), "'/tmp/my files'");
-        assert_eq!(quoted("/tmp/it's $x"), r"'/tmp/it'\''s $x'");
+        assert_eq!(quote("/tmp/windlass-demo-x1"), "/tmp/windlass-demo-x1");
+        assert_eq!(quote("/tmp/my files"), "'/tmp/my files'");
+        assert_eq!(quote("/tmp/it's $x"), r"'/tmp/it'\''s $x'");
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Explainer {
     /// Rules by the settings of a run.
     pub fn with_config(config: RunConfig) -> Self {
         let roots = working_directories(&config.cwd, &config.added_directories);
-        let sandbox = sandbox::sandboxing(&config);
+        let sandbox = sandbox::sandbox_permissions(&config);
         Self::new(Permissions { sandbox, ..config.permissions }, config.cwd, roots)
     }
 

@@ -110,14 +110,14 @@ pub fn tell_host(session: &Session, should_tell_all: bool, aside: SideOutput) {
     let (redactor, lines) = (session.wired.redactor.clone(), Mutex::new(HookLines::new(session.key)));
     hooks.tell(move |news| {
         if should_tell_all || news.event == HookEvent::SessionStart {
-            let news = redacted(news, &redactor);
+            let news = redact_news(news, &redactor);
             aside.leave(|out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
         }
     });
 }
 
 /// What a hook prints may hold what nobody is to read.
-fn redacted(mut news: HookNews, redactor: &Redactor) -> HookNews {
+fn redact_news(mut news: HookNews, redactor: &Redactor) -> HookNews {
     if let HookMoment::Printed(printed) | HookMoment::Ended { printed, .. } = &mut news.moment {
         printed.output = redactor.redact(&printed.output).into_owned();
         printed.errors = redactor.redact(&printed.errors).into_owned();

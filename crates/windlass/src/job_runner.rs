@@ -34,7 +34,7 @@ pub trait JobView: Send {
     /// Something happened.
     fn update(&mut self, update: &Update, out: &mut Vec<u8>);
     /// The outcome and everything before it is written out, so that more can stand behind it.
-    fn written(&mut self, _done: &Update) {}
+    fn note_written(&mut self, _done: &Update) {}
     /// How long from now until [`JobView::tick`] is due, if it is.
     fn next_tick(&self) -> Option<Duration> {
         None
@@ -151,15 +151,15 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
         let done = Update::Done(outcome.clone());
         stage.update(&done);
         let flushed = stage.output.flush().await;
-        stage.view.written(&done);
-        shown(flushed.map(|()| outcome))
+        stage.view.note_written(&done);
+        job_end(flushed.map(|()| outcome))
     }
 
     async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> JobEnd {
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
         self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
-        self.output.flush().await.map_or_else(|error| shown(Err(error)), |()| JobEnd::Refused)
+        self.output.flush().await.map_or_else(|error| job_end(Err(error)), |()| JobEnd::Refused)
     }
 
     /// Runs to the end, and meanwhile does what goes on beside it. A second interrupt ends it at once.
@@ -173,7 +173,7 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
             let asked = tokio::select! {
                 biased;
                 asked = stops.next() => asked,
-                end = &mut showing => return shown(end),
+                end = &mut showing => return job_end(end),
                 never = &mut beside => match never {},
             };
             match asked {
@@ -224,7 +224,7 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
             }
             self.output.take_aside();
             if let Err(error) = self.output.flush().await {
-                return shown(Err(error));
+                return job_end(Err(error));
             }
             match conversation.end {
                 None => {}
@@ -235,7 +235,7 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
                 tokio::select! {
                     biased;
                     _ = conversation.read() => {}
-                    () = aside.left() => {}
+                    () = aside.wait_for_lines() => {}
                 }
             };
             if let Err(asked) = self.idle(session, news).await {
@@ -281,7 +281,7 @@ impl<V: JobView, S: OutputSink> Stage<'_, V, S> {
             self.update(&update);
             if let Update::Done(_) = update {
                 self.output.flush().await?;
-                self.view.written(&update);
+                self.view.note_written(&update);
             }
             if let Update::Done(outcome) = update {
                 return Ok(outcome);
@@ -308,7 +308,7 @@ impl<V: JobView, S: OutputSink> Stage<'_, V, S> {
                     self.output.take_aside();
                     self.view.tick(&mut self.output.buffer);
                 }
-                () = aside.left() => self.output.take_aside(),
+                () = aside.wait_for_lines() => self.output.take_aside(),
             }
             self.output.flush().await?;
         }
@@ -327,7 +327,7 @@ impl<V: JobView, S: OutputSink> Stage<'_, V, S> {
 }
 
 /// How showing a run came to its end.
-fn shown(end: io::Result<Box<Outcome>>) -> JobEnd {
+fn job_end(end: io::Result<Box<Outcome>>) -> JobEnd {
     match end {
         Ok(outcome) => JobEnd::Done(outcome),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => JobEnd::Unread,

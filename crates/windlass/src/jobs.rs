@@ -140,7 +140,7 @@ impl TypedPrompts {
     }
 
     /// What was handed over. It sees every update of the session's runs.
-    pub fn handed(&self) -> QueuedPrompts {
+    pub fn queue(&self) -> QueuedPrompts {
         self.handed.clone()
     }
 

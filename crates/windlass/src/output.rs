@@ -40,7 +40,7 @@ impl SideOutput {
     }
 
     /// Waits until there is something to write.
-    pub(crate) async fn left(&self) {
+    pub(crate) async fn wait_for_lines(&self) {
         self.0.1.notified().await;
     }
 }

@@ -162,7 +162,7 @@ struct Player<'a> {
 impl Player<'_> {
     fn take(&mut self, item: LogItem) -> Result<Result<(), ReplayEnd>, SessionError> {
         match item {
-            LogItem::Opened { offset, header } => self.opened(offset, header)?,
+            LogItem::Opened { offset, header } => self.open_process(offset, header)?,
             LogItem::Marked(SessionMark::Rewound { .. }) => {
                 if let Some(replay) = &mut self.played.replay {
                     replay.rewind();
@@ -175,13 +175,13 @@ impl Player<'_> {
                     self.damage = Some(damage);
                 }
             }
-            LogItem::Told(told) => return Ok(self.told(&told.record)),
+            LogItem::Told(told) => return Ok(self.hear(&told.record)),
         }
         Ok(Ok(()))
     }
 
     /// Another process goes on with what it could read.
-    fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), SessionError> {
+    fn open_process(&mut self, offset: u64, header: Box<Header>) -> Result<(), SessionError> {
         let id = self.session.id;
         let loaded =
             load(&self.session.path, LogEnd::Offset(offset)).map_err(SessionError::unreadable(id))?;
@@ -198,7 +198,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn told(&mut self, record: &Record) -> Result<(), ReplayEnd> {
+    fn hear(&mut self, record: &Record) -> Result<(), ReplayEnd> {
         let Some(replay) = &mut self.played.replay else { return Ok(()) };
         if let Some(damage) = &self.damage {
             match record {

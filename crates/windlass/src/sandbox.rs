@@ -45,7 +45,7 @@ pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
     match available(config) {
         Ok(sandbox) => {
             config.run_warnings.extend(lost);
-            config.permissions.sandbox = sandboxing(config);
+            config.permissions.sandbox = sandbox_permissions(config);
             if sandbox.is_reduced() {
                 config.run_warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
             }
@@ -60,7 +60,7 @@ pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
 }
 
 /// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
-pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
+pub fn hook_confinement(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
     match sandbox {
         _ if !is_wanted(config) => Confinement::Free,
         _ if config.files.sandbox.switch("sandbox.hooks") != Some(true) => Confinement::Free,
@@ -70,7 +70,7 @@ pub fn of_hooks(config: &RunConfig, sandbox: Option<&Sandbox>) -> Confinement {
 }
 
 /// Which commands run in the sandbox and what that spares, if the settings ask for one.
-pub fn sandboxing(config: &RunConfig) -> Option<SandboxPermissions> {
+pub fn sandbox_permissions(config: &RunConfig) -> Option<SandboxPermissions> {
     let wanted = &config.files.sandbox;
     let patterns = wanted.texts("sandbox.excludedCommands");
     // A project may have its commands confined. That they then need no leave is for the user to say.
@@ -104,7 +104,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
         let git = protect_repositories(root);
         policy.writable.extend(git.writable);
         policy.protected.extend(git.protected);
-        policy.protected.extend(protected(root));
+        policy.protected.extend(protected_paths(root));
     }
     policy.writable.extend(wanted.paths("sandbox.filesystem.allowWrite"));
     if unconfined {
@@ -114,7 +114,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
     policy.hidden.extend(config.home.directory().map(Path::to_owned));
     policy.hidden.extend(wanted.paths("sandbox.filesystem.denyRead"));
     policy.hidden.extend(wanted.paths("sandbox.credentials.files"));
-    policy.hidden.extend(denied(&config.permissions.rules, &roots));
+    policy.hidden.extend(denied_paths(&config.permissions.rules, &roots));
     policy.readable.extend(wanted.paths("sandbox.filesystem.allowRead"));
     policy.bwrap = wanted.text("sandbox.bwrapPath").map(PathBuf::from);
     policy.network = Network::Proxied(arbiter(config));
@@ -137,7 +137,7 @@ const DISTURBED: [&str; 9] = [
 /// What of a working directory makes other programs run something, but for repositories.
 ///
 /// What is missing cannot be made either, where an empty directory in its place disturbs nothing.
-fn protected(root: &Path) -> impl Iterator<Item = ProtectedPath> {
+fn protected_paths(root: &Path) -> impl Iterator<Item = ProtectedPath> {
     let disturbs_nobody = |name: &str| name.starts_with('.') && !DISTURBED.contains(&name);
     // Yarn keeps its own data in it.
     let left_alone = |name: &&str| ![".git", ".yarn"].contains(name);
@@ -149,7 +149,7 @@ fn protected(root: &Path) -> impl Iterator<Item = ProtectedPath> {
 }
 
 /// What rules deny to read, as far as it is there: a sandbox knows names and no patterns.
-fn denied(rules: &Rules, roots: &[PathBuf]) -> Vec<PathBuf> {
+fn denied_paths(rules: &Rules, roots: &[PathBuf]) -> Vec<PathBuf> {
     if !rules.hides_anything() {
         return Vec::new();
     }

@@ -175,7 +175,7 @@ struct EscapedWriter<'a>(&'a mut dyn Write);
 impl Write for EscapedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Every piece is a text of its own: it comes out of the formatter.
-        self.0.write_all(display::escaped(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        self.0.write_all(display::escape_json(&String::from_utf8_lossy(bytes)).as_bytes())?;
         Ok(bytes.len())
     }
 

@@ -251,7 +251,7 @@ impl FoundSession {
     }
 
     /// The settings that come back.
-    pub(crate) fn saved(&self) -> Flags {
+    pub(crate) fn saved_flags(&self) -> Flags {
         let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
         header.map(|header| read_flags(&header.settings)).unwrap_or_default()
     }
@@ -280,7 +280,7 @@ impl FoundSession {
             Some(loaded) => {
                 let cwd = engine.working_directory();
                 let is_elsewhere = loaded.header.as_ref().is_none_or(|header| *header.cwd != *cwd);
-                let mut recalled = recalled(loaded, cwd);
+                let mut recalled = recall_session(loaded, cwd);
                 notices.extend(notices::cut_off(&recalled, is_whole));
                 let reset = notices::directory(&mut recalled, cwd);
                 let has_moved = reset.is_some() || is_elsewhere;
@@ -376,7 +376,7 @@ impl KeptSession {
         write_before_usd(&mut header, before_usd);
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, self.options());
         let log = log.map_err(not_rewound)?;
-        let mut recalled = recalled(loaded, self.engine.working_directory());
+        let mut recalled = recall_session(loaded, self.engine.working_directory());
         recalled.state.set_before_usd(before_usd);
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
         *session = self.engine.resume(self.key.seed, recalled, Some(Box::new(log)));
@@ -385,7 +385,7 @@ impl KeptSession {
 }
 
 /// The session as its log tells it.
-fn recalled(loaded: LoadedLog, cwd: &Path) -> RecalledSession {
+fn recall_session(loaded: LoadedLog, cwd: &Path) -> RecalledSession {
     let mut recall = Recall::new(cwd.to_owned());
     loaded.records.into_iter().for_each(|record| recall.take(record));
     recall.leave_out(loaded.last_left_out, loaded.spent_left_out);

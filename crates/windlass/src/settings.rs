@@ -95,12 +95,12 @@ impl SettingsNotices {
     /// The same, if it was not said yet.
     pub fn untrusted_news(&self) -> Option<String> {
         let UntrustedProject { notice, settings } = self.untrusted.as_ref()?;
-        let news = self.unreported(vec![format!("{notice}\n{settings}")]);
+        let news = self.take_unreported(vec![format!("{notice}\n{settings}")]);
         (!news.is_empty()).then(|| notice.clone())
     }
 
     /// Of these notices, those that a person did not read yet.
-    pub(crate) fn unreported(&self, notices: Vec<String>) -> Vec<String> {
+    pub(crate) fn take_unreported(&self, notices: Vec<String>) -> Vec<String> {
         match &self.store {
             Some(store) => store.take_unreported_notices(notices),
             None => notices,
@@ -205,7 +205,7 @@ impl SettingsReading {
         let settings = effective.settings.settings(&environment)?;
         let problems = effective.problems.iter().cloned().chain(files.unread()).collect();
         let root = files.places.root().display().to_string();
-        let untrusted = untrusted(effective.skipped.len(), &state).map(|notice| UntrustedProject {
+        let untrusted = untrusted_notice(effective.skipped.len(), &state).map(|notice| UntrustedProject {
             notice,
             settings: format!("{root}\n{}", display::project_parts(&effective.skipped).join("\n")),
         });
@@ -269,7 +269,7 @@ pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
 }
 
 /// What is said about parts of a project that wait for trust.
-pub fn untrusted(skipped: usize, state: &TrustState) -> Option<String> {
+pub fn untrusted_notice(skipped: usize, state: &TrustState) -> Option<String> {
     let ignored = setting_count(skipped);
     let text = match state {
         _ if skipped == 0 => return None,

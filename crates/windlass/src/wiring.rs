@@ -90,7 +90,7 @@ pub fn wire_models(
     let sandbox = sandbox::prepare(&mut config)?;
     let hidden = config.files.sandbox.texts("sandbox.credentials.envVars");
     let later = VariableChanges::new(hidden.into_iter().map(Into::into));
-    let confinement = sandbox::of_hooks(&config, sandbox.as_ref());
+    let confinement = sandbox::hook_confinement(&config, sandbox.as_ref());
     let mut tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
     tools.extend(own.tools);
     let mut standing: Vec<String> =
@@ -137,7 +137,7 @@ pub fn wire_models(
     }
     standing.extend(engine.unheeded());
     let tools = engine.config().tools.iter().map(|tool| tool.name.to_string()).collect();
-    let cwd = shown(engine.working_directory());
+    let cwd = path_text(engine.working_directory());
     Ok(WiredEngine {
         engine,
         setup: SessionSetup { tools, cwd, ..setup },
@@ -177,7 +177,7 @@ fn engine_config(
 }
 
 /// A path as hosts read it.
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -185,7 +185,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
     let api = &config.settings.api;
     let capability = (audience.source == RunSource::Sdk).then(|| "interrupt_receipt_v1".to_owned());
     SessionSetup {
-        additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),
+        additional_directories: config.added_directories.iter().map(|path| path_text(path)).collect(),
         model: card.id.to_string(),
         permission_mode: config.permissions.mode.name().to_owned(),
         api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),

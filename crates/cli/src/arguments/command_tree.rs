@@ -23,7 +23,7 @@ pub(crate) fn definition(path: &[&str]) -> Option<Command> {
 }
 
 /// The whole command line.
-pub(crate) fn whole() -> Command {
+pub(crate) fn command_tree() -> Command {
     let demo = Command::new("demo").about("Fix a small sample project under a scripted model; needs no key");
     let topic = Arg::new("topic").value_parser(help::topics()).help("What about");
     let help = Command::new("help").about("Show help about flags, a command or the environment").arg(topic);
@@ -56,13 +56,13 @@ fn with_values(command: Command) -> Command {
 
 pub(crate) fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut whole(), "windlass", &mut script);
+    clap_complete::generate(shell, &mut command_tree(), "windlass", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The manual page of the command with these names.
 pub(crate) fn manual(path: &[String]) -> anyhow::Result<String> {
-    let mut tree = whole();
+    let mut tree = command_tree();
     tree.build();
     let mut command = &tree;
     for name in path {
@@ -120,7 +120,7 @@ pub(crate) fn read(name: &str, rest: &[OsString]) -> anyhow::Result<Request> {
         _ if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Some(command) => Err(anyhow!(usage::of_command(&error, &command, rest))),
+        Some(command) => Err(anyhow!(usage::explain_in_command(&error, &command, rest))),
         None => Err(anyhow!(usage::explain(&error))),
     })
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_tree_has_every_command() {
-        let tree = whole();
+        let tree = command_tree();
         let mut names: Vec<&str> = tree.get_subcommands().map(Command::get_name).collect();
         names.sort_unstable();
         assert_eq!(names, COMMANDS);

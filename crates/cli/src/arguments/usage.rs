@@ -37,7 +37,7 @@ pub(crate) fn not_a_command(word: &str, rest: &[OsString]) -> Option<String> {
 pub(crate) fn misspelt(word: &str, command: &str, rest: &[OsString]) -> String {
     let given: Vec<String> = rest.iter().map(|word| display::line(&word.to_string_lossy())).collect();
     let mut meant = vec!["windlass", command];
-    let tree = command_tree::whole();
+    let tree = command_tree::command_tree();
     let mut found = tree.find_subcommand(command);
     let mut rest: Vec<&str> = given.iter().map(String::as_str).collect();
     let names: Vec<&str> =
@@ -52,7 +52,7 @@ pub(crate) fn misspelt(word: &str, command: &str, rest: &[OsString]) -> String {
         meant.extend(rest);
     }
     let prompt: Vec<&str> = std::iter::once(word).chain(given.iter().map(String::as_str)).collect();
-    let (word, prompt) = (display::line(word), display::quoted(&display::line(&prompt.join(" "))));
+    let (word, prompt) = (display::line(word), display::quote(&display::line(&prompt.join(" "))));
     format!(
         "Unknown command `{word}`. Did you mean `{}`? To send it as a prompt: `windlass -p -- {prompt}`.",
         meant.join(" ")
@@ -69,7 +69,7 @@ fn has_flag(command: &clap::Command, flag: &str) -> bool {
 }
 
 /// Explains an error behind one of our commands; names the help page of the innermost command it reached.
-pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
+pub(crate) fn explain_in_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
     let inner = rest.first().and_then(|word| command.find_subcommand(word));
     let name = full_name(command);
     let page = inner.map_or_else(|| name.to_owned(), |inner| format!("{name} {}", inner.get_name()));
@@ -176,7 +176,7 @@ fn is_not_yet(flag: &str) -> bool {
 }
 
 /// What to say when there is no prompt, because a flag with a list took it.
-pub(crate) fn swallowed(flag: &str, word: &str) -> String {
+pub(crate) fn swallowed_prompt_notice(flag: &str, word: &str) -> String {
     let word = display::line(word);
     format!(
         "{flag} takes every word that follows it, and took {word:?} too. If that is the prompt, put it first: \

@@ -83,7 +83,7 @@ fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
     let start = held.places.start.clone();
     let text = if wanted.json {
         let list: Vec<Value> = values.iter().map(|value| as_json(value, &problems)).collect();
-        format!("{}\n", display::escaped(&Value::Array(list).to_string()))
+        format!("{}\n", display::escape_json(&Value::Array(list).to_string()))
     } else if values.is_empty() {
         nothing(wanted.key.as_deref(), &held)
     } else {

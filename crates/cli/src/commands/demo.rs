@@ -18,7 +18,7 @@ use windlass::{Options, Session, Windlass};
 use crate::arguments::help;
 use crate::commands::process::{Signals, block_on, exit_code, runner, wait_for_commands};
 use crate::display;
-use crate::views::call_cards::CallCards;
+use crate::views::call_panels::CallPanels;
 use crate::views::layout;
 use crate::views::{self, RunView};
 
@@ -37,7 +37,7 @@ fn show() -> anyhow::Result<i32> {
     let folder = unpack()?;
     let mut session = session(&folder)?;
     say(&introduction(&folder))?;
-    let view = RunView::new(Box::new(DemoView { calls: CallCards::new(Clock::start()) }));
+    let view = RunView::new(Box::new(DemoView { calls: CallPanels::new(Clock::start()) }));
     let run = async move {
         let mut runner = runner(view, Signals::listen()?);
         let end = runner.drive(session.run(PROMPT), std::future::pending()).await;
@@ -116,7 +116,7 @@ fn ending(outcome: &Outcome, folder: &Path, is_fixed: bool) -> String {
         text,
         "\nLook at the result:\n  cd {} && cat total.sh && bash test.sh\n\n\
          {}\n  export ANTHROPIC_API_KEY=...\n  windlass -p \"explain this project\"\n",
-        display::quoted(&folder.to_string_lossy()),
+        display::quote(&folder.to_string_lossy()),
         help::page(next)
     );
     text
@@ -130,7 +130,7 @@ fn say(text: &str) -> std::io::Result<()> {
 
 /// Shows the session as somebody at a terminal would follow it.
 struct DemoView {
-    calls: CallCards,
+    calls: CallPanels,
 }
 
 impl JobView for DemoView {

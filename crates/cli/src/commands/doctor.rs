@@ -36,7 +36,7 @@ pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
     let report = Report { version: crate::VERSION, ok, checks };
     let text = if wanted.json {
         serde_json::to_string(&report)
-            .map(|json| format!("{}\n", display::escaped(&json)))
+            .map(|json| format!("{}\n", display::escape_json(&json)))
             .unwrap_or_default()
     } else {
         as_text(&report)

@@ -112,7 +112,7 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 fn prepare(arguments: &Arguments) -> anyhow::Result<Ready> {
     let mut options = arguments.options();
     if arguments.is_interactive() {
-        options = options.asks_person().trust_question(terminal::agrees);
+        options = options.asks_person().trust_question(terminal::ask_for_trust);
     }
     let app = Windlass::open(options)?;
     let mut session =
@@ -229,7 +229,7 @@ async fn talk_to_person(
     let wakeups = Wakeups(session.wired.engine.clone());
     let (mut person, mut relay) = Person::meet(wakeups, runner.stops.interrupter(), place)?;
     runner.watchers.push(Box::new(move |update| relay.heed(update)));
-    let resumed = session.resumed.as_ref().map(sessions::resumed);
+    let resumed = session.resumed.as_ref().map(sessions::resumed_notice);
     person.greet(resumed.as_deref());
     person.offer(left);
     let end = talk(&mut runner, &mut session, &mut person, first).await;

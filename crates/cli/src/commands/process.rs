@@ -39,8 +39,8 @@ fn words(report: SlashCommandReport, cwd: &Path, session: Uuid) -> String {
         SlashCommandReport::Context(report) => slash_commands::context_report(&report),
         SlashCommandReport::Cost { models, time } => slash_commands::cost_report(&models, time),
         SlashCommandReport::Help => help::page(HELP),
-        SlashCommandReport::Prompts(prompts) => rewind_report::listed(&prompts),
-        SlashCommandReport::Rewind(outcome) => rewind_report::outcome(&outcome, cwd, session),
+        SlashCommandReport::Prompts(prompts) => rewind_report::list_prompts(&prompts),
+        SlashCommandReport::Rewind(outcome) => rewind_report::tell(&outcome, cwd, session),
     }
 }
 
@@ -133,12 +133,12 @@ impl StopRequests for Signals {
             _ = self.interrupt.recv() => StopRequest::Interrupt,
             _ = self.keyboard.1.recv() => StopRequest::Interrupt,
             _ = self.terminate.recv() => StopRequest::Terminate(143),
-            () = received(&mut self.hang_up) => StopRequest::Terminate(129),
+            () = next_signal(&mut self.hang_up) => StopRequest::Terminate(129),
         }
     }
 }
 
-async fn received(signal: &mut Option<Signal>) {
+async fn next_signal(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,

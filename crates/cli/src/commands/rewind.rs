@@ -61,7 +61,7 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
         _ => store.latest().context("this directory has no sessions.")?,
     };
     let Some(to) = wanted.to else {
-        print(&help::page(&listed(&rewind::points(&session)?)))?;
+        print(&help::page(&list_points(&rewind::points(&session)?)))?;
         return Ok(0);
     };
     let bring_back = if wanted.is_dry_run { rewind::preview_saved } else { rewind::rewind_saved };
@@ -82,7 +82,7 @@ pub(crate) fn run(wanted: &RewindArguments) -> anyhow::Result<i32> {
 }
 
 /// What there is to go back to, for people.
-fn listed(points: &[PointInfo]) -> String {
+fn list_points(points: &[PointInfo]) -> String {
     if points.is_empty() {
         return "This session has no checkpoints.\n".into();
     }

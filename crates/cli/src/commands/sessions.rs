@@ -125,11 +125,11 @@ pub(crate) fn run(wanted: &SessionsArguments) -> anyhow::Result<i32> {
 
 /// Prints a text that is ready for the terminal.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    written(std::io::stdout().write_all(text.as_bytes()))
+    check_written(std::io::stdout().write_all(text.as_bytes()))
 }
 
 /// A reader that has read enough is no failure.
-fn written(result: std::io::Result<()>) -> anyhow::Result<()> {
+fn check_written(result: std::io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(anyhow!("cannot write to standard output: {error}."))
@@ -172,7 +172,7 @@ pub(crate) fn short(session: &SessionInfo) -> String {
 const SUMMARY_COLUMNS: usize = 45;
 
 /// Which session goes on, for people.
-pub(crate) fn resumed(session: &SessionInfo) -> String {
+pub(crate) fn resumed_notice(session: &SessionInfo) -> String {
     let summary = layout::cut(&summary(session), SUMMARY_COLUMNS);
     let ago = display::ago(session.modified_ms, now_ms());
     format!("Resumed \"{summary}\" (last change {ago}).")

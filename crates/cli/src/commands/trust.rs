@@ -88,7 +88,7 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> anyhow::Result<String> {
 
 fn unread(files: &SettingsFiles) -> String {
     let lines: Vec<String> = files.unread().iter().map(ToString::to_string).collect();
-    display::listed(&lines, "")
+    display::list(&lines, "")
 }
 
 /// Only the start directory is looked at, whatever the repository around it has.
@@ -127,7 +127,7 @@ fn list(store: &TrustStore) -> anyhow::Result<String> {
         format!(
             "{}\n{}",
             display::line(&path.to_string_lossy()),
-            display::listed(&display::project_parts(&project.parts), "  ")
+            display::list(&display::project_parts(&project.parts), "  ")
         )
     };
     let text: Vec<String> = projects.iter().map(entry).collect();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass::protocol::{Offers, PermissionUpdate, SettingsDestination};
 use windlass::{Answer, Question};
 
-use crate::terminal::leaves;
+use crate::terminal::is_exit_word;
 use crate::views::visible::{visible, visible_command, visible_content};
 
 /// What diffs say of a file whose last line does not end.
@@ -31,7 +31,7 @@ pub(crate) fn question(question: &Question) -> String {
     }
     let _ = writeln!(text, "\n{}", visible(&question.reason));
     text.push_str("  y   yes, this once\n");
-    for ([session, project], rules) in offered(question) {
+    for ([session, project], rules) in rule_offers(question) {
         let rules = visible(&rules.join(", "));
         let _ = writeln!(text, "  {session:<3} yes, and for the rest of this session: {rules}");
         let _ = writeln!(text, "  {project:<3} yes, and always in this project: {rules}");
@@ -47,7 +47,7 @@ pub(crate) fn question(question: &Question) -> String {
 }
 
 /// The rules that can be kept, each list with what is typed to keep it: for the session, or in the project.
-fn offered(question: &Question) -> impl Iterator<Item = ([&'static str; 2], &Vec<String>)> {
+fn rule_offers(question: &Question) -> impl Iterator<Item = ([&'static str; 2], &Vec<String>)> {
     let offers = &question.offers;
     [(["s", "a"], &offers.rules), (["s*", "a*"], &offers.prefix_rules)]
         .into_iter()
@@ -72,9 +72,9 @@ fn subject(question: &Question) -> Vec<String> {
             "command" => first.extend(visible_command(&text(value)).split('\n').map(str::to_owned)),
             // And what is changed before how.
             "file_path" => drop(others.splice(0..0, field(name, &text(value)))),
-            "old_string" => removed.extend(marked(&text(value), "-")),
-            "new_string" => added.extend(marked(&text(value), "+")),
-            "content" => added.extend(written(&text(value))),
+            "old_string" => removed.extend(mark_lines(&text(value), "-")),
+            "new_string" => added.extend(mark_lines(&text(value), "+")),
+            "content" => added.extend(added_lines(&text(value))),
             _ => others.extend(field(name, &text(value))),
         }
     }
@@ -82,17 +82,17 @@ fn subject(question: &Question) -> Vec<String> {
 }
 
 /// A whole file. That its last line ends goes without saying, as in every diff.
-fn written(content: &str) -> Vec<String> {
+fn added_lines(content: &str) -> Vec<String> {
     match content.strip_suffix('\n') {
         Some("") => vec!["+ ".to_owned()],
-        Some(lines) => marked(lines, "+"),
+        Some(lines) => mark_lines(lines, "+"),
         None if content.is_empty() => Vec::new(),
-        None => marked(content, "+").into_iter().chain([NO_LAST_LINE_END.to_owned()]).collect(),
+        None => mark_lines(content, "+").into_iter().chain([NO_LAST_LINE_END.to_owned()]).collect(),
     }
 }
 
 /// Lines of a file behind a mark. No line can pass for a field, and an end of line at the end shows as an empty one.
-fn marked(text: &str, mark: &str) -> Vec<String> {
+fn mark_lines(text: &str, mark: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }
@@ -117,7 +117,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
         "always" => "a".to_owned(),
         word => word.to_owned(),
     };
-    let kept = offered(question).find_map(|([session, project], rules)| {
+    let kept = rule_offers(question).find_map(|([session, project], rules)| {
         let destination = match word.as_str() {
             word if word == session => SettingsDestination::Session,
             word if word == project => SettingsDestination::Local,
@@ -134,7 +134,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
             QuestionReply::Answer(Answer::Allow, vec![Offers::accept_edits()])
         }
         "n" | "no" => QuestionReply::Answer(Answer::rejected(rest.trim()), Vec::new()),
-        _ if leaves(line) => QuestionReply::Leave,
+        _ if is_exit_word(line) => QuestionReply::Leave,
         "s" | "a" | "s*" | "a*" | "e" => {
             let why = unkept(question).map_or_else(String::new, |why| format!("{why} "));
             QuestionReply::Unclear(format!("{why}Answer {}.", answers(question)))
@@ -145,7 +145,7 @@ pub(crate) fn understand(line: &str, question: &Question) -> QuestionReply {
 
 /// The keys that can be typed.
 fn answers(question: &Question) -> String {
-    let kept = offered(question).flat_map(|(keys, _)| keys);
+    let kept = rule_offers(question).flat_map(|(keys, _)| keys);
     let edits = question.offers.can_accept_edits.then_some("e");
     let keys: Vec<&str> = std::iter::once("y").chain(kept).chain(edits).collect();
     format!("{} or n", keys.join(", "))

@@ -23,7 +23,7 @@ pub(crate) struct Wakeup {
 
 impl Wakeups {
     /// A question about a tool was put.
-    pub(crate) fn asked(&self, tool: &str) -> Wakeup {
+    pub(crate) fn on_question(&self, tool: &str) -> Wakeup {
         let message = format!("Windlass needs your permission to use {tool}");
         self.wakeup(QUESTION, "permission_prompt", &message)
     }

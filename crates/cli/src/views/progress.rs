@@ -8,7 +8,7 @@ use windlass::protocol::{CompactTrigger, Decision, HookEnding, StopHookSummary};
 use windlass::protocol_view::Clock;
 
 use crate::display;
-use crate::views::call_cards::CallCards;
+use crate::views::call_panels::CallPanels;
 use crate::views::layout;
 use crate::views::screen::Screen;
 use windlass::slash_commands;
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
     waiting_for: String,
     since_ms: u64,
     tokens: u64,
-    calls: CallCards,
+    calls: CallPanels,
     /// Text of the model is being written elsewhere: the changing line would come between.
     is_hidden: bool,
     /// Somebody is being asked: nothing may be written over the question.
@@ -47,7 +47,7 @@ impl Progress {
             waiting_for: "starting".into(),
             since_ms: 0,
             tokens: 0,
-            calls: if is_terminal { CallCards::new(clock) } else { CallCards::brief(clock) },
+            calls: if is_terminal { CallPanels::new(clock) } else { CallPanels::brief(clock) },
             is_hidden: false,
             is_asking: false,
             has_requested: false,

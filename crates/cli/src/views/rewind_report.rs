@@ -19,7 +19,7 @@ const PROMPT_CHARS: usize = 60;
 const COMMANDS_MAX: usize = 10;
 
 /// What there is to go back to.
-pub(crate) fn listed(prompts: &[PromptLine]) -> String {
+pub(crate) fn list_prompts(prompts: &[PromptLine]) -> String {
     if prompts.is_empty() {
         return "This session has no prompts yet, so there is nothing to rewind.\n".into();
     }
@@ -36,7 +36,7 @@ pub(crate) fn listed(prompts: &[PromptLine]) -> String {
 }
 
 /// What became of the files and the conversation.
-pub(crate) fn outcome(outcome: &RewindOutcome, cwd: &Path, session: Uuid) -> String {
+pub(crate) fn tell(outcome: &RewindOutcome, cwd: &Path, session: Uuid) -> String {
     let mut text = match &outcome.files {
         Some(Ok(report)) => to_text(report, cwd, session),
         Some(Err(error)) => format!("Files were not rewound: {error}\n"),
@@ -111,7 +111,7 @@ fn changes(report: &RewindReport, cwd: &Path) -> String {
         if change.is_changed_by_others {
             note.push_str(" (another program changed it later)");
         }
-        let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), shown(&change.path, cwd));
+        let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), path_text(&change.path, cwd));
     }
     text
 }
@@ -125,7 +125,7 @@ fn write_left(report: &RewindReport, text: &mut String, cwd: &Path) {
         text.push_str("\nNot rewound:\n");
     }
     for (path, reason) in left {
-        let _ = writeln!(text, "  {}: {}", shown(path, cwd), display::line(reason));
+        let _ = writeln!(text, "  {}: {}", path_text(path, cwd), display::line(reason));
     }
 }
 
@@ -156,6 +156,6 @@ fn verb_of(action: Action) -> &'static str {
     }
 }
 
-fn shown(path: &Path, cwd: &Path) -> String {
+fn path_text(path: &Path, cwd: &Path) -> String {
     display::line(&path.strip_prefix(cwd).unwrap_or(path).to_string_lossy())
 }

@@ -264,11 +264,11 @@ impl Screen {
     }
 
     /// A line that was typed is complete, and stays as it was typed.
-    pub(crate) fn typed(&self, line: &str, out: &mut Vec<u8>) {
+    pub(crate) fn end_typing(&self, line: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
         bottom.draft.clear();
         if bottom.can_redraw {
-            return bottom.put_lines(&sent(line), out);
+            return bottom.put_lines(&prompt_echo(line), out);
         }
         // The terminal has shown it, and the end of its line.
         bottom.is_drawn = false;
@@ -276,7 +276,7 @@ impl Screen {
 
     /// A line that was typed earlier is sent now.
     pub(crate) fn echo(&self, line: &str, out: &mut Vec<u8>) {
-        self.lines(&sent(line), out);
+        self.lines(&prompt_echo(line), out);
     }
 
     /// Begins anew below what others have written to the terminal.
@@ -329,7 +329,7 @@ impl Bottom {
         }
         if self.can_redraw {
             let (columns, _) = self.size();
-            let draft = shown(&self.draft);
+            let draft = one_row_text(&self.draft);
             let draft = layout::end(&draft, columns.saturating_sub(PROMPT.len() + 1));
             self.put(&format!("{CLEAR}{PROMPT}{draft}"), out);
         } else if !self.is_drawn {
@@ -458,7 +458,7 @@ fn rows_of(line: &str, columns: usize) -> Option<usize> {
 }
 
 /// What was typed, in one line and without power over the terminal.
-fn shown(text: &str) -> String {
+fn one_row_text(text: &str) -> String {
     let visible = |c: char| match c {
         '\n' => '⏎',
         c if c.is_control() => ' ',
@@ -468,8 +468,8 @@ fn shown(text: &str) -> String {
 }
 
 /// What was sent, in its own lines.
-fn sent(text: &str) -> String {
-    let lines: Vec<String> = text.trim_end().split('\n').map(shown).collect();
+fn prompt_echo(text: &str) -> String {
+    let lines: Vec<String> = text.trim_end().split('\n').map(one_row_text).collect();
     format!("{PROMPT}{}", lines.join("\n  "))
 }
 

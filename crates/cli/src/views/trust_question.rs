@@ -59,7 +59,7 @@ impl ActingSettings {
     /// Every part in a line of its own.
     pub(crate) fn list(&self) -> String {
         let lines: Vec<String> = self.parts.iter().map(|part| self.part(part)).collect();
-        display::listed(&lines, "  ")
+        display::list(&lines, "  ")
     }
 
     /// What changed, what is new and what is gone, each part once. Of what names files, `files` says which are not what they were.
@@ -78,7 +78,7 @@ impl ActingSettings {
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =
-            sections.map(|(title, parts)| format!("{title}\n{}", display::listed(parts, "  "))).collect();
+            sections.map(|(title, parts)| format!("{title}\n{}", display::list(parts, "  "))).collect();
         texts.concat()
     }
 

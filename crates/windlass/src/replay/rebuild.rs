@@ -25,7 +25,7 @@ pub type ArgumentsReader<'a> = &'a dyn Fn(&[String]) -> Result<Options, Box<dyn 
 pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) -> Result<Engine, Error> {
     let recorded = RecordedConfig::read(header);
     let saved = read_flags(&header.settings);
-    let given = match recorded.as_ref().and_then(|recorded| recorded.given(&saved)) {
+    let given = match recorded.as_ref().and_then(|recorded| recorded.options(&saved)) {
         Some(given) => given,
         None => earlier(
             arguments(&header.arguments).map_err(Error::RecordedArguments)?,

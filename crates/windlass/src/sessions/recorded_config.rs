@@ -98,7 +98,7 @@ impl RecordedConfig {
     }
 
     /// What the caller had asked for with these flags; none if the log does not say who read the runs.
-    pub(crate) fn given(&self, flags: &Flags) -> Option<Options> {
+    pub(crate) fn options(&self, flags: &Flags) -> Option<Options> {
         let said = self.audience.as_ref()?;
         let (_, source) = SOURCES.into_iter().find(|(name, _)| *name == said.source)?;
         let audience = Audience {

@@ -84,7 +84,7 @@ pub(super) fn run() -> i32 {
         let decided = decided.unwrap_or_else(|UnreadableCase { id, problem }| {
             code = 1;
             complain(&format!("line {}: {problem}.", number + 1));
-            denied(id, format!("This case cannot be read: {problem}."))
+            denial(id, format!("This case cannot be read: {problem}."))
         });
         let written = serde_json::to_writer(&mut output, &decided).is_ok() && output.write_all(b"\n").is_ok();
         if !written {
@@ -151,7 +151,7 @@ fn decide(number: usize, given: &BatchCase) -> BatchDecision {
             }
             permissions
         }
-        Err(problem) => return denied(id, problem.to_string()),
+        Err(problem) => return denial(id, problem.to_string()),
     };
     let explainer = Explainer::new(permissions, given.cwd.clone(), roots);
     match explainer.rule(&given.tool, &given.input, given.redirect_to.as_deref()) {
@@ -159,7 +159,7 @@ fn decide(number: usize, given: &BatchCase) -> BatchDecision {
             let rule = rule.map(|rule| rule.text.to_string());
             BatchDecision { id, decision: verdict.name(), rule, reason }
         }
-        Err(problem) => denied(id, problem.to_string()),
+        Err(problem) => denial(id, problem.to_string()),
     }
 }
 
@@ -196,6 +196,6 @@ fn permissions(
     Ok((permissions, left_out))
 }
 
-fn denied(id: Value, reason: String) -> BatchDecision {
+fn denial(id: Value, reason: String) -> BatchDecision {
     BatchDecision { id, decision: "deny", rule: None, reason }
 }

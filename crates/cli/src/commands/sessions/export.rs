@@ -7,7 +7,7 @@ use anyhow::{anyhow, ensure};
 use windlass::SessionStore;
 use windlass::session_store::ExportFormat;
 
-use super::{ExportArguments, print, written};
+use super::{ExportArguments, check_written, print};
 use crate::display;
 
 pub(super) fn run(store: &SessionStore, wanted: &ExportArguments) -> anyhow::Result<()> {
@@ -16,7 +16,7 @@ pub(super) fn run(store: &SessionStore, wanted: &ExportArguments) -> anyhow::Res
     let format = format_named(wanted.format.as_deref().or_else(ending));
     let Some(path) = wanted.output.as_ref().filter(|path| **path != *Path::new("-")) else {
         let stdout = &mut BufWriter::new(io::stdout().lock());
-        return written(store.export(&session, format, stdout).and_then(|()| stdout.flush()));
+        return check_written(store.export(&session, format, stdout).and_then(|()| stdout.flush()));
     };
     ensure!(
         wanted.force || path.symlink_metadata().is_err(),

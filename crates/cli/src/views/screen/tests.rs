@@ -39,7 +39,7 @@ fn what_is_typed_and_what_the_model_says_do_not_mix() {
             screen.text("lo.\nMo", out);
             screen.draft("ab", out);
             screen.lines("a line", out);
-            screen.typed("ab", out);
+            screen.end_typing("ab", out);
             screen.end_asking(out);
             screen.text("re", out);
             screen.end_text(out);
@@ -138,10 +138,10 @@ fn nothing_comes_between_a_question_and_its_answer() {
             screen.lines("a line", out);
             screen.text("lo.\nMo", out);
             screen.end_status(out);
-            screen.typed("x", out);
+            screen.end_typing("x", out);
             screen.reply("y or n!", out);
             screen.text("re", out);
-            screen.typed("y", out);
+            screen.end_typing("y", out);
             screen.end_asking(out);
             screen.text(".", out);
         },
@@ -156,12 +156,12 @@ fn a_terminal_that_cannot_redraw_gets_no_escape_sequences() {
         |screen, out| {
             screen.ask_for_prompt(out);
             screen.draft("g", out);
-            screen.typed("go", out);
+            screen.end_typing("go", out);
             screen.end_asking(out);
             screen.text("Hel", out);
             screen.ask("y or n?", out);
             screen.text("lo.", out);
-            screen.typed("y", out);
+            screen.end_typing("y", out);
             screen.end_asking(out);
             screen.end_text(out);
             screen.ask_for_prompt(out);

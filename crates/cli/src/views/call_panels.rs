@@ -26,7 +26,7 @@ const DIFF_COLUMNS_MAX: usize = 400;
 const INDENT: &str = "        ";
 
 /// The calls that are not answered yet.
-pub(crate) struct CallCards {
+pub(crate) struct CallPanels {
     clock: Clock,
     open: Vec<OpenCall>,
     /// Calls that were denied and are not answered yet: a line has said it.
@@ -55,7 +55,7 @@ impl OpenCall {
     }
 }
 
-impl CallCards {
+impl CallPanels {
     /// Calls that start by this clock.
     pub(crate) fn new(clock: Clock) -> Self {
         Self { clock, open: Vec::new(), denied: Vec::new(), is_brief: false }
@@ -207,7 +207,7 @@ mod tests {
 
     /// The card of one call that took two seconds.
     fn check(tool: &str, input: &str, (text, is_error): (&str, bool), structured: &str, expected: &str) {
-        let mut cards = CallCards::new(Clock::start());
+        let mut cards = CallPanels::new(Clock::start());
         let tool_use = ToolUse { id: "t1".into(), name: tool.into(), input: raw(input).into() };
         let facts = CallFacts { target: "x".into(), ..CallFacts::new(ToolProfile::named(tool).kind) };
         assert_eq!(cards.update(&Update::ToolStarted { call: CallId(1), tool_use, facts }, 40), None);
