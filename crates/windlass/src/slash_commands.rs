@@ -17,22 +17,7 @@ use crate::session::Run;
 pub const NAMES: [&str; 6] = ["compact", "context", "cost", "now", "rewind", "usage"];
 
 /// What `/help` says at the terminal.
-pub const HELP: &str = "\
-Commands:
-  /compact [focus]  Compact the conversation; the summary keeps what you name
-  /context          Show how full the context is
-  /cost, /usage     Show what the session has cost
-  /now message      Interrupt the run and send the message instead
-  /rewind [N]       List the prompts, or go back to before prompt N
-  /help             List the commands
-  /exit, /quit      Leave (also Ctrl-D, exit, quit)
-
-What you type during a run is queued. A prompt joins the run at its next request; if you interrupt the run first, the \
-next run starts with it. A command waits for the end of the run, except /help, /now and /exit, which act at once: /exit ends \
-the run, too.
-Ctrl-C clears the line you type; on an empty line it interrupts the run, and at the prompt, pressed twice, it ends the \
-session. A pasted text is part of the line you type, with its line breaks; Enter sends it.
-";
+pub const HELP: &str = include_str!("slash_commands.txt");
 
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]

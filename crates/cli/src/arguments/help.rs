@@ -14,76 +14,10 @@ use crate::views::layout;
 const COLUMNS_MAX: usize = 110;
 
 /// What stands below the flags.
-pub(crate) const AFTER_FLAGS: &str = "\
-Commands:
-  demo              Fix a small sample project under a scripted model; needs no key
-  sessions          List, show, search, export and remove sessions
-  trace SESSION     Make a page for a browser: timeline, context, cost
-  replay SESSION    Replay a session without a model and report the first difference
-  config            Show the settings in force with file and line; list all settings
-  permissions       Explain whether a tool call would be allowed, by which rule and why; nothing runs
-  trust             Show what this project's settings would run, and trust them or not
-  sandbox           Run a program in the sandbox, or show what the sandbox enforces here
-  doctor            Check settings, trust, key, model, sandbox and sessions, and say what to do
-  completions       Print completions for a shell: bash, zsh, fish and others
-  man               Print the manual page
-  help              Show this text
-  help environment  List the environment variables
-
-Output:
-  Standard output gets only the result of the run in the chosen format: the answer or, if the run \
-fails, the error. Progress, warnings and start-up errors go to standard error.
-  At a terminal, text appears as it arrives, with each tool call, its time, and its output or diff.
-
-Input:
-  Windlass adds text on standard input to the prompt. If the prompt is an argument and standard input stays open and \
-silent, windlass continues without it after three seconds; redirect it from /dev/null to continue at once.
-  With --input-format stream-json each line is a prompt or a control request. A prompt that arrives during a run \
-joins it. An interrupt ends the run, not the process. At the end of input windlass finishes its work and exits.
-
-Prompts:
-  /compact [focus]  Compact the conversation; the summary keeps what you name
-  /context          Show how full the context is
-  /cost, /usage     Show what the session has cost
-  /rewind [N]       List the prompts, or go back to before prompt N
-  /help             List the commands
-  /exit, /quit      At a terminal: leave (also Ctrl-D, exit, quit)
-  +500k             At the beginning or end of a prompt: continue until this many output tokens are used, or until little new comes
-  Windlass refuses an unknown command without asking the model. A first word with a second slash or a dot, such as \
-/etc/hosts, is a path, not a command.
-
-At a terminal:
-  A prompt that you type during a run is queued and joins it at its next request; if you interrupt the run first, the next \
-run starts with it. A command waits for the end of the run, except /help, /now and /exit, which act at once: /exit ends the run, \
-too. Ctrl-C clears the line you type. On an empty line it interrupts the run; at the prompt, pressed twice within two \
-seconds, it ends the session. A pasted text is part of the line you type, with its line breaks; Enter sends it.
-  If TERM is unset or `dumb`, windlass writes no escape sequences: the terminal itself edits the line you type, and Ctrl-C \
-at the prompt ends the session at once.
-
-Exit codes:
-  0    The run succeeded
-  1    The run failed, was interrupted with Ctrl-C, or did not start
-  129  The terminal was closed (SIGHUP)
-  130  A second Ctrl-C ended the process at once
-  143  SIGTERM ended it
-
-Setup:
-  Set ANTHROPIC_API_KEY to your key. Without a key, try `windlass demo`; `windlass doctor` checks your setup.";
+pub(crate) const AFTER_FLAGS: &str = include_str!("help/below_flags.txt");
 
 /// What `windlass help demo` and `windlass demo --help` say.
-const DEMO: &str = "\
-Usage: windlass demo
-
-Copies a small project with a failing test into a temporary folder and fixes it there with real tools under a \
-scripted model. It needs no key, takes no arguments and leaves the folder for you to look at.
-
-Exit codes:
-  0    The project's test passes at the end
-  1    It fails, or the demo was interrupted with Ctrl-C
-  129  The terminal was closed (SIGHUP)
-  130  A second Ctrl-C ended the process at once
-  143  SIGTERM ended it
-";
+const DEMO: &str = include_str!("help/demo.txt");
 
 /// The topics beside the flags: every command, and the environment.
 pub(crate) fn topics() -> [&'static str; COMMANDS.len()] {
