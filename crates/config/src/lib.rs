@@ -29,7 +29,7 @@ pub use settings_files::{
     ProjectPart, ProjectParts, RecordedSettings, ReportStore, SandboxSettings, SavedChange, SettingOrigin,
     SettingSources, SettingsFiles, SettingsLevel, SettingsPlaces, SettingsProblem, Severity, ShownValue,
     SourcedValue, TrustAgreement, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject,
-    setting_names, settings_list, settings_page, settings_schema, show, update_settings,
+    setting_names, settings_page, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{VARIABLES, Variable};

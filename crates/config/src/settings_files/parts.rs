@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_text::numbers::hex;
 
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
@@ -199,11 +200,7 @@ fn canonical(value: &Value) -> String {
 }
 
 pub(super) fn hash(content: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in digest(&SHA256, content).as_ref() {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(digest(&SHA256, content).as_ref())
 }
 
 #[cfg(test)]

@@ -232,16 +232,6 @@ impl RewindPlan {
         self.changes.is_empty()
     }
 
-    /// Lines that come back.
-    pub fn insertions(&self) -> u64 {
-        self.changes.iter().map(|change| change.insertions).sum()
-    }
-
-    /// Lines that go.
-    pub fn deletions(&self) -> u64 {
-        self.changes.iter().map(|change| change.deletions).sum()
-    }
-
     /// What links kept from being brought back.
     pub fn skipped_links(&self) -> Vec<&Path> {
         self.skipped.iter().filter(|skipped| skipped.is_link).map(|skipped| skipped.path.as_path()).collect()

@@ -180,25 +180,21 @@ where
     }
 }
 
-impl<T, F: FieldForm<T>> FieldForm<Arc<T>> for F {
-    fn serialize<S: Serializer>(value: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
-        <F as FieldForm<T>>::serialize(value, to)
-    }
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        impl<T, F: FieldForm<T>> FieldForm<$pointer<T>> for F {
+            fn serialize<S: Serializer>(value: &$pointer<T>, to: S) -> Result<S::Ok, S::Error> {
+                <F as FieldForm<T>>::serialize(value, to)
+            }
 
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<T>, D::Error> {
-        <F as FieldForm<T>>::deserialize(from).map(Arc::new)
-    }
+            fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$pointer<T>, D::Error> {
+                <F as FieldForm<T>>::deserialize(from).map($pointer::new)
+            }
+        }
+    )*};
 }
 
-impl<T, F: FieldForm<T>> FieldForm<Box<T>> for F {
-    fn serialize<S: Serializer>(value: &Box<T>, to: S) -> Result<S::Ok, S::Error> {
-        <F as FieldForm<T>>::serialize(value, to)
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<T>, D::Error> {
-        <F as FieldForm<T>>::deserialize(from).map(Box::new)
-    }
-}
+pointers!(Arc, Box);
 
 macro_rules! by_serde {
     ($($type:ty),*) => {$(
