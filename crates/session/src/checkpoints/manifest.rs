@@ -19,7 +19,7 @@ use crate::read::LineReader;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ManifestLine {
-    /// Somebody said something: a point in time that one can go back to.
+    /// A prompt: a point in time that a user can go back to.
     Prompt {
         n: u64,
         #[serde(with = "PlainForm")]

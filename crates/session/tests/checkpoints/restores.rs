@@ -9,11 +9,11 @@ use std::process::Command;
 
 use windlass_protocol::SessionKey;
 use windlass_protocol::{CallKind, MessageId};
-use windlass_session::{Action, Checkpoints, RewindChange, RewindError, RewindPoint, copy_checkpoints};
+use windlass_session::{Checkpoints, RewindAction, RewindChange, RewindError, RewindPoint, copy_checkpoints};
 
 use crate::world::{KEY, World, paths};
 
-fn actions(world: &World, to: RewindPoint) -> Vec<(String, Action)> {
+fn actions(world: &World, to: RewindPoint) -> Vec<(String, RewindAction)> {
     let name = |path: &Path| path.strip_prefix(&world.project).unwrap().to_string_lossy().into_owned();
     world.plans(to).changes.iter().map(|change| (name(&change.path), change.action)).collect()
 }
@@ -62,11 +62,11 @@ fn files_made_deleted_moved_and_with_another_mode() {
     assert_eq!(
         actions(&world, point),
         [
-            ("d/here", Action::Delete),
-            ("gone", Action::Recreate),
-            ("moved", Action::Recreate),
-            ("new", Action::Delete),
-            ("tool", Action::RestoreMode)
+            ("d/here", RewindAction::Delete),
+            ("gone", RewindAction::Recreate),
+            ("moved", RewindAction::Recreate),
+            ("new", RewindAction::Delete),
+            ("tool", RewindAction::RestoreMode)
         ]
         .map(|(name, action)| (name.to_owned(), action))
     );
