@@ -26,13 +26,13 @@ const FILE_FIELDS: [&str; 2] = ["file_path", "notebook_path"];
 /// What hooks read: one object, or one for each file that was loaded.
 pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Vec<String> {
     let HookCall::InstructionsLoaded { files, reason } = call else {
-        let mut fields = common(call, scene, identity);
-        own(&mut fields, call, scene);
+        let mut fields = common_fields(call, scene, identity);
+        put_own_fields(&mut fields, call, scene);
         return vec![fields.close()];
     };
     let told = |file: &PathBuf| {
-        let mut fields = common(call, scene, identity);
-        fields.put("file_path", &shown(file));
+        let mut fields = common_fields(call, scene, identity);
+        fields.put("file_path", &path_text(file));
         fields.put("memory_type", memory_type(file, identity.home.as_deref()));
         fields.put("load_reason", reason.name());
         fields.close()
@@ -40,12 +40,12 @@ pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &SessionId
     files.iter().map(told).collect()
 }
 
-fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> ObjectWriter {
+fn common_fields(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> ObjectWriter {
     let event = call.event();
     let mut fields = ObjectWriter::open();
     fields.put("session_id", &identity.key.map(|key| key.id.to_string()).unwrap_or_default());
-    fields.put("transcript_path", &identity.transcript.as_deref().map(shown).unwrap_or_default());
-    fields.put("cwd", &shown(&scene.cwd));
+    fields.put("transcript_path", &identity.transcript.as_deref().map(path_text).unwrap_or_default());
+    fields.put("cwd", &path_text(&scene.cwd));
     fields.put("hook_event_name", event.name());
     fields.put("permission_mode", scene.mode);
     if let (Some(prompt), Some(key)) = (&scene.prompt, identity.key) {
@@ -61,7 +61,7 @@ fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Obj
     fields
 }
 
-fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
+fn put_own_fields(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     match call {
         HookCall::SessionStart { source, model } => {
             fields.put("source", source.name());
@@ -69,10 +69,10 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
         }
         HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
         HookCall::PreToolUse(_) | HookCall::PermissionRequest { .. } | HookCall::PermissionDenied { .. } => {
-            before_call(fields, call, scene);
+            put_call(fields, call, scene);
         }
         HookCall::PostToolUse { output, duration_ms, .. } => {
-            before_call(fields, call, scene);
+            put_call(fields, call, scene);
             if output.is_error {
                 fields.put("error", &middle_cut(&Block::texts(&output.content)));
             } else {
@@ -81,11 +81,11 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
             fields.put_json("duration_ms", &duration_ms.to_string());
         }
         HookCall::CwdChanged { from, to } => {
-            fields.put("old_cwd", &shown(from));
-            fields.put("new_cwd", &shown(to));
+            fields.put("old_cwd", &path_text(from));
+            fields.put("new_cwd", &path_text(to));
         }
         HookCall::PostToolBatch { calls } => {
-            let calls: Vec<String> = calls.iter().map(|call| batch(call, scene)).collect();
+            let calls: Vec<String> = calls.iter().map(|call| batch_call(call, scene)).collect();
             fields.put_json("tool_calls", &format!("[{}]", calls.join(",")));
         }
         HookCall::StopFailure { failure, .. } => {
@@ -111,13 +111,14 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
             fields.put("notification_type", kind);
         }
         HookCall::SessionEnd { reason } => fields.put("reason", reason.name()),
-        HookCall::Stop { is_active, text } => ending(fields, *is_active, text),
+        HookCall::Stop { is_active, text } => put_ending(fields, *is_active, text),
         HookCall::SubagentStart { id, kind } | HookCall::SubagentStop { id, kind, .. } => {
             fields.put("agent_id", id);
             fields.put("agent_type", kind);
             if let HookCall::SubagentStop { is_active, text, transcript, .. } = call {
-                fields.put("agent_transcript_path", &transcript.as_deref().map(shown).unwrap_or_default());
-                ending(fields, *is_active, text);
+                fields
+                    .put("agent_transcript_path", &transcript.as_deref().map(path_text).unwrap_or_default());
+                put_ending(fields, *is_active, text);
             }
         }
         // Each file is told by itself.
@@ -125,10 +126,10 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
+fn put_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     let Some(ExaminedCall { tool, tool_use, .. }) = call.tool_call() else { return };
     fields.put("tool_name", tool);
-    fields.put_json("tool_input", &absolute(&tool_use.input.json(), &scene.cwd));
+    fields.put_json("tool_input", &absolute_input(&tool_use.input.json(), &scene.cwd));
     match call {
         HookCall::PermissionRequest { suggestions, .. } => {
             let list: Vec<&str> = suggestions.iter().map(|update| update.get()).collect();
@@ -142,15 +143,15 @@ fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn ending(fields: &mut ObjectWriter, is_active: bool, text: &str) {
+fn put_ending(fields: &mut ObjectWriter, is_active: bool, text: &str) {
     fields.put_json("stop_hook_active", if is_active { "true" } else { "false" });
     fields.put("last_assistant_message", text);
 }
 
-fn batch(call: &BatchCall, scene: &HookScene) -> String {
+fn batch_call(call: &BatchCall, scene: &HookScene) -> String {
     let mut fields = ObjectWriter::open();
     fields.put("tool_name", &call.tool);
-    fields.put_json("tool_input", &absolute(&call.tool_use.input.json(), &scene.cwd));
+    fields.put_json("tool_input", &absolute_input(&call.tool_use.input.json(), &scene.cwd));
     fields.put("tool_use_id", &call.tool_use.id);
     fields.put("tool_response", &Block::texts(&call.content));
     fields.close()
@@ -160,22 +161,22 @@ fn batch(call: &BatchCall, scene: &HookScene) -> String {
 fn response(output: &ToolOutput) -> String {
     match &output.structured {
         Some(structured) => structured.0.get().to_owned(),
-        None => quoted(&Block::texts(&output.content)),
+        None => json_text(&Block::texts(&output.content)),
     }
 }
 
 /// An input whose file is named in full, whatever the model wrote.
-fn absolute(input: &RawValue, cwd: &Path) -> String {
+fn absolute_input(input: &RawValue, cwd: &Path) -> String {
     let Ok(fields) = RawObject::parse(input.get()) else { return input.get().to_owned() };
     let named = FILE_FIELDS.into_iter().filter_map(|name| {
         let Ok(Value::String(path)) = serde_json::from_str(fields.get(name)?.get()) else { return None };
-        Some((name, quoted(&shown(&clean(cwd.join(path))))))
+        Some((name, json_text(&path_text(&clean(cwd.join(path))))))
     });
     let named: Vec<(&str, String)> = named.collect();
     if named.is_empty() { input.get().to_owned() } else { fields.with(&named) }
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -203,7 +204,7 @@ fn middle_cut(text: &str) -> String {
     format!("{head}\n… ({} characters omitted)\n{tail}", letters - 2 * half)
 }
 
-fn quoted(text: &str) -> String {
+fn json_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
@@ -215,14 +216,14 @@ impl ObjectWriter {
     }
 
     fn put(&mut self, name: &str, value: &str) {
-        self.put_json(name, &quoted(value));
+        self.put_json(name, &json_text(value));
     }
 
     fn put_json(&mut self, name: &str, json: &str) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
-        self.0.push_str(&quoted(name));
+        self.0.push_str(&json_text(name));
         self.0.push(':');
         // One line is one question to programs that read lines.
         let is_one_line = !json.contains(['\n', '\r']);

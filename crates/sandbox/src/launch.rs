@@ -21,19 +21,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::children::{self, ChildRole};
+use crate::commands::{self, ProgramCommand, ProgramInput, ShellCommand};
 use crate::environment::without_loader;
-use crate::job::{self, ProgramInput, ProgramJob, ShellJob};
+use crate::launch_plan::{self, CommandToRun, ConfinedRun, ShellScript, SupervisorRequest};
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::network::RefusedConnections;
-use crate::plan::{self, CommandToRun, ConfinedRun, ShellScript, SupervisorRequest};
 use crate::process::{
     CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess, TERMINATE_TIME,
 };
 use crate::proxy;
 use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;
-use crate::system::{self, Leader};
 use crate::tree::{self, TreeState};
+use crate::unsafe_calls::{self, Leader};
 
 /// How often a supervisor is set going again, should it have been stopped.
 const AWAKE_EVERY: Duration = Duration::from_secs(1);
@@ -93,7 +93,7 @@ impl Launcher {
     }
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start(&self, job: &ShellJob) -> Result<ShellProcess, LaunchError> {
+    pub fn start(&self, job: &ShellCommand) -> Result<ShellProcess, LaunchError> {
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
         let streams =
@@ -114,7 +114,7 @@ impl Launcher {
     }
 
     /// Starts the program. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start_program(&self, job: &ProgramJob) -> Result<ProgramProcess, LaunchError> {
+    pub fn start_program(&self, job: &ProgramCommand) -> Result<ProgramProcess, LaunchError> {
         let (output, output_writer) = io::pipe()?;
         let (errors, errors_writer) = io::pipe()?;
         let (reader, input) = match job.input {
@@ -134,7 +134,7 @@ impl Launcher {
 
     pub(crate) fn launch_program(
         &self,
-        job: &ProgramJob,
+        job: &ProgramCommand,
         streams: StandardStreams,
     ) -> Result<(ExitReceiver, ProcessTree), LaunchError> {
         self.launch(Task {
@@ -220,7 +220,7 @@ fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Resu
     let (ours, theirs) = StdUnixStream::pair()?;
     let Task { command, cwd, environment, sandbox, streams } = task;
     if let Some(input) = &streams.input {
-        plan::send_input(&ours, input.as_fd())?;
+        launch_plan::send_input(&ours, input.as_fd())?;
     }
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
@@ -323,11 +323,12 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
 
 fn start_direct(task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> {
     let Task { command, cwd, environment, streams, .. } = task;
-    let (mut command, last_cwd) = job::command(&command, Some(environment), streams.input, Leader::Session)?;
+    let (mut command, last_cwd) =
+        commands::prepare(&command, Some(environment), streams.input, Leader::Session)?;
     let leader = spawn(&mut command, ChildRole::Session, cwd, (streams.output, streams.errors))?;
     let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)
-        .and_then(system::watch)?;
+        .and_then(unsafe_calls::watch)?;
     tokio::spawn(watch_direct(leader, handle, last_cwd, watch));
     Ok(())
 }
@@ -339,7 +340,7 @@ async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd
         () = watch.stop.cancelled() => false,
     };
     if ended {
-        watch.report(Exit { cwd: job::read_cwd(cwd), ..Exit::new(peek(leader)) });
+        watch.report(Exit { cwd: commands::read_cwd(cwd), ..Exit::new(peek(leader)) });
         if tree::in_session(leader).is_empty() {
             let _ = children::collect(leader);
             return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, interval_at, sleep_until, timeout_at};
 
-use crate::job::ProgramJob;
+use crate::commands::ProgramCommand;
 use crate::launch::{LaunchError, Launcher};
 use crate::process::{Exit, ProgramProcess};
 use crate::{InputPipe, OutputPipe};
@@ -52,7 +52,7 @@ impl Launcher {
     /// called inside a tokio runtime with I/O and time enabled.
     pub async fn run(
         &self,
-        job: &ProgramJob,
+        job: &ProgramCommand,
         input: &[u8],
         bounds: ProgramBounds,
     ) -> Result<ProgramOutcome, LaunchError> {
@@ -62,7 +62,7 @@ impl Launcher {
     /// The same, and shows what the program has printed on both streams so far: about once a second, while there is news.
     pub async fn run_seen(
         &self,
-        job: &ProgramJob,
+        job: &ProgramCommand,
         input: &[u8],
         bounds: ProgramBounds,
         see: impl Fn(&[u8], &[u8]) + Send,
