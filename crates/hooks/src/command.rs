@@ -161,10 +161,10 @@ pub(crate) async fn run_program(
         Confinement::Missing => return Err(HandlerFailure::NotStarted(NO_SANDBOX.into())),
     };
     let (cwd, environment) = (around.cwd, around.environment);
-    let job = ProgramCommand { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
+    let command = ProgramCommand { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
     let bounds = ProgramBounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
     let see = |output: &[u8], errors: &[u8]| observer.note_printed(output, errors);
-    let outcome = around.launcher.run_seen(&job, &input, bounds, see).await;
+    let outcome = around.launcher.run_seen(&command, &input, bounds, see).await;
     let outcome = outcome.map_err(|error| HandlerFailure::NotStarted(error.to_string()))?;
     let exit = outcome.exit.ok_or(HandlerFailure::TimedOut(time))?;
     let (code, signal) = match exit.status {

@@ -93,31 +93,31 @@ impl Launcher {
     }
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start(&self, job: &ShellCommand) -> Result<ShellProcess, LaunchError> {
+    pub fn start(&self, command: &ShellCommand) -> Result<ShellProcess, LaunchError> {
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
         let streams =
             StandardStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
         let script = ShellScript {
-            text: job.script.clone(),
-            should_track_cwd: job.should_track_cwd,
-            source: job.source.clone(),
+            text: command.script.clone(),
+            should_track_cwd: command.should_track_cwd,
+            source: command.source.clone(),
         };
         let (exit, tree) = self.launch(Task {
             command: CommandToRun::Shell(script),
-            cwd: &job.cwd,
-            environment: &job.environment,
-            sandbox: job.sandbox.as_ref(),
+            cwd: &command.cwd,
+            environment: &command.environment,
+            sandbox: command.sandbox.as_ref(),
             streams,
         })?;
         Ok(ShellProcess { output, exit, tree })
     }
 
     /// Starts the program. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start_program(&self, job: &ProgramCommand) -> Result<ProgramProcess, LaunchError> {
+    pub fn start_program(&self, command: &ProgramCommand) -> Result<ProgramProcess, LaunchError> {
         let (output, output_writer) = io::pipe()?;
         let (errors, errors_writer) = io::pipe()?;
-        let (reader, input) = match job.input {
+        let (reader, input) = match command.input {
             ProgramInput::Nothing => (None, None),
             ProgramInput::Pipe => {
                 let (reader, writer) = io::pipe()?;
@@ -128,20 +128,20 @@ impl Launcher {
             StandardStreams { input: reader, output: output_writer.into(), errors: errors_writer.into() };
         let (output, errors) =
             (Receiver::from_owned_fd(output.into())?, Receiver::from_owned_fd(errors.into())?);
-        let (exit, tree) = self.launch_program(job, streams)?;
+        let (exit, tree) = self.launch_program(command, streams)?;
         Ok(ProgramProcess { input, output, errors, exit, tree })
     }
 
     pub(crate) fn launch_program(
         &self,
-        job: &ProgramCommand,
+        command: &ProgramCommand,
         streams: StandardStreams,
     ) -> Result<(ExitReceiver, ProcessTree), LaunchError> {
         self.launch(Task {
-            command: CommandToRun::Program(job.argv.clone()),
-            cwd: &job.cwd,
-            environment: &job.environment,
-            sandbox: job.sandbox.as_ref(),
+            command: CommandToRun::Program(command.argv.clone()),
+            cwd: &command.cwd,
+            environment: &command.environment,
+            sandbox: command.sandbox.as_ref(),
             streams,
         })
     }

@@ -6,7 +6,7 @@
 //! ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker promises.
 //!
 //! A [`SandboxPolicy`] says what a confined command may reach, [`Sandbox::prepare`] finds out how to enforce it here,
-//! and every job takes the result: no command runs under a policy that cannot be enforced.
+//! and every command takes the result: no command runs under a policy that cannot be enforced.
 //!
 //! Nothing here decides whether a command may run. Linux only.
 

@@ -67,10 +67,10 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let cwd = std::env::current_dir()?;
-        let job =
+        let command =
             ProgramCommand { argv, cwd, environment, input: ProgramInput::Nothing, sandbox: Some(sandbox) };
         let launcher = Launcher::supervised("/proc/self/exe".into());
-        let (mut exit, tree) = launcher.launch_program(&job, streams)?;
+        let (mut exit, tree) = launcher.launch_program(&command, streams)?;
         let exit = exit.recv().await;
         tree.stop().await;
         Ok(exit)
