@@ -17,7 +17,7 @@ enum RowScope {
     Status(u16, u16),
     /// What a server says about the request itself.
     Request,
-    /// What a server says about how much was asked of it, scope whatever status.
+    /// What a server says about how much was asked of it, under whatever status.
     Limit,
     /// What a server says when it cannot serve anybody.
     Load,

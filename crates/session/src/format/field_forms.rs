@@ -280,7 +280,7 @@ impl FieldForm<PathBuf> for PlainForm {
     }
 }
 
-/// FieldValue it was written; as a string that holds it if it spans lines.
+/// As it was written; as a string that holds it if it spans lines.
 impl FieldForm<Block> for PlainForm {
     fn serialize<S: Serializer>(value: &Block, to: S) -> Result<S::Ok, S::Error> {
         if spans_lines(value.json()) { to.serialize_str(value.json()) } else { value.serialize(to) }
