@@ -81,13 +81,8 @@ pub struct ModelChoice {
 }
 
 impl RunConfig {
-    /// Adds the flags to what the environment says, where there are no settings files.
-    pub fn new(settings: Settings, flags: &Flags, place: &ProcessContext) -> Result<Self, ConfigError> {
-        Self::with_files(settings, flags, place, FileSettings::default())
-    }
-
     /// Adds the flags and the settings files to what the environment says.
-    pub fn with_files(
+    pub fn new(
         settings: Settings,
         flags: &Flags,
         place: &ProcessContext,

@@ -39,8 +39,8 @@ impl Home {
         self.directory.as_deref()
     }
 
-    /// The directory, for whoever has to write there.
-    pub fn required(&self) -> Result<&Path, ConfigError> {
+    /// The directory, or why there is none to write to.
+    pub fn require(&self) -> Result<&Path, ConfigError> {
         self.directory().ok_or(ConfigError::NoHome)
     }
 }

@@ -36,7 +36,7 @@ pub use origin::{SettingOrigin, SettingsLevel, SourcedValue};
 pub use parts::{PartContent, ProjectPart, ProjectParts};
 pub use problem::{SettingsProblem, Severity};
 pub use reports::ReportStore;
-pub use schema::{setting_names, settings_list, settings_page, settings_schema};
+pub use schema::{setting_names, settings_page, settings_schema};
 pub use settings_record::RecordedSettings;
 pub use show::{ShownValue, show};
 pub use trust::{

@@ -253,11 +253,11 @@ impl FileLocation {
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(failed(&self.path, "read")(error)),
         };
-        let facts = file.metadata().map_err(failed(&self.path, "read"))?;
-        if !facts.is_file() {
+        let metadata = file.metadata().map_err(failed(&self.path, "read"))?;
+        if !metadata.is_file() {
             return Err(foreign(&self.path, "it is not a regular file"));
         }
-        if facts.uid() != rustix::process::geteuid().as_raw() {
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
             return Err(foreign(&self.path, "it belongs to another user"));
         }
         Ok(Some(file))
@@ -285,7 +285,7 @@ impl LockedFile {
     fn write(&self, draft: &OsStr, bytes: &[u8]) -> Result<(), SharedFileError> {
         let FileLocation { path, name, directory } = &self.place;
         let old = self.place.open()?.map(|file| file.metadata()).transpose().map_err(failed(path, "read"))?;
-        let mode = old.map_or(PRIVATE_FILE, |facts| Mode::from_raw_mode(facts.mode() & MODE_BITS));
+        let mode = old.map_or(PRIVATE_FILE, |metadata| Mode::from_raw_mode(metadata.mode() & MODE_BITS));
         // Whoever wrote it last died; nobody else writes it while we have the lock.
         let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windlass_config::{ConfigError, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES};
+use windlass_config::{
+    ConfigError, FileSettings, Flags, ProcessContext, PromptText, RunConfig, Settings, VARIABLES,
+};
 
 fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     let os = |text: &str| OsString::from(text);
@@ -16,7 +18,7 @@ fn place(cwd: &Path) -> ProcessContext {
 }
 
 fn config(variables: &[(&str, &str)], flags: &Flags) -> Result<RunConfig, ConfigError> {
-    RunConfig::new(settings(variables)?, flags, &place(Path::new("/")))
+    RunConfig::new(settings(variables)?, flags, &place(Path::new("/")), FileSettings::default())
 }
 
 /// One variable with a value, and what it leads to: a piece of the settings, or the error.
@@ -318,16 +320,22 @@ fn root_may_not_bypass_outside_a_sandbox() {
         Flags { permission_mode: Some("bypassPermissions".into()), ..Flags::default() },
     ];
     for flags in &bypass {
-        let refused = RunConfig::new(settings(&[]).unwrap(), flags, &root).unwrap_err();
+        let refused =
+            RunConfig::new(settings(&[]).unwrap(), flags, &root, FileSettings::default()).unwrap_err();
         assert!(refused.to_string().contains("refused for the root user"), "{refused}");
         assert!(!refused.to_string().contains('\n'));
         let sandboxed = settings(&[("IS_SANDBOX", "1")]).unwrap();
-        assert!(RunConfig::new(sandboxed, flags, &root).is_ok());
-        assert!(RunConfig::new(settings(&[]).unwrap(), flags, &place(Path::new("/"))).is_ok());
+        assert!(RunConfig::new(sandboxed, flags, &root, FileSettings::default()).is_ok());
+        assert!(
+            RunConfig::new(settings(&[]).unwrap(), flags, &place(Path::new("/")), FileSettings::default())
+                .is_ok()
+        );
     }
     // Whoever advises another mode has to know it in every mode.
     let check = |variables: &[(&str, &str)], place: &ProcessContext, expected: bool| {
-        let config = RunConfig::new(settings(variables).unwrap(), &Flags::default(), place).unwrap();
+        let config =
+            RunConfig::new(settings(variables).unwrap(), &Flags::default(), place, FileSettings::default())
+                .unwrap();
         assert_eq!(config.permissions.is_bypass_refused, expected, "{variables:?} {}", place.is_root);
     };
     check(&[], &root, true);
@@ -342,7 +350,12 @@ fn prompts_come_from_text_or_file() {
     std::fs::write(folder.path().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
     let check = |prompt: PromptText, expected: &str| {
         let flags = Flags { system_prompt: Some(prompt), ..Flags::default() };
-        let seen = match RunConfig::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+        let seen = match RunConfig::new(
+            settings(&[]).unwrap(),
+            &flags,
+            &place(folder.path()),
+            FileSettings::default(),
+        ) {
             Ok(config) => config.system_prompt.unwrap(),
             Err(error) => error.to_string(),
         };
@@ -371,7 +384,12 @@ fn added_directories_must_exist() {
     std::fs::write(folder.path().join("file"), "").unwrap();
     let check = |path: &str, expected: &str| {
         let flags = Flags { add_directories: vec![path.into()], ..Flags::default() };
-        let seen = match RunConfig::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+        let seen = match RunConfig::new(
+            settings(&[]).unwrap(),
+            &flags,
+            &place(folder.path()),
+            FileSettings::default(),
+        ) {
             Ok(config) => config.added_directories[0].display().to_string(),
             Err(error) => error.to_string(),
         };

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Flags, ProcessContext, RunConfig, Settings};
+use windlass_config::{FileSettings, Flags, ProcessContext, RunConfig, Settings};
 
 /// The configuration, or the error.
 fn config(variables: &[(&str, &str)], flags: &Flags, cwd: &Path) -> Result<RunConfig, String> {
@@ -11,7 +11,7 @@ fn config(variables: &[(&str, &str)], flags: &Flags, cwd: &Path) -> Result<RunCo
     let settings = Settings::from_environment(pairs).map_err(|error| error.to_string())?;
     let place =
         ProcessContext { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() };
-    RunConfig::new(settings, flags, &place).map_err(|error| error.to_string())
+    RunConfig::new(settings, flags, &place, FileSettings::default()).map_err(|error| error.to_string())
 }
 
 /// A change of the flags, and what it leads to: a piece of the configuration, or the error.

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Flags, Home, ProcessContext, RunConfig, Settings};
+use windlass_config::{FileSettings, Flags, Home, ProcessContext, RunConfig, Settings};
 
 fn home(variables: &[(&str, &str)], user: Option<&str>) -> Home {
     let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -15,7 +15,14 @@ fn home(variables: &[(&str, &str)], user: Option<&str>) -> Home {
         home: user.map(Into::into),
         managed: "/none".into(),
     };
-    RunConfig::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap().home
+    RunConfig::new(
+        Settings::from_environment(pairs).unwrap(),
+        &Flags::default(),
+        &place,
+        FileSettings::default(),
+    )
+    .unwrap()
+    .home
 }
 
 #[test]
@@ -26,7 +33,7 @@ fn sessions_are_kept_where_their_readers_look() {
     const VERSION: (&str, &str) = ("CLAUDE_AGENT_SDK_VERSION", "0.1.2");
     let check = |variables: &[(&str, &str)], expected: &str| {
         let home = home(variables, Some("/home/u"));
-        assert_eq!(home.required().unwrap(), Path::new(expected), "{variables:?}");
+        assert_eq!(home.require().unwrap(), Path::new(expected), "{variables:?}");
         assert_eq!(home.is_started_by_sdk, variables.contains(&SDK) || variables.contains(&VERSION));
     };
     check(&[], "/home/u/.windlass");
@@ -48,7 +55,7 @@ fn sessions_are_kept_where_their_readers_look() {
 fn without_a_home_only_writing_is_refused() {
     let none = home(&[], None);
     assert_eq!(none.directory(), None);
-    let error = none.required().unwrap_err().to_string();
+    let error = none.require().unwrap_err().to_string();
     assert!(error.contains("WINDLASS_HOME") && error.contains("--no-session-persistence"), "{error}");
     assert_eq!(home(&[("WINDLASS_HOME", "/own")], None).directory(), Some(Path::new("/own")));
 }

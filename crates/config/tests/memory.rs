@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Flags, ProcessContext, RunConfig, SettingSources, Settings};
+use windlass_config::{FileSettings, Flags, ProcessContext, RunConfig, SettingSources, Settings};
 
 /// A machine with a home, an administrator's folder and a project `work/app`.
 struct Machine(tempfile::TempDir);
@@ -37,7 +37,13 @@ impl Machine {
 
     fn config(&self, variables: &[(&str, &str)]) -> RunConfig {
         let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        RunConfig::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
+        RunConfig::new(
+            Settings::from_environment(pairs).unwrap(),
+            &Flags::default(),
+            &self.place(),
+            FileSettings::default(),
+        )
+        .unwrap()
     }
 
     /// The files that were read, in order, and what they say.
@@ -92,7 +98,8 @@ fn files_that_fit_a_pattern_are_not_read_but_the_administrators_are() {
     let check = |excludes: &[&str], expected: &[&str], warnings: usize| {
         let mut settings = Settings::default();
         settings.memory.excludes = excludes.iter().map(|&pattern| pattern.to_owned()).collect();
-        let config = RunConfig::new(settings, &Flags::default(), &machine.place()).unwrap();
+        let config =
+            RunConfig::new(settings, &Flags::default(), &machine.place(), FileSettings::default()).unwrap();
         let seen: Vec<_> =
             config.settings.run.memory.iter().map(|note| note.text.lines().next().unwrap()).collect();
         assert_eq!(seen, expected, "{excludes:?}");
@@ -123,7 +130,7 @@ fn each_source_brings_its_own_files() {
     let check = |sources: &str, expected: &[&str]| {
         let mut settings = Settings::default();
         settings.memory.sources = SettingSources::parse(sources).unwrap();
-        let config = RunConfig::new(settings, &Flags::default(), &place).unwrap();
+        let config = RunConfig::new(settings, &Flags::default(), &place, FileSettings::default()).unwrap();
         let seen: Vec<_> = config.settings.run.memory.iter().map(|note| &*note.text).collect();
         assert_eq!(seen, expected, "{sources:?}");
     };

@@ -40,7 +40,7 @@ pub fn is_git_directory(directory: &Path) -> bool {
     would_be_git_directory(directory, &[])
 }
 
-/// Whether git would do so once some parts are in it: whoever adds the last one makes it one.
+/// Whether git would do so once some parts are in it: the command that adds the last one makes it one.
 pub fn would_be_git_directory(directory: &Path, parts: &[String]) -> bool {
     let has = |name: &str| {
         // What `HEAD` names need not exist where it is a link.

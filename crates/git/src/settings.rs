@@ -80,12 +80,12 @@ fn address(config: &str, root: &Path) -> Option<String> {
     }
     let named = remotes.iter().find(|(name, _)| *name == "origin");
     let only = if remotes.len() == 1 { remotes.first() } else { None };
-    normalised(named.or(only)?.1, root)
+    normalise(named.or(only)?.1, root)
 }
 
 /// One spelling for `https://user:key@Host/a/b.git/`, `ssh://git@host:22/a/b` and `git@host:a/b`: `host/a/b`. A path
 /// becomes absolute. Who asks never shows: an address may hold a password.
-fn normalised(address: &str, root: &Path) -> Option<String> {
+fn normalise(address: &str, root: &Path) -> Option<String> {
     let (host, path) = match address.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => ("", rest),
         Some((_, rest)) => rest.split_once('/')?,
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn every_way_to_write_an_address_is_the_same() {
         let check = |address: &str, expected: &str| {
-            assert_eq!(normalised(address, Path::new("/top")).as_deref(), Some(expected), "{address}");
+            assert_eq!(normalise(address, Path::new("/top")).as_deref(), Some(expected), "{address}");
         };
         check("https://code.example/a/b.git", "code.example/a/b");
         check("https://me:s3cret@Code.Example:443/a/b/", "code.example/a/b");
@@ -150,7 +150,7 @@ mod tests {
         check("../other/.git", "/other");
         check("file:///srv/b", "/srv/b");
         check("./with:colon", "/top/with:colon");
-        assert_eq!(normalised("https://code.example", Path::new("/")), None);
+        assert_eq!(normalise("https://code.example", Path::new("/")), None);
     }
 
     #[test]

@@ -59,20 +59,20 @@ pub(crate) async fn hear(
     read: impl FnOnce(&str) -> Result<HookAnswer, HandlerFailure>,
 ) -> (HookAnswer, ObservedEnd) {
     match tokio::time::timeout(time, text).await.unwrap_or(Err(HandlerFailure::TimedOut(time))) {
-        Err(failure) => failed(handler, "", &failure),
+        Err(why) => failure(handler, "", &why),
         Ok(text) => match read(&text) {
-            Err(failure) => failed(handler, &text, &failure),
+            Err(why) => failure(handler, &text, &why),
             Ok(answer) => {
-                handler.worked();
-                (answer, ObservedEnd::said(&text))
+                handler.note_success();
+                (answer, ObservedEnd::success(&text))
             }
         },
     }
 }
 
 /// The answer of a handler that failed, and what hosts hear of it.
-pub(crate) fn failed(handler: &Handler, text: &str, failure: &HandlerFailure) -> (HookAnswer, ObservedEnd) {
-    (from_failure(handler, failure), ObservedEnd::failed(text, failure))
+pub(crate) fn failure(handler: &Handler, text: &str, why: &HandlerFailure) -> (HookAnswer, ObservedEnd) {
+    (from_failure(handler, why), ObservedEnd::failure(text, why))
 }
 
 /// A text that must be an object.
@@ -207,7 +207,7 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
         merged.input = answer.input.or(merged.input);
         merged.updates.extend(answer.updates);
         merged.output = answer.output.or(merged.output);
-        merged.first_prompt = joined(merged.first_prompt.take(), answer.first_prompt);
+        merged.first_prompt = join_texts(merged.first_prompt.take(), answer.first_prompt);
         merged.context.extend(answer.context);
         merged.notices.extend(answer.notices);
         merged.failures.extend(answer.failures);
@@ -239,7 +239,7 @@ fn rank(permission: &HookPermission) -> u8 {
     }
 }
 
-fn joined(one: Option<String>, other: Option<String>) -> Option<String> {
+fn join_texts(one: Option<String>, other: Option<String>) -> Option<String> {
     match (one, other) {
         (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
         (one, other) => one.or(other),

@@ -1,4 +1,4 @@
-//! Handlers that run beside the session: nobody waits for them, and what they find is told with the next prompt or results.
+//! Handlers that run beside the session: it does not wait for them, and the model reads what they find with the next prompt or results.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,7 +48,7 @@ impl BackgroundHooks {
                     code: exit.code,
                     has_failed: exit.code != Some(0),
                 },
-                Err(failure) => ObservedEnd::failed("", failure),
+                Err(failure) => ObservedEnd::failure("", failure),
             });
             let (told, objection) = findings(&handler, ended, should_wake);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_protocol::{HookAnswer, HookPrinted};
-use windlass_sandbox::{CommandStatus, Launcher, ProgramBounds, ProgramInput, ProgramJob, Sandbox};
+use windlass_sandbox::{CommandStatus, Launcher, ProgramBounds, ProgramCommand, ProgramInput, Sandbox};
 
 use crate::answers::{self, HandlerFailure};
 use crate::handler::{CommandForm, CommandHandler, Handler};
-use crate::report::{ObservedEnd, RunObserver, printed};
+use crate::report::{ObservedEnd, RunObserver, printed_text};
 
 /// The codes by which a shell says that it found nothing to run.
 const NOT_FOUND: [i32; 2] = [126, 127];
@@ -23,13 +23,13 @@ pub(crate) fn program(
 ) -> HookProgram {
     let argv = match &command.form {
         CommandForm::Shell { line, shell } => vec![(*shell).into(), "-c".into(), line.into()],
-        CommandForm::Exec { argv } => argv.iter().map(|word| placed(word, &around.project)).collect(),
+        CommandForm::Exec { argv } => argv.iter().map(|word| with_project(word, &around.project)).collect(),
     };
     HookProgram { argv, input: format!("{input}\n").into_bytes(), time, around }
 }
 
 /// Puts the project's directory into a word of a whole program; a shell safely reads the variable.
-fn placed(word: &str, project: &Path) -> OsString {
+fn with_project(word: &str, project: &Path) -> OsString {
     let mut pieces = word.split("${CLAUDE_PROJECT_DIR}");
     let mut placed = OsString::from(pieces.next().unwrap_or_default());
     for piece in pieces {
@@ -48,7 +48,7 @@ pub(crate) async fn ask(
 ) -> (HookAnswer, ObservedEnd) {
     let exit = match run_program(program, observer).await {
         Ok(exit) => exit,
-        Err(failure) => return answers::failed(handler, "", &failure),
+        Err(failure) => return answers::failure(handler, "", &failure),
     };
     let is_objection = exit.code == Some(OBJECTION);
     let is_lost = exit.is_cut && !is_objection && answers::can_be_answer(handler, &exit.printed.output);
@@ -73,12 +73,12 @@ fn read_exit(
             Ok(answers::from_objection(handler, parsed.and_then(Result::ok), stderr))
         }
         (_, Some(Ok(parsed))) => {
-            handler.worked();
+            handler.note_success();
             Ok(answers::from_parsed(handler, parsed))
         }
         (_, Some(Err(why))) => Err(HandlerFailure::Misspoke(why)),
         (Some(0), None) => {
-            handler.worked();
+            handler.note_success();
             Ok(answers::from_plain_text(handler, stdout))
         }
         (Some(code), None) if NOT_FOUND.contains(&code) && matches!(form, CommandForm::Shell { .. }) => {
@@ -161,10 +161,10 @@ pub(crate) async fn run_program(
         Confinement::Missing => return Err(HandlerFailure::NotStarted(NO_SANDBOX.into())),
     };
     let (cwd, environment) = (around.cwd, around.environment);
-    let job = ProgramJob { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
+    let command = ProgramCommand { argv, cwd, environment, input: ProgramInput::Pipe, sandbox };
     let bounds = ProgramBounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
-    let see = |output: &[u8], errors: &[u8]| observer.printed(output, errors);
-    let outcome = around.launcher.run_seen(&job, &input, bounds, see).await;
+    let see = |output: &[u8], errors: &[u8]| observer.note_printed(output, errors);
+    let outcome = around.launcher.run_seen(&command, &input, bounds, see).await;
     let outcome = outcome.map_err(|error| HandlerFailure::NotStarted(error.to_string()))?;
     let exit = outcome.exit.ok_or(HandlerFailure::TimedOut(time))?;
     let (code, signal) = match exit.status {
@@ -176,7 +176,7 @@ pub(crate) async fn run_program(
             return Err(HandlerFailure::NotStarted(exit.reason.unwrap_or_else(why)));
         }
     };
-    let printed = printed(&outcome.output.bytes, &outcome.errors.bytes);
+    let printed = printed_text(&outcome.output.bytes, &outcome.errors.bytes);
     let (stdout, is_cut) = (outcome.output.bytes, outcome.output.is_cut);
     Ok(ProgramExit { code, signal, printed, stdout, is_cut })
 }

@@ -111,7 +111,7 @@ impl Handler {
         self.is_once && self.has_worked.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn worked(&self) {
+    pub(crate) fn note_success(&self) {
         self.has_worked.store(true, Ordering::Relaxed);
     }
 

@@ -69,7 +69,7 @@ impl HookHost {
         for (name, value) in &http.headers {
             let bad = |_| format!("the header {name:?} cannot be sent");
             let key = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not a header name"))?;
-            let mut value = HeaderValue::try_from(self.filled(value, http)).map_err(bad)?;
+            let mut value = HeaderValue::try_from(self.fill_variables(value, http)).map_err(bad)?;
             value.set_sensitive(true);
             headers.insert(key, value);
         }
@@ -77,7 +77,7 @@ impl HookHost {
     }
 
     /// A value with its variables filled in. What is not listed is empty, and our own credentials are never told.
-    fn filled(&self, value: &str, http: &HttpHandler) -> String {
+    fn fill_variables(&self, value: &str, http: &HttpHandler) -> String {
         let may = |name: &str| {
             let global =
                 self.http_variables.as_ref().is_none_or(|list| list.iter().any(|known| known == name));
@@ -187,7 +187,7 @@ mod tests {
         };
         let check = |policy: HookHost, listed: &[&str], value: &str, expected: &str| {
             let http = HttpHandler { url: String::new(), headers: Vec::new(), variables: names(listed) };
-            assert_eq!(policy.filled(value, &http), expected, "{value}");
+            assert_eq!(policy.fill_variables(value, &http), expected, "{value}");
         };
         check(policy(None), &["TEAM_TOKEN"], "Bearer $TEAM_TOKEN", "Bearer t");
         check(policy(None), &["TEAM_TOKEN"], "${TEAM_TOKEN}x $USER_NAME.", "tx .");

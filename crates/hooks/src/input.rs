@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use windlass_protocol::{
     BatchCall, Block, ExaminedCall, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey,
-    ToolOutput,
 };
 use windlass_text::paths::clean;
 
@@ -26,34 +27,34 @@ const FILE_FIELDS: [&str; 2] = ["file_path", "notebook_path"];
 /// What hooks read: one object, or one for each file that was loaded.
 pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Vec<String> {
     let HookCall::InstructionsLoaded { files, reason } = call else {
-        let mut fields = common(call, scene, identity);
-        own(&mut fields, call, scene);
-        return vec![fields.close()];
+        let mut fields = common_fields(call, scene, identity);
+        put_own_fields(&mut fields, call, scene);
+        return vec![json_text(&fields)];
     };
     let told = |file: &PathBuf| {
-        let mut fields = common(call, scene, identity);
-        fields.put("file_path", &shown(file));
+        let mut fields = common_fields(call, scene, identity);
+        fields.put("file_path", path_text(file));
         fields.put("memory_type", memory_type(file, identity.home.as_deref()));
         fields.put("load_reason", reason.name());
-        fields.close()
+        json_text(&fields)
     };
     files.iter().map(told).collect()
 }
 
-fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> ObjectWriter {
+fn common_fields(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> ObjectFields {
     let event = call.event();
-    let mut fields = ObjectWriter::open();
-    fields.put("session_id", &identity.key.map(|key| key.id.to_string()).unwrap_or_default());
-    fields.put("transcript_path", &identity.transcript.as_deref().map(shown).unwrap_or_default());
-    fields.put("cwd", &shown(&scene.cwd));
+    let mut fields = ObjectFields::default();
+    fields.put("session_id", identity.key.map(|key| key.id.to_string()).unwrap_or_default());
+    fields.put("transcript_path", identity.transcript.as_deref().map(path_text).unwrap_or_default());
+    fields.put("cwd", path_text(&scene.cwd));
     fields.put("hook_event_name", event.name());
     fields.put("permission_mode", scene.mode);
     if let (Some(prompt), Some(key)) = (&scene.prompt, identity.key) {
-        fields.put("prompt_id", &key.said_uuid(prompt.message, &prompt.prompts).to_string());
+        fields.put("prompt_id", key.said_uuid(prompt.message, &prompt.prompts).to_string());
     }
     let is_about_tools = events::is_of_tool(event) || event == HookEvent::PostToolBatch;
     if let Some(effort) = scene.effort.filter(|_| is_about_tools) {
-        fields.put_json("effort", &format!("{{\"level\":\"{}\"}}", effort.name()));
+        fields.put("effort", json!({"level": effort.name()}));
     }
     if let Some(agent) = &scene.agent {
         fields.put("agent_type", agent);
@@ -61,7 +62,7 @@ fn common(call: &HookCall, scene: &HookScene, identity: &SessionIdentity) -> Obj
     fields
 }
 
-fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
+fn put_own_fields(fields: &mut ObjectFields, call: &HookCall, scene: &HookScene) {
     match call {
         HookCall::SessionStart { source, model } => {
             fields.put("source", source.name());
@@ -69,24 +70,25 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
         }
         HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
         HookCall::PreToolUse(_) | HookCall::PermissionRequest { .. } | HookCall::PermissionDenied { .. } => {
-            before_call(fields, call, scene);
+            put_call(fields, call, scene);
         }
         HookCall::PostToolUse { output, duration_ms, .. } => {
-            before_call(fields, call, scene);
-            if output.is_error {
-                fields.put("error", &middle_cut(&Block::texts(&output.content)));
-            } else {
-                fields.put_json("tool_response", &response(output));
+            put_call(fields, call, scene);
+            let text = || Block::texts(&output.content);
+            match &output.structured {
+                _ if output.is_error => fields.put("error", middle_cut(&text())),
+                Some(structured) => fields.put("tool_response", &structured.0),
+                None => fields.put("tool_response", text()),
             }
-            fields.put_json("duration_ms", &duration_ms.to_string());
+            fields.put("duration_ms", duration_ms);
         }
         HookCall::CwdChanged { from, to } => {
-            fields.put("old_cwd", &shown(from));
-            fields.put("new_cwd", &shown(to));
+            fields.put("old_cwd", path_text(from));
+            fields.put("new_cwd", path_text(to));
         }
         HookCall::PostToolBatch { calls } => {
-            let calls: Vec<String> = calls.iter().map(|call| batch(call, scene)).collect();
-            fields.put_json("tool_calls", &format!("[{}]", calls.join(",")));
+            let calls = calls.iter().map(|call| batch_call(call, scene));
+            fields.put("tool_calls", calls.collect::<Vec<_>>());
         }
         HookCall::StopFailure { failure, .. } => {
             fields.put("error", events::error_name(call));
@@ -111,13 +113,13 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
             fields.put("notification_type", kind);
         }
         HookCall::SessionEnd { reason } => fields.put("reason", reason.name()),
-        HookCall::Stop { is_active, text } => ending(fields, *is_active, text),
+        HookCall::Stop { is_active, text } => put_ending(fields, *is_active, text),
         HookCall::SubagentStart { id, kind } | HookCall::SubagentStop { id, kind, .. } => {
             fields.put("agent_id", id);
             fields.put("agent_type", kind);
             if let HookCall::SubagentStop { is_active, text, transcript, .. } = call {
-                fields.put("agent_transcript_path", &transcript.as_deref().map(shown).unwrap_or_default());
-                ending(fields, *is_active, text);
+                fields.put("agent_transcript_path", transcript.as_deref().map(path_text).unwrap_or_default());
+                put_ending(fields, *is_active, text);
             }
         }
         // Each file is told by itself.
@@ -125,14 +127,13 @@ fn own(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
+fn put_call(fields: &mut ObjectFields, call: &HookCall, scene: &HookScene) {
     let Some(ExaminedCall { tool, tool_use, .. }) = call.tool_call() else { return };
     fields.put("tool_name", tool);
-    fields.put_json("tool_input", &absolute(&tool_use.input.json(), &scene.cwd));
+    fields.put("tool_input", absolute_input(&tool_use.input.json(), &scene.cwd));
     match call {
         HookCall::PermissionRequest { suggestions, .. } => {
-            let list: Vec<&str> = suggestions.iter().map(|update| update.get()).collect();
-            fields.put_json("permission_suggestions", &format!("[{}]", list.join(",")));
+            fields.put("permission_suggestions", suggestions);
         }
         HookCall::PermissionDenied { reason, .. } => {
             fields.put("tool_use_id", &tool_use.id);
@@ -142,40 +143,35 @@ fn before_call(fields: &mut ObjectWriter, call: &HookCall, scene: &HookScene) {
     }
 }
 
-fn ending(fields: &mut ObjectWriter, is_active: bool, text: &str) {
-    fields.put_json("stop_hook_active", if is_active { "true" } else { "false" });
+fn put_ending(fields: &mut ObjectFields, is_active: bool, text: &str) {
+    fields.put("stop_hook_active", is_active);
     fields.put("last_assistant_message", text);
 }
 
-fn batch(call: &BatchCall, scene: &HookScene) -> String {
-    let mut fields = ObjectWriter::open();
+fn batch_call(call: &BatchCall, scene: &HookScene) -> ObjectFields {
+    let mut fields = ObjectFields::default();
     fields.put("tool_name", &call.tool);
-    fields.put_json("tool_input", &absolute(&call.tool_use.input.json(), &scene.cwd));
+    fields.put("tool_input", absolute_input(&call.tool_use.input.json(), &scene.cwd));
     fields.put("tool_use_id", &call.tool_use.id);
-    fields.put("tool_response", &Block::texts(&call.content));
-    fields.close()
-}
-
-/// The structured form of an output; its text where there is none.
-fn response(output: &ToolOutput) -> String {
-    match &output.structured {
-        Some(structured) => structured.0.get().to_owned(),
-        None => quoted(&Block::texts(&output.content)),
-    }
+    fields.put("tool_response", Block::texts(&call.content));
+    fields
 }
 
 /// An input whose file is named in full, whatever the model wrote.
-fn absolute(input: &RawValue, cwd: &Path) -> String {
-    let Ok(fields) = RawObject::parse(input.get()) else { return input.get().to_owned() };
+fn absolute_input(input: &RawValue, cwd: &Path) -> Box<RawValue> {
+    let Ok(fields) = RawObject::parse(input.get()) else { return input.to_owned() };
     let named = FILE_FIELDS.into_iter().filter_map(|name| {
         let Ok(Value::String(path)) = serde_json::from_str(fields.get(name)?.get()) else { return None };
-        Some((name, quoted(&shown(&clean(cwd.join(path))))))
+        Some((name, json_text(&path_text(&clean(cwd.join(path))))))
     });
     let named: Vec<(&str, String)> = named.collect();
-    if named.is_empty() { input.get().to_owned() } else { fields.with(&named) }
+    if named.is_empty() {
+        return input.to_owned();
+    }
+    RawValue::from_string(fields.with(&named)).unwrap_or_else(|_| input.to_owned())
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -203,38 +199,29 @@ fn middle_cut(text: &str) -> String {
     format!("{head}\n… ({} characters omitted)\n{tail}", letters - 2 * half)
 }
 
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+fn json_text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
-struct ObjectWriter(String);
+/// The fields of an object, in order. None spans lines: one line is one question to programs that read lines.
+#[derive(Default)]
+struct ObjectFields(Vec<(&'static str, Box<RawValue>)>);
 
-impl ObjectWriter {
-    fn open() -> Self {
-        Self("{".into())
-    }
-
-    fn put(&mut self, name: &str, value: &str) {
-        self.put_json(name, &quoted(value));
-    }
-
-    fn put_json(&mut self, name: &str, json: &str) {
-        if self.0.len() > 1 {
-            self.0.push(',');
+impl ObjectFields {
+    fn put(&mut self, name: &'static str, value: impl Serialize) {
+        let Ok(mut json) = to_raw_value(&value) else { return };
+        if json.get().contains(['\n', '\r'])
+            && let Ok(Ok(line)) = serde_json::from_str(json.get()).map(|value: Value| to_raw_value(&value))
+        {
+            json = line;
         }
-        self.0.push_str(&quoted(name));
-        self.0.push(':');
-        // One line is one question to programs that read lines.
-        let is_one_line = !json.contains(['\n', '\r']);
-        match serde_json::from_str::<Value>(json) {
-            Ok(value) if !is_one_line => self.0.push_str(&value.to_string()),
-            _ => self.0.push_str(json),
-        }
+        self.0.push((name, json));
     }
+}
 
-    fn close(mut self) -> String {
-        self.0.push('}');
-        self.0
+impl Serialize for ObjectFields {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, json)| (name, json)))
     }
 }
 

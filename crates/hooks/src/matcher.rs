@@ -80,7 +80,7 @@ pub(crate) fn holds(handler: &Handler, call: &HookCall, rules: Option<&RuleMatch
 }
 
 /// What counts of an answer: a handler that is asked about too many calls may object to each, but allow none.
-pub(crate) fn counted(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
+pub(crate) fn limit_answer(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
     let allows = answer.permission == Some(HookPermission::Allow);
     if handler.condition == Condition::Unreadable && allows {
         answer.permission = None;

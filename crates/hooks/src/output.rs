@@ -90,7 +90,7 @@ impl Reader<'_> {
             }
             HookEvent::PostToolUse => {
                 let output = own.raw("updatedToolOutput").or_else(|| own.raw("updatedMCPToolOutput"));
-                self.parsed.answer.output = output.map(shared);
+                self.parsed.answer.output = output.map(shared_json);
                 Ok(())
             }
             HookEvent::SessionStart => {
@@ -118,7 +118,7 @@ impl Reader<'_> {
         if permission.is_some() {
             self.parsed.answer.permission = permission;
         }
-        self.parsed.answer.input = own.object("updatedInput")?.map(shared);
+        self.parsed.answer.input = own.object("updatedInput")?.map(shared_json);
         self.parsed.reason = reason.or(self.parsed.reason.take());
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Reader<'_> {
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
                 self.parsed.answer.permission = Some(HookPermission::Allow);
-                self.parsed.answer.input = decision.object("updatedInput")?.map(shared);
+                self.parsed.answer.input = decision.object("updatedInput")?.map(shared_json);
                 self.parsed.answer.updates = decision.list("updatedPermissions")?;
             }
             Some("deny") => {
@@ -176,7 +176,7 @@ impl Reader<'_> {
     }
 }
 
-fn shared(raw: &RawValue) -> Arc<RawValue> {
+fn shared_json(raw: &RawValue) -> Arc<RawValue> {
     Arc::from(raw.to_owned())
 }
 

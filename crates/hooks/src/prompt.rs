@@ -11,7 +11,7 @@ use crate::handler::{Handler, PromptHandler};
 use crate::output::NO_REASON;
 use crate::report::ObservedEnd;
 
-/// Asks a model one question, without tools. Whoever runs hooks gives one.
+/// Asks a model one question, without tools. The owner of the hooks supplies it.
 pub trait AskModel: Send + Sync + 'static {
     /// The text of the model's answer. `model` names one; without it, the small model of the session is asked.
     fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, AskModelError>>;
@@ -20,7 +20,7 @@ pub trait AskModel: Send + Sync + 'static {
 /// Why a model has not answered the question of a hook.
 #[derive(Debug, thiserror::Error)]
 pub enum AskModelError {
-    /// It cannot be asked at all: whoever wrote the hook or the settings must name another one.
+    /// It cannot be asked at all: the author of the hook or the settings must name another one.
     #[error(transparent)]
     Unusable(Box<dyn std::error::Error + Send + Sync>),
     /// It was asked, and this went wrong: the provider or the operator of the machine must act.
@@ -44,7 +44,7 @@ pub(crate) async fn ask(
 ) -> (HookAnswer, ObservedEnd) {
     let text = async {
         let model = model.ok_or_else(|| HandlerFailure::NotStarted("no model is available".into()))?;
-        let question = filled(&prompt.prompt, input) + FORM;
+        let question = fill_question(&prompt.prompt, input) + FORM;
         let answer = model.ask(prompt.model.as_deref(), question).await;
         answer.map_err(|error| HandlerFailure::NotStarted(error.to_string()))
     };
@@ -56,7 +56,7 @@ pub(crate) async fn ask(
 }
 
 /// A prompt with the question in its place: where it says so, or at its end.
-fn filled(prompt: &str, input: &str) -> String {
+fn fill_question(prompt: &str, input: &str) -> String {
     const PLACE: &str = "$ARGUMENTS";
     let mut filled = String::new();
     let (mut rest, mut is_placed) = (prompt, false);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_question_goes_where_the_prompt_says() {
-        let check = |prompt: &str, expected: &str| assert_eq!(filled(prompt, "{}"), expected);
+        let check = |prompt: &str, expected: &str| assert_eq!(fill_question(prompt, "{}"), expected);
         check("Look at $ARGUMENTS now", "Look at {} now");
         check("Look.", "Look.\n\n{}");
         check(r"It costs \$ARGUMENTS: $ARGUMENTS", "It costs $ARGUMENTS: {}");

@@ -183,7 +183,7 @@ impl Reader<'_> {
             condition,
             timeout: fields.seconds("timeout")?,
             status: fields.text("statusMessage")?,
-            is_once: self.once(&fields)?,
+            is_once: self.is_once(&fields)?,
             should_block_on_failure: self.blocks_on_failure(&fields)?,
             action,
             spec: hook.clone(),
@@ -214,7 +214,7 @@ impl Reader<'_> {
         Ok(Condition::Unreadable)
     }
 
-    fn once(&mut self, fields: &ConfigFields<'_>) -> Result<bool, HookProblem> {
+    fn is_once(&mut self, fields: &ConfigFields<'_>) -> Result<bool, HookProblem> {
         let once = fields.flag("once")?;
         if once && self.source.kind != SourceKind::Skill {
             let what = "\"once\" works only in hooks of a skill";
@@ -242,7 +242,7 @@ impl Reader<'_> {
     }
 
     fn command(&mut self, fields: &ConfigFields<'_>) -> Result<CommandHandler, HookProblem> {
-        let command = fields.required("command")?;
+        let command = fields.require("command")?;
         let shell = fields.text("shell")?;
         if let Some(text) = PLUGIN.into_iter().find(|text| command.contains(text)) {
             let what = format!("{text} has no value in a settings file");
@@ -269,7 +269,7 @@ impl Reader<'_> {
 const PLUGIN: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "${CLAUDE_PLUGIN_DATA}", "${user_config."];
 
 fn http(fields: &ConfigFields<'_>) -> Result<HttpHandler, HookProblem> {
-    let url = fields.required("url")?;
+    let url = fields.require("url")?;
     let is_web = reqwest::Url::parse(&url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
     if !is_web {
         let what = format!("{url:?} is not a web address");
@@ -285,7 +285,7 @@ fn http(fields: &ConfigFields<'_>) -> Result<HttpHandler, HookProblem> {
 
 fn prompt(fields: &ConfigFields<'_>) -> Result<PromptHandler, HookProblem> {
     Ok(PromptHandler {
-        prompt: fields.required("prompt")?,
+        prompt: fields.require("prompt")?,
         model: fields.text("model")?,
         should_continue_on_block: fields.flag("continueOnBlock")?,
     })
@@ -335,7 +335,7 @@ impl<'a> ConfigFields<'a> {
         self.read(name, "a text")
     }
 
-    fn required(&self, name: &str) -> Result<String, HookProblem> {
+    fn require(&self, name: &str) -> Result<String, HookProblem> {
         let text = self.text(name)?.filter(|text| !text.trim().is_empty());
         text.ok_or_else(|| self.problem(format!("{name:?} is missing"), "give it"))
     }

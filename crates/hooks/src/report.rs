@@ -1,4 +1,4 @@
-//! What is told of one handler: to a host as it runs, if it wants to hear, and to people where a run ends.
+//! Reports about one handler: to a host that listens, while it runs, and to people where a run ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) fn report(handler: &Handler, took: Duration, answer: &HookAnswer, see
         hook: shorten(&action_name(handler), NAME_CHARS, "…").into_owned(),
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         ending: if seen.has_failed { HookEnding::Failed } else { HookEnding::Worked },
-        said: shorten(&said(answer, seen), SAID_CHARS, "…").into_owned(),
+        said: shorten(&words_of(answer, seen), SAID_CHARS, "…").into_owned(),
     }
 }
 
@@ -39,7 +39,7 @@ fn action_name(handler: &Handler) -> String {
 }
 
 /// Its words, in the form that people read: an object is told by what it means, anything else as it was printed.
-fn said(answer: &HookAnswer, seen: &ObservedEnd) -> String {
+fn words_of(answer: &HookAnswer, seen: &ObservedEnd) -> String {
     let failures = answer.failures.iter().map(|failure| &failure.text);
     let words: Vec<&str> = answer
         .stop
@@ -59,11 +59,11 @@ fn said(answer: &HookAnswer, seen: &ObservedEnd) -> String {
     }
 }
 
-pub(crate) type Tell = Arc<dyn Fn(HookNews) + Send + Sync>;
+pub(crate) type NewsListener = Arc<dyn Fn(HookNews) + Send + Sync>;
 
 /// Sees one run of a handler. Should nobody wait for its end, that is told when this goes.
 pub(crate) struct RunObserver {
-    tell: Option<Tell>,
+    tell: Option<NewsListener>,
     run: u64,
     event: HookEvent,
     name: Arc<str>,
@@ -78,13 +78,13 @@ pub(crate) struct ObservedEnd {
 
 impl ObservedEnd {
     /// It had its say in these words.
-    pub(crate) fn said(output: &str) -> Self {
+    pub(crate) fn success(output: &str) -> Self {
         let printed = HookPrinted { output: output.to_owned(), errors: String::new() };
         Self { printed, ..Self::default() }
     }
 
     /// It failed, and said this before.
-    pub(crate) fn failed(output: &str, why: &HandlerFailure) -> Self {
+    pub(crate) fn failure(output: &str, why: &HandlerFailure) -> Self {
         let printed = HookPrinted { output: output.to_owned(), errors: why.words() };
         Self { printed, code: None, has_failed: true }
     }
@@ -97,7 +97,7 @@ pub(crate) fn host_name(call: &HookCall) -> Arc<str> {
 }
 
 impl RunObserver {
-    pub(crate) fn begins(tell: Option<Tell>, run: u64, event: HookEvent, name: Arc<str>) -> Self {
+    pub(crate) fn begins(tell: Option<NewsListener>, run: u64, event: HookEvent, name: Arc<str>) -> Self {
         let observer = Self { tell, run, event, name };
         observer.tell(HookMoment::Began);
         observer
@@ -109,9 +109,9 @@ impl RunObserver {
     }
 
     /// It goes on and has printed this so far.
-    pub(crate) fn printed(&self, output: &[u8], errors: &[u8]) {
+    pub(crate) fn note_printed(&self, output: &[u8], errors: &[u8]) {
         if self.tell.is_some() {
-            self.tell(HookMoment::Printed(printed(output, errors)));
+            self.tell(HookMoment::Printed(printed_text(output, errors)));
         }
     }
 
@@ -136,7 +136,7 @@ impl Drop for RunObserver {
     }
 }
 
-pub(crate) fn printed(output: &[u8], errors: &[u8]) -> HookPrinted {
+pub(crate) fn printed_text(output: &[u8], errors: &[u8]) -> HookPrinted {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     HookPrinted { output: text(output), errors: text(errors) }
 }

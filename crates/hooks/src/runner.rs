@@ -22,7 +22,7 @@ use crate::input::{self, SessionIdentity};
 use crate::matcher::{self, RuleMatch};
 use crate::overflow_file::OverflowFiles;
 use crate::prompt::{self, AskModel};
-use crate::report::{self, ObservedEnd, RunObserver, Tell};
+use crate::report::{self, NewsListener, ObservedEnd, RunObserver};
 use crate::set::{HookSet, SourceKind};
 
 /// All hooks at the end of a session together have as long as this, unless one is configured to take longer.
@@ -94,7 +94,7 @@ struct Inner {
     background: BackgroundHooks,
     overflow_files: OverflowFiles,
     /// Who hears what becomes of each handler.
-    tell: OnceLock<Tell>,
+    tell: OnceLock<NewsListener>,
     /// What hooks write for later commands.
     env_files: Option<EnvFiles>,
     runs: AtomicU64,
@@ -245,7 +245,7 @@ impl Inner {
             }
             HandlerAction::Callback(callback) => call_back(&handler, &**callback, asked, time).await,
         };
-        let mut answer = matcher::counted(&handler, answer);
+        let mut answer = matcher::limit_answer(&handler, answer);
         if event.is_stop() {
             answer.runs = vec![report::report(&handler, began.elapsed(), &answer, &seen)];
         }
@@ -268,7 +268,7 @@ impl Inner {
         if handler.event != HookEvent::SessionEnd {
             return handler.time();
         }
-        let ending = self.set.of(HookEvent::SessionEnd);
+        let ending = self.set.for_event(HookEvent::SessionEnd);
         let configured = ending.filter(|handler| handler.source == SourceKind::Settings);
         let configured = configured.filter_map(|handler| handler.timeout);
         let shared = configured.max().map_or(ENDING, |longest| longest.clamp(ENDING, ENDING_MAX));

@@ -50,12 +50,12 @@ impl HookSource {
 }
 
 impl HookSet {
-    /// Adds the handlers of a `hooks` object, rules unchecked. What is unreadable or without effect is told.
+    /// Adds the handlers of a `hooks` object, rules unchecked. Returns a problem for each that is unreadable or without effect.
     pub fn read(&mut self, hooks: &Value, source: &HookSource) -> Vec<HookProblem> {
         self.read_checked(hooks, source, &|_| Ok(()))
     }
 
-    /// The same, checking rules: a handler with an invalid one is told, always asked, and may allow nothing.
+    /// The same, checking rules: a handler with an invalid one is a problem, is always asked, and may allow nothing.
     pub fn read_checked(
         &mut self,
         hooks: &Value,
@@ -88,7 +88,7 @@ impl HookSet {
         self.handlers.iter().any(|handler| handler.is_background())
     }
 
-    pub(crate) fn of(&self, event: HookEvent) -> impl Iterator<Item = &Arc<Handler>> {
+    pub(crate) fn for_event(&self, event: HookEvent) -> impl Iterator<Item = &Arc<Handler>> {
         self.handlers.iter().filter(move |handler| handler.event == event)
     }
 
@@ -97,7 +97,7 @@ impl HookSet {
         let word = events::word(call);
         let aliases = call.tool_call().map_or(&[][..], |call| call.profile.aliases);
         let mut matching: Vec<Arc<Handler>> = Vec::new();
-        for handler in self.of(call.event()) {
+        for handler in self.for_event(call.event()) {
             let is_known = || matching.iter().any(|known| known.is_copy_of(handler));
             if !handler.is_spent() && handler.matcher.matches(word, aliases) && !is_known() {
                 matching.push(handler.clone());

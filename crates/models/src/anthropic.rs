@@ -2,7 +2,7 @@
 //! stream, with a class that says who can act. Connections are kept between requests.
 
 mod body;
-mod extras;
+mod optional_fields;
 mod settings;
 mod transport;
 mod watchdog;
@@ -24,7 +24,7 @@ use windlass_protocol::{Delivery, Failure, FailureClass, ModelEvent, ModelReques
 use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
 use crate::{ResponseAssembler, SseDecoder};
 use body::BodyBuilder;
-use extras::{ExtraRefusals, Extras};
+use optional_fields::{FieldRefusals, OptionalFields};
 pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
 use transport::{ClientCell, body_failure, build, send_failure};
@@ -57,7 +57,7 @@ struct ClientState {
     endpoint: Endpoint,
     headers: HeaderMap,
     bodies: BodyBuilder,
-    refusals: ExtraRefusals,
+    refusals: FieldRefusals,
     client: ClientCell,
 }
 
@@ -68,7 +68,7 @@ impl AnthropicClient {
             endpoint: settings::endpoint(&settings.base_url)?,
             headers: settings::headers(&settings)?,
             bodies: BodyBuilder::new(settings.has_prompt_caching),
-            refusals: ExtraRefusals::default(),
+            refusals: FieldRefusals::default(),
             client: ClientCell::new(),
             settings,
         };
@@ -171,9 +171,9 @@ impl HttpExchange {
     async fn open(&mut self, request: &ModelRequest) -> Result<ExchangeStage, Box<Failure>> {
         let shared = Arc::clone(&self.shared);
         let client = shared.client()?;
-        let extras = Extras::of(request, |extra| shared.refusals.has(&request.model, extra));
-        let headers = settings::request_headers(&shared.headers, request.delivery, extras.betas());
-        let body = shared.bodies.build(request, &extras);
+        let fields = OptionalFields::of(request, |field| shared.refusals.has(&request.model, field));
+        let headers = settings::request_headers(&shared.headers, request.delivery, fields.betas());
+        let body = shared.bodies.build(request, &fields);
         let body_bytes = body.left;
         let post = client.post(shared.endpoint.url.clone()).headers(headers);
         let sending = post.body(body.into_reqwest()).send();
@@ -183,7 +183,7 @@ impl HttpExchange {
                 let failure = send_failure(&error, &shared.settings, &shared.endpoint);
                 return Err(explain_size(failure, body_bytes).into());
             }
-            Err(stall) => return Err(stalled(stall, &shared.endpoint.place).into()),
+            Err(stall) => return Err(stall_failure(stall, &shared.endpoint.place).into()),
         };
         self.watchdog.on_bytes();
         let headers = read_headers(|name| header(&response, name), SystemTime::now());
@@ -191,7 +191,7 @@ impl HttpExchange {
         let status = response.status().as_u16();
         match status {
             200..=299 => {
-                shared.refusals.accept(&extras.used);
+                shared.refusals.accept(&fields.used);
                 self.take_answer(response).await
             }
             300..=399 => Err(redirect_failure(&response, &shared.endpoint.place).into()),
@@ -199,7 +199,7 @@ impl HttpExchange {
                 let body = read_error_body(response).await;
                 let body = ErrorBody::parse(&String::from_utf8_lossy(&body));
                 let failure = answer_failure(status, &body, headers, &shared.endpoint.place);
-                Err(shared.refusals.learn(failure, &body.words, &extras.used, &request.model).into())
+                Err(shared.refusals.learn(failure, &body.words, &fields.used, &request.model).into())
             }
         }
     }
@@ -216,10 +216,10 @@ impl HttpExchange {
             return Ok(ExchangeStage::Streaming(response));
         }
         if let Some(encoding) = encoding {
-            return Err(self.malformed(&format!("unexpected encoding {encoding}")).into());
+            return Err(self.mismatch(&format!("unexpected encoding {encoding}")).into());
         }
         if !kind.contains("json") {
-            return Err(self.malformed(&kind).into());
+            return Err(self.mismatch(&kind).into());
         }
         let status = response.status().as_u16();
         let body = self.read_whole(response).await?;
@@ -234,7 +234,7 @@ impl HttpExchange {
             Err(MessageError::Wrong(problem)) => {
                 let error = ErrorBody::parse(&text);
                 if !error.is_error() {
-                    return Err(self.malformed(&format!("JSON that is not a message ({problem})")).into());
+                    return Err(self.mismatch(&format!("JSON that is not a message ({problem})")).into());
                 }
                 Err(answer_failure(status, &error, ErrorHeaders::default(), &self.shared.endpoint.place)
                     .into())
@@ -242,7 +242,7 @@ impl HttpExchange {
         }
     }
 
-    fn malformed(&self, what: &str) -> Failure {
+    fn mismatch(&self, what: &str) -> Failure {
         let place = &self.shared.endpoint.place;
         let wanted = match self.delivery {
             Delivery::Streamed => "a stream of events",
@@ -347,12 +347,12 @@ async fn next_chunk(
     answer: &mut Response,
     place: &str,
 ) -> Result<Option<Bytes>, Box<Failure>> {
-    let chunk = watchdog.wait(answer.chunk()).await.map_err(|stall| stalled(stall, place))?;
+    let chunk = watchdog.wait(answer.chunk()).await.map_err(|stall| stall_failure(stall, place))?;
     watchdog.on_bytes();
     chunk.map_err(|error| body_failure(&error, place).into())
 }
 
-fn stalled(stall: Stall, place: &str) -> Failure {
+fn stall_failure(stall: Stall, place: &str) -> Failure {
     let message = match stall {
         Stall::Bytes(limit) => format!("{place} sent nothing for {} s.", limit.as_secs_f32()),
         Stall::Events(limit) => format!("{place} sent no event for {} s.", limit.as_secs_f32()),

@@ -206,7 +206,7 @@ impl ResponseAssembler {
         }
         let message: MessageStart<'_> = parse(event.message, "message")?;
         usage::overwrite(&mut self.usage, message.usage);
-        self.notes.extend(usage::dropped(message.input_transformations));
+        self.notes.extend(usage::dropped_thinking(message.input_transformations));
         self.has_started = true;
         let named = message.model.filter(|name| !name.trim().is_empty());
         Ok(ModelEvent::Started {
@@ -222,7 +222,7 @@ impl ResponseAssembler {
         if index < self.next_index {
             return Err(format!("block {index} starts twice or out of order"));
         }
-        let skeleton: Arc<RawValue> = required(event.content_block, "content_block")?.to_owned().into();
+        let skeleton: Arc<RawValue> = require(event.content_block, "content_block")?.to_owned().into();
         self.open.push(OpenBlock::new(index, Arc::clone(&skeleton))?);
         self.next_index = index.saturating_add(1);
         Ok(ModelEvent::Delta { index, delta: Delta::Start(skeleton) })
@@ -231,7 +231,7 @@ impl ResponseAssembler {
     fn on_block_delta(&mut self, event: &StreamEvent<'_>) -> Result<ModelEvent, String> {
         let position = self.open_position(event)?;
         let block = &mut self.open[position];
-        let raw = required(event.delta, "delta")?;
+        let raw = require(event.delta, "delta")?;
         let fields: BlockDelta<'_> = match parse(Some(raw), "delta") {
             Ok(fields) => fields,
             Err(problem) => {
@@ -292,8 +292,8 @@ impl ResponseAssembler {
                 self.stop = Some(stop);
             }
         }
-        self.notes.extend(usage::dropped(event.input_transformations));
-        self.notes.extend(usage::cleared(event.context_management));
+        self.notes.extend(usage::dropped_thinking(event.input_transformations));
+        self.notes.extend(usage::clearing_note(event.context_management));
         usage::overwrite(&mut self.usage, event.usage);
         Ok(())
     }
@@ -342,12 +342,12 @@ impl<'a> StreamEvent<'a> {
     }
 }
 
-fn required<'a>(field: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, String> {
+fn require<'a>(field: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, String> {
     field.ok_or_else(|| format!("`{name}` is missing"))
 }
 
 fn parse<'a, T: Deserialize<'a>>(field: Option<&'a RawValue>, name: &str) -> Result<T, String> {
-    serde_json::from_str(required(field, name)?.get()).map_err(|error| format!("`{name}`: {error}"))
+    serde_json::from_str(require(field, name)?.get()).map_err(|error| format!("`{name}`: {error}"))
 }
 
 #[cfg(test)]

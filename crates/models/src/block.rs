@@ -125,7 +125,7 @@ impl OpenBlock {
         let skeleton = Arc::clone(&self.skeleton);
         let start = object(skeleton.get())?;
         let input = self.complete_input(&start);
-        let fields = self.filled(&start, input.as_ref());
+        let fields = self.changed_fields(&start, input.as_ref());
         let json = if fields.is_empty() { skeleton.get().into() } else { Cow::Owned(start.with(&fields)) };
         let block = Block::from_json(&json).map_err(|error| error.to_string())?;
         Ok(match input {
@@ -165,14 +165,14 @@ impl OpenBlock {
     }
 
     /// The fields whose value differs from the skeleton's, as JSON.
-    fn filled(self, start: &RawObject<'_>, input: Option<&ToolInput>) -> Vec<(String, String)> {
+    fn changed_fields(self, start: &RawObject<'_>, input: Option<&ToolInput>) -> Vec<(String, String)> {
         let mut filled = Vec::new();
         let mut add = |name: &str, json: String| filled.push((name.to_owned(), json));
         if let Some(text) = self.text {
-            add("text", appended(start, "text", &text));
+            add("text", append_text(start, "text", &text));
         }
         if let Some(thinking) = self.thinking {
-            add("thinking", appended(start, "thinking", &thinking));
+            add("thinking", append_text(start, "thinking", &thinking));
         }
         if let Some(signature) = self.signature {
             add("signature", string_json(&signature));
@@ -181,7 +181,7 @@ impl OpenBlock {
             add("input", input.json().get().to_owned());
         }
         if !self.citations.is_empty() {
-            add("citations", extended(start, "citations", &self.citations));
+            add("citations", append_items(start, "citations", &self.citations));
         }
         for (name, value) in self.fields {
             add(&name, value.get().to_owned());
@@ -191,7 +191,7 @@ impl OpenBlock {
 }
 
 /// What a delta string makes of a string the skeleton began with.
-fn appended(start: &RawObject<'_>, name: &str, more: &str) -> String {
+fn append_text(start: &RawObject<'_>, name: &str, more: &str) -> String {
     match text_of(start, name) {
         Some(before) if !before.is_empty() => string_json(&[&*before, more].concat()),
         _ => string_json(more),
@@ -204,7 +204,7 @@ fn text_of<'a>(start: &RawObject<'a>, name: &str) -> Option<Cow<'a, str>> {
 }
 
 /// The list the skeleton began with, and the values of `more`, which has a comma in front of each.
-fn extended(start: &RawObject<'_>, name: &str, more: &str) -> String {
+fn append_items(start: &RawObject<'_>, name: &str, more: &str) -> String {
     let before = start.get(name).map_or("", RawValue::get).trim();
     let inside = before.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inside.map(str::trim) {

@@ -87,7 +87,7 @@ fn explain(failure: &Failure, status: Option<u16>, body: &ErrorBody, place: &str
         FailureClass::BadRequest => "rejected the request",
         _ => "failed",
     };
-    let mut text = capitalised(place);
+    let mut text = capitalise(place);
     let _ = write!(text, " {what}");
     if let Some(status) = status {
         let _ = write!(text, " (HTTP {status})");
@@ -120,7 +120,7 @@ fn advice(failure: &Failure, body: &ErrorBody) -> String {
     advice.to_owned()
 }
 
-fn capitalised(place: &str) -> String {
+fn capitalise(place: &str) -> String {
     match place.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
         None => place.to_owned(),

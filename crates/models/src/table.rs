@@ -29,7 +29,7 @@ const fn row(
 }
 
 /// A row whose prices rise by `factor` for prompts of more than `tokens`.
-const fn tiered(row: ModelRow, tokens: u64, factor: f64) -> ModelRow {
+const fn with_tier(row: ModelRow, tokens: u64, factor: f64) -> ModelRow {
     let price = Price { tier: Some((tokens, factor)), ..row.price };
     ModelRow { price, ..row }
 }
@@ -50,7 +50,7 @@ const ROWS: &[ModelRow] = &[
     row(&["claude-sonnet-5"], (MILLION, 128_000), [2.0, 10.0, 2.50, 4.0, 0.20], SONNET_5),
     row(&["claude-sonnet-4-6"], (MILLION, 128_000), [3.0, 15.0, 3.75, 6.0, 0.30], OPUS_4_6),
     row(&["claude-sonnet-4-5", "claude-sonnet-4", "claude-sonnet-4-0"], (200_000, 64_000), [3.0, 15.0, 3.75, 6.0, 0.30], BUDGETED),
-    tiered(row(&["claude-haiku-5-5"], (MILLION, 128_000), [0.10, 0.50, 0.125, 0.20, 0.01], HAIKU_5_5), 100_000, 5.0),
+    with_tier(row(&["claude-haiku-5-5"], (MILLION, 128_000), [0.10, 0.50, 0.125, 0.20, 0.01], HAIKU_5_5), 100_000, 5.0),
     row(&["claude-haiku-4-5"], (200_000, 64_000), [1.0, 5.0, 1.25, 2.0, 0.10], BUDGETED),
     row(&["claude-3-5-haiku"], (200_000, 8_000), [0.80, 4.0, 1.0, 1.60, 0.08], HAIKU_3_5),
 ];
@@ -64,7 +64,7 @@ pub const FAMILIES: [(&str, &str); 4] = [
 ];
 
 /// The id to send for a name a user gave: a family, in any case, or already an id. `stated` is what families stand for
-/// where somebody said so; the others stand for their newest.
+/// where that was configured; the others stand for their newest.
 ///
 /// ```
 /// use std::collections::BTreeMap;

@@ -112,7 +112,7 @@ struct Details {
 }
 
 /// What the provider cleared from its copy of the transcript.
-pub(crate) fn cleared(management: Option<&RawValue>) -> Option<ModelNote> {
+pub(crate) fn clearing_note(management: Option<&RawValue>) -> Option<ModelNote> {
     let edits = read::<Management>(management)?.applied_edits;
     let sum = edits.into_iter().reduce(|sum, edit| AppliedEdit {
         tool_uses: sum.tool_uses.saturating_add(edit.tool_uses),
@@ -125,7 +125,7 @@ pub(crate) fn cleared(management: Option<&RawValue>) -> Option<ModelNote> {
 }
 
 /// What the provider left out of the request, one note for each reason.
-pub(crate) fn dropped(transformations: Option<&RawValue>) -> Vec<ModelNote> {
+pub(crate) fn dropped_thinking(transformations: Option<&RawValue>) -> Vec<ModelNote> {
     let list: Vec<Transformation> = read(transformations).unwrap_or_default();
     let mut reasons: Vec<(String, u32)> = Vec::new();
     for entry in list.into_iter().filter(|entry| entry.kind == "thinking_dropped") {

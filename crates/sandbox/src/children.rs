@@ -86,7 +86,7 @@ impl Children {
         let own = &mut self.own[place];
         let pid = own.pid();
         // Looked up as long as it has not been collected.
-        let started = tree::started(pid);
+        let started = tree::start_time(pid);
         let Some(status) = own.child.try_wait()? else { return Ok(None) };
         let own = self.own.swap_remove(place);
         if own.role == ChildRole::Supervisor && !status.success() {
@@ -99,8 +99,8 @@ impl Children {
     fn end_adopted(&mut self) -> TreeState {
         let Some(since) = self.lost_since else { return TreeState::Gone };
         let own: Vec<i32> = self.own.iter().map(|own| own.pid().as_raw_pid()).collect();
-        tree::kill(|| tree::adopted(&own, since).0);
-        let (living, ended) = tree::adopted(&own, since);
+        tree::kill(|| tree::adopted_processes(&own, since).0);
+        let (living, ended) = tree::adopted_processes(&own, since);
         for pid in &ended {
             let _ = waitid(WaitId::Pid(*pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }

@@ -17,11 +17,11 @@ use rustix::process::{Pid, Resource, Rlimit, WaitOptions, wait};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
+use crate::launch_plan::{Backend, CommandToRun, ConfinedRun, ConfinementPlan, NetworkReach};
 use crate::messages::{self, CommandReport, MessageBuffer};
-use crate::plan::{Backend, CommandToRun, ConfinedRun, ConfinementPlan, NetworkReach};
 use crate::process::{CommandStatus, Exit};
-use crate::system::{self, Leader, close_to_others};
-use crate::{filter, job, landlock_rules, raw_text, tree};
+use crate::unsafe_calls::{self, Leader, close_to_others};
+use crate::{commands, filter, landlock_rules, raw_text, tree};
 
 /// The first argument that makes a binary the inside.
 pub(crate) const ARGUMENT: &str = "__confine";
@@ -48,7 +48,7 @@ pub(crate) struct InnerRequest {
 
 /// Confines this process, runs the command, and returns what to exit with.
 pub(crate) fn run() -> i32 {
-    let Ok(channel) = system::inherited(CHANNEL_FD) else { return 1 };
+    let Ok(channel) = unsafe_calls::take_inherited(CHANNEL_FD) else { return 1 };
     let message = match enter(&channel) {
         Ok(exit) => CommandReport::Ended(exit),
         Err(reason) => CommandReport::Failed(reason),
@@ -62,8 +62,8 @@ fn failed<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
 
 fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     close_to_others();
-    drop(system::inherited(PROGRAM_FD));
-    let errors = system::inherited(ERRORS_FD).map_err(failed("standard error"))?;
+    drop(unsafe_calls::take_inherited(PROGRAM_FD));
+    let errors = unsafe_calls::take_inherited(ERRORS_FD).map_err(failed("standard error"))?;
     rustix::stdio::dup2_stderr(&errors).map_err(failed("standard error"))?;
     drop(errors);
     let null = File::options().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
@@ -180,7 +180,8 @@ fn drop_capabilities() -> Result<(), String> {
 
 fn start(command: &CommandToRun, confined: &ConfinedRun) -> io::Result<(Pid, Option<OwnedFd>)> {
     let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let (mut command, cwd) = job::command(command, Some(&confined.environment), Some(input), Leader::Group)?;
+    let (mut command, cwd) =
+        commands::prepare(command, Some(&confined.environment), Some(input), Leader::Group)?;
     Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 
@@ -194,7 +195,7 @@ fn watch(direct: Pid, cwd: Option<OwnedFd>, null: &File) -> Exit {
         match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
             Ok(Some((pid, status))) if pid == direct => {
                 let status = ExitStatus::from_raw(status.as_raw());
-                return Exit { cwd: job::read_cwd(cwd), ..Exit::new(status.into()) };
+                return Exit { cwd: commands::read_cwd(cwd), ..Exit::new(status.into()) };
             }
             Ok(_) => {}
             Err(_) => return Exit::new(CommandStatus::Lost),

@@ -19,14 +19,14 @@ use rustix::net::RecvFlags;
 use rustix::process::Pid;
 
 use crate::cgroup::ControlGroup;
+use crate::commands::out_of_the_way;
 use crate::confine::{self, CHANNEL_FD, ERRORS_FD, InnerRequest, PROGRAM_FD};
-use crate::job::out_of_the_way;
+use crate::launch_plan::{Backend, CommandToRun, ConfinedRun};
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::mounts::{self, Mounts};
-use crate::plan::{Backend, CommandToRun, ConfinedRun};
 use crate::process::{CommandStatus, Exit};
 use crate::stubs::Stubs;
-use crate::system::{self, ChildSetup, Leader};
+use crate::unsafe_calls::{self, ChildSetup, Leader};
 
 /// Of what `bwrap` complains about, no more is told.
 const COMPLAINT_BYTES_MAX: u64 = 2000;
@@ -66,7 +66,7 @@ pub(crate) fn start(
     let is_namespaced = matches!(confined.plan.backend, Backend::Bubblewrap(_));
     let mut outer = outermost(&confined, &mounts);
     outer.stdin(input.map_or_else(Stdio::null, Stdio::from)).stderr(complaints.try_clone()?);
-    system::before_exec(&mut outer, setup);
+    unsafe_calls::before_exec(&mut outer, setup);
     let child = outer.spawn()?;
     drop((outer, theirs));
     let has_group = group.is_some();

@@ -9,7 +9,7 @@ use seccompiler::{
     TargetArch, apply_filter, sock_filter,
 };
 
-use crate::plan::{ConfinementPlan, NetworkReach};
+use crate::launch_plan::{ConfinementPlan, NetworkReach};
 
 /// Refused with "not permitted".
 const REFUSED: &[&[libc::c_long]] = &[
@@ -154,7 +154,7 @@ fn without_x32(filter: BpfProgram) -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Backend, FileAccess, Landlock};
+    use crate::launch_plan::{Backend, FileAccess, Landlock};
     use crate::policy::ResourceLimits;
 
     #[test]

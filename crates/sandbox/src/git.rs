@@ -41,7 +41,7 @@ pub fn protect_repositories(root: &Path) -> GitProtection {
     while let Some((directory, depth)) = waiting.pop_front() {
         search.visit(&directory);
         if is_repository(&directory) {
-            search.guard(&directory);
+            search.protect(&directory);
             continue;
         }
         if search.is_exhausted() {
@@ -66,14 +66,14 @@ pub fn protect_repositories(root: &Path) -> GitProtection {
 struct Search {
     writable: BTreeSet<PathBuf>,
     protected: BTreeSet<ProtectedPath>,
-    guarded: BTreeSet<PathBuf>,
+    found_repositories: BTreeSet<PathBuf>,
     entries_left: usize,
     is_cut: bool,
 }
 
 impl Search {
     fn is_exhausted(&self) -> bool {
-        self.entries_left == 0 || self.guarded.len() >= REPOSITORIES_MAX
+        self.entries_left == 0 || self.found_repositories.len() >= REPOSITORIES_MAX
     }
 
     /// Looks for the repository that a directory is the work tree of.
@@ -81,7 +81,7 @@ impl Search {
         let git = directory.join(".git");
         let Ok(found) = fs::symlink_metadata(&git) else { return };
         if found.is_dir() {
-            return self.guard(&git);
+            return self.protect(&git);
         }
         self.protected.insert(ProtectedPath::new(&git));
         if found.is_file() {
@@ -90,8 +90,8 @@ impl Search {
     }
 
     /// Guards one repository, with its submodules and linked work trees.
-    fn guard(&mut self, repository: &Path) {
-        if !self.guarded.insert(repository.to_owned()) {
+    fn protect(&mut self, repository: &Path) {
+        if !self.found_repositories.insert(repository.to_owned()) {
             return;
         }
         self.protected.extend([
@@ -101,7 +101,7 @@ impl Search {
             ProtectedPath::pointer(repository.join("commondir")),
         ]);
         for tree in self.directories(&repository.join("worktrees")) {
-            self.guard_linked(&tree);
+            self.protect_linked(&tree);
         }
         let mut waiting = vec![(repository.join("modules"), 0)];
         while let Some((directory, depth)) = waiting.pop() {
@@ -111,7 +111,7 @@ impl Search {
             }
             for inside in self.directories(&directory) {
                 if is_repository(&inside) {
-                    self.guard(&inside);
+                    self.protect(&inside);
                 } else {
                     waiting.push((inside, depth + 1));
                 }
@@ -119,7 +119,7 @@ impl Search {
         }
     }
 
-    fn guard_linked(&mut self, tree: &Path) {
+    fn protect_linked(&mut self, tree: &Path) {
         self.protected.extend(["commondir", "gitdir"].map(|name| ProtectedPath::pointer(tree.join(name))));
         self.protected.insert(ProtectedPath::new(tree.join("config.worktree")));
     }
@@ -130,11 +130,11 @@ impl Search {
         let common = pointed_to(&repository.join("commondir"), "");
         // Git reads them in any case, wherever they are.
         if common.is_some() {
-            self.guard_linked(&repository);
+            self.protect_linked(&repository);
         }
         [common.as_ref(), Some(&repository)].into_iter().flatten().for_each(|place| {
             if is_repository(place) {
-                self.guard(place);
+                self.protect(place);
             }
         });
         let is_linked = |common: &Path| {
@@ -188,8 +188,8 @@ mod tests {
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn is_protected(guard: &GitProtection, path: &Path) -> bool {
-        guard.protected.iter().any(|protected| protected.path == path)
+    fn is_protected(protection: &GitProtection, path: &Path) -> bool {
+        protection.protected.iter().any(|protected| protected.path == path)
     }
 
     #[test]
@@ -202,16 +202,17 @@ mod tests {
         git(&main, &["worktree", "add", "-q", "../linked"]);
         git(&root, &["init", "-q", "main/group/nested"]);
         git(&root, &["init", "-q", "--bare", "main/group/bare"]);
-        let guard = protect_repositories(&main);
-        assert!(guard.is_complete && guard.writable.is_empty(), "{guard:?}");
+        let protection = protect_repositories(&main);
+        assert!(protection.is_complete && protection.writable.is_empty(), "{protection:?}");
         for name in [".git/hooks", ".git/config", "group/nested/.git/hooks", "group/bare/config"] {
-            assert!(is_protected(&guard, &main.join(name)), "{name}");
+            assert!(is_protected(&protection, &main.join(name)), "{name}");
         }
-        assert!(is_protected(&guard, &main.join(".git/worktrees/linked/commondir")));
-        let guard = protect_repositories(&root.join("linked"));
-        assert_eq!(guard.writable, [main.join(".git")]);
+        assert!(is_protected(&protection, &main.join(".git/worktrees/linked/commondir")));
+        let protection = protect_repositories(&root.join("linked"));
+        assert_eq!(protection.writable, [main.join(".git")]);
         assert!(
-            is_protected(&guard, &main.join(".git/hooks")) && is_protected(&guard, &root.join("linked/.git"))
+            is_protected(&protection, &main.join(".git/hooks"))
+                && is_protected(&protection, &root.join("linked/.git"))
         );
     }
 
@@ -225,10 +226,10 @@ mod tests {
         }
         git(&root.join("main"), &["submodule", "--quiet", "add", "../other", "deep/sub"]);
         let modules = root.join("main/.git/modules/deep/sub");
-        let guard = protect_repositories(&root.join("main/deep/sub"));
-        assert_eq!(guard.writable, std::slice::from_ref(&modules));
-        let guard = protect_repositories(&root.join("main"));
-        assert!(is_protected(&guard, &modules.join("config")));
+        let protection = protect_repositories(&root.join("main/deep/sub"));
+        assert_eq!(protection.writable, std::slice::from_ref(&modules));
+        let protection = protect_repositories(&root.join("main"));
+        assert!(is_protected(&protection, &modules.join("config")));
     }
 
     #[test]
@@ -240,9 +241,9 @@ mod tests {
             let liar = root.join("liar");
             fs::create_dir_all(&liar).unwrap();
             fs::write(liar.join(".git"), text).unwrap();
-            let guard = protect_repositories(&liar);
-            assert!(guard.writable.is_empty(), "{text}");
-            assert!(is_protected(&guard, &liar.join(".git")));
+            let protection = protect_repositories(&liar);
+            assert!(protection.writable.is_empty(), "{text}");
+            assert!(is_protected(&protection, &liar.join(".git")));
         };
         check("gitdir: ../victim/.git\n");
         check("gitdir: /\n");
@@ -263,28 +264,30 @@ mod tests {
         let deep = "a/b/c/d/e/f";
         fs::create_dir_all(root.join(deep)).unwrap();
         git(&root, &["init", "-q", "--separate-git-dir", &format!("{deep}/real"), "."]);
-        let guard = protect_repositories(&root);
+        let protection = protect_repositories(&root);
         for name in ["real/config", "real/hooks", "real/commondir"] {
-            assert!(is_protected(&guard, &root.join(deep).join(name)), "{name}");
+            assert!(is_protected(&protection, &root.join(deep).join(name)), "{name}");
         }
         let (linked, common) = (root.join(deep).join("linked"), root.join(deep).join("real"));
         fs::create_dir_all(&linked).unwrap();
         fs::write(linked.join("HEAD"), "ref: refs/heads/x\n").unwrap();
         fs::write(linked.join("commondir"), "../real\n").unwrap();
         fs::write(root.join(".git"), format!("gitdir: {deep}/linked\n")).unwrap();
-        let guard = protect_repositories(&root);
+        let protection = protect_repositories(&root);
         let expected = [linked.join("commondir"), linked.join("config.worktree"), common.join("hooks")];
         for path in expected {
-            assert!(is_protected(&guard, &path), "{}", path.display());
+            assert!(is_protected(&protection, &path), "{}", path.display());
         }
-        assert!(guard.writable.is_empty());
+        assert!(protection.writable.is_empty());
     }
 
     #[test]
     fn a_plain_directory_cannot_become_a_repository() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
-        let guard = protect_repositories(&root);
-        assert!(is_protected(&guard, &root.join(".git")) && is_protected(&guard, &root.join("HEAD")));
+        let protection = protect_repositories(&root);
+        assert!(
+            is_protected(&protection, &root.join(".git")) && is_protected(&protection, &root.join("HEAD"))
+        );
     }
 }

@@ -10,8 +10,8 @@ use landlock::{
     RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
+use crate::launch_plan::{FileAccess, Landlock};
 use crate::mounts;
-use crate::plan::{FileAccess, Landlock};
 
 /// More rules than these are not made; what is left out stays closed.
 const RULES_MAX: usize = 20_000;
@@ -71,14 +71,14 @@ fn file_rules(files: &FileAccess, landlock: Landlock) -> Result<Vec<FileRule>, S
     write.remove(AccessFs::MakeChar | AccessFs::MakeBlock);
     // Names can be listed everywhere; contents are another matter.
     let mut rules: Vec<FileRule> = vec![("/".into(), AccessFs::ReadDir.into())];
-    let mut closed = hidden(files);
+    let mut closed = hidden_paths(files);
     closed.insert("/dev".into());
     rules.extend(around(Path::new("/"), &closed).into_iter().map(|path| (path, read)));
     rules.extend(files.readable.iter().map(|path| (path.clone(), read)));
     for device in DEVICES {
         rules.push((Path::new("/dev").join(device), file));
     }
-    let fixed = fixed(files);
+    let fixed = fixed_paths(files);
     for (_, root) in mounts::writable_places(files)? {
         for place in around(&root, &fixed) {
             rules.push((place, write));
@@ -88,12 +88,12 @@ fn file_rules(files: &FileAccess, landlock: Landlock) -> Result<Vec<FileRule>, S
     Ok(rules)
 }
 
-fn hidden(files: &FileAccess) -> BTreeSet<PathBuf> {
+fn hidden_paths(files: &FileAccess) -> BTreeSet<PathBuf> {
     files.hidden.iter().flat_map(|path| spellings(path)).collect()
 }
 
 /// What stays as it is inside of writable places.
-fn fixed(files: &FileAccess) -> BTreeSet<PathBuf> {
+fn fixed_paths(files: &FileAccess) -> BTreeSet<PathBuf> {
     let protected = files.protected.iter().map(|protected| &protected.path);
     let paths = protected.chain(&files.readable).chain(&files.hidden);
     paths.flat_map(|path| spellings(path)).collect()
@@ -103,7 +103,7 @@ fn fixed(files: &FileAccess) -> BTreeSet<PathBuf> {
 pub(crate) fn opened_in_part(files: &FileAccess) -> BTreeSet<PathBuf> {
     let places = mounts::writable_places(files).unwrap_or_default();
     let mut found = BTreeSet::new();
-    for path in fixed(files) {
+    for path in fixed_paths(files) {
         for (_, root) in &places {
             let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
             found.extend(above.filter(|above| above.is_dir()).map(Path::to_owned));

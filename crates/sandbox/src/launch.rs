@@ -21,19 +21,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::children::{self, ChildRole};
+use crate::commands::{self, ProgramCommand, ProgramInput, ShellCommand};
 use crate::environment::without_loader;
-use crate::job::{self, ProgramInput, ProgramJob, ShellJob};
+use crate::launch_plan::{self, CommandToRun, ConfinedRun, ShellScript, SupervisorRequest};
 use crate::messages::{self, CommandReport, MessageBuffer};
 use crate::network::RefusedConnections;
-use crate::plan::{self, CommandToRun, ConfinedRun, ShellScript, SupervisorRequest};
 use crate::process::{
     CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess, TERMINATE_TIME,
 };
 use crate::proxy;
 use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;
-use crate::system::{self, Leader};
 use crate::tree::{self, TreeState};
+use crate::unsafe_calls::{self, Leader};
 
 /// How often a supervisor is set going again, should it have been stopped.
 const AWAKE_EVERY: Duration = Duration::from_secs(1);
@@ -93,31 +93,31 @@ impl Launcher {
     }
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start(&self, job: &ShellJob) -> Result<ShellProcess, LaunchError> {
+    pub fn start(&self, command: &ShellCommand) -> Result<ShellProcess, LaunchError> {
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
         let streams =
             StandardStreams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
         let script = ShellScript {
-            text: job.script.clone(),
-            should_track_cwd: job.should_track_cwd,
-            source: job.source.clone(),
+            text: command.script.clone(),
+            should_track_cwd: command.should_track_cwd,
+            source: command.source.clone(),
         };
         let (exit, tree) = self.launch(Task {
             command: CommandToRun::Shell(script),
-            cwd: &job.cwd,
-            environment: &job.environment,
-            sandbox: job.sandbox.as_ref(),
+            cwd: &command.cwd,
+            environment: &command.environment,
+            sandbox: command.sandbox.as_ref(),
             streams,
         })?;
         Ok(ShellProcess { output, exit, tree })
     }
 
     /// Starts the program. Must be called inside a tokio runtime with I/O and time enabled.
-    pub fn start_program(&self, job: &ProgramJob) -> Result<ProgramProcess, LaunchError> {
+    pub fn start_program(&self, command: &ProgramCommand) -> Result<ProgramProcess, LaunchError> {
         let (output, output_writer) = io::pipe()?;
         let (errors, errors_writer) = io::pipe()?;
-        let (reader, input) = match job.input {
+        let (reader, input) = match command.input {
             ProgramInput::Nothing => (None, None),
             ProgramInput::Pipe => {
                 let (reader, writer) = io::pipe()?;
@@ -128,20 +128,20 @@ impl Launcher {
             StandardStreams { input: reader, output: output_writer.into(), errors: errors_writer.into() };
         let (output, errors) =
             (Receiver::from_owned_fd(output.into())?, Receiver::from_owned_fd(errors.into())?);
-        let (exit, tree) = self.launch_program(job, streams)?;
+        let (exit, tree) = self.launch_program(command, streams)?;
         Ok(ProgramProcess { input, output, errors, exit, tree })
     }
 
     pub(crate) fn launch_program(
         &self,
-        job: &ProgramJob,
+        command: &ProgramCommand,
         streams: StandardStreams,
     ) -> Result<(ExitReceiver, ProcessTree), LaunchError> {
         self.launch(Task {
-            command: CommandToRun::Program(job.argv.clone()),
-            cwd: &job.cwd,
-            environment: &job.environment,
-            sandbox: job.sandbox.as_ref(),
+            command: CommandToRun::Program(command.argv.clone()),
+            cwd: &command.cwd,
+            environment: &command.environment,
+            sandbox: command.sandbox.as_ref(),
             streams,
         })
     }
@@ -220,7 +220,7 @@ fn start_supervised(program: &Path, task: Task<'_>, watch: CommandWatch) -> Resu
     let (ours, theirs) = StdUnixStream::pair()?;
     let Task { command, cwd, environment, sandbox, streams } = task;
     if let Some(input) = &streams.input {
-        plan::send_input(&ours, input.as_fd())?;
+        launch_plan::send_input(&ours, input.as_fd())?;
     }
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
@@ -323,11 +323,12 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
 
 fn start_direct(task: Task<'_>, watch: CommandWatch) -> Result<(), LaunchError> {
     let Task { command, cwd, environment, streams, .. } = task;
-    let (mut command, last_cwd) = job::command(&command, Some(environment), streams.input, Leader::Session)?;
+    let (mut command, last_cwd) =
+        commands::prepare(&command, Some(environment), streams.input, Leader::Session)?;
     let leader = spawn(&mut command, ChildRole::Session, cwd, (streams.output, streams.errors))?;
     let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)
-        .and_then(system::watch)?;
+        .and_then(unsafe_calls::watch)?;
     tokio::spawn(watch_direct(leader, handle, last_cwd, watch));
     Ok(())
 }
@@ -339,7 +340,7 @@ async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd
         () = watch.stop.cancelled() => false,
     };
     if ended {
-        watch.report(Exit { cwd: job::read_cwd(cwd), ..Exit::new(peek(leader)) });
+        watch.report(Exit { cwd: commands::read_cwd(cwd), ..Exit::new(peek(leader)) });
         if tree::in_session(leader).is_empty() {
             let _ = children::collect(leader);
             return;

@@ -6,49 +6,49 @@
 //! ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker promises.
 //!
 //! A [`SandboxPolicy`] says what a confined command may reach, [`Sandbox::prepare`] finds out how to enforce it here,
-//! and every job takes the result: no command runs under a policy that cannot be enforced.
+//! and every command takes the result: no command runs under a policy that cannot be enforced.
 //!
 //! Nothing here decides whether a command may run. Linux only.
 
 mod cgroup;
 mod children;
+mod commands;
 mod confine;
 mod enclosure;
 mod environment;
 mod filter;
 mod git;
-mod job;
 mod landlock_rules;
 mod launch;
+mod launch_plan;
 mod limits;
 mod messages;
 mod mounts;
 mod network;
-mod plan;
 mod policy;
 mod process;
+mod program_run;
 mod proxy;
 mod raw_text;
-mod run;
 mod sandbox;
 mod sockets;
 mod stubs;
 mod supervisor;
-mod system;
 mod terminal;
 mod tree;
+mod unsafe_calls;
 
 pub use children::wait_for_trees;
+pub use commands::{ProgramCommand, ProgramInput, ShellCommand};
 pub use environment::{VariableChanges, child_environment, distrust};
 pub use git::{GitProtection, protect_repositories};
-pub use job::{ProgramInput, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
 pub use network::{Arbiter, Host, Network, NetworkDestination, NetworkVerdict, RefusedConnection};
 pub use policy::{BackendChoice, ProtectedPath, ResourceLimits, SandboxPolicy, StandIn, credential_stores};
 pub use process::{CommandStatus, Exit, ExitReceiver, ProcessTree, ProgramProcess, ShellProcess};
-pub use run::{CapturedOutput, ProgramBounds, ProgramOutcome};
+pub use program_run::{CapturedOutput, ProgramBounds, ProgramOutcome};
 pub use sandbox::{ActiveBarrier, Barrier, Sandbox, SandboxUnavailable};
 pub use supervisor::run_if_supervisor;
-pub use system::close_to_others;
 pub use terminal::{run_command, tried_sandbox};
 pub use tokio::net::unix::pipe::{Receiver as OutputPipe, Sender as InputPipe};
+pub use unsafe_calls::close_to_others;

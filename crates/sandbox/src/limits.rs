@@ -1,11 +1,11 @@
-//! What barriers keep a command from, in words: all that a model is told of its sandbox.
+//! What barriers keep a command from, in words: all that a model reads about its sandbox.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::cgroup::ControlGroup;
 use crate::landlock_rules;
-use crate::plan::{Backend, ConfinementPlan, FileAccess, NetworkReach};
+use crate::launch_plan::{Backend, ConfinementPlan, FileAccess, NetworkReach};
 use crate::sandbox::{ActiveBarrier, Barrier, Sandbox};
 
 /// So many directories are named in one sentence.
@@ -71,7 +71,7 @@ pub(crate) fn limit(barrier: Barrier, plan: &ConfinementPlan) -> Option<String> 
     let files = &plan.files;
     match barrier {
         Barrier::Writing => Some(format!("Commands can write only in {}.", writable(files))),
-        Barrier::Protected => protected(plan),
+        Barrier::Protected => protected_sentence(plan),
         Barrier::Hidden if files.hidden.is_empty() => None,
         Barrier::Hidden => Some("Credentials and other hidden files cannot be read.".to_owned()),
         Barrier::Network => match plan.network {
@@ -96,10 +96,10 @@ fn writable(files: &FileAccess) -> String {
         |place: &PathBuf| files.writable.iter().any(|other| other != place && place.starts_with(other));
     let places: BTreeSet<&PathBuf> = files.writable.iter().filter(|place| !is_inside(place)).collect();
     let names = places.iter().map(|place| place.display().to_string());
-    listed(names.chain(["$TMPDIR".to_owned()]).collect())
+    list_names(names.chain(["$TMPDIR".to_owned()]).collect())
 }
 
-fn protected(plan: &ConfinementPlan) -> Option<String> {
+fn protected_sentence(plan: &ConfinementPlan) -> Option<String> {
     let files = &plan.files;
     let stay = "Protected files in there cannot be changed: git hooks and configuration, settings of editors and agents, \
                 shell start-up files.";
@@ -115,13 +115,13 @@ fn protected(plan: &ConfinementPlan) -> Option<String> {
     let closed = format!(
         "Nothing can be created, deleted or renamed directly in {}; files there can be changed in place, and other \
          directories in them are open.{git}",
-        listed(names)
+        list_names(names)
     );
     Some(stay.into_iter().chain([closed]).collect::<Vec<_>>().join(" "))
 }
 
 /// Names in a sentence.
-fn listed(mut names: Vec<String>) -> String {
+fn list_names(mut names: Vec<String>) -> String {
     if names.len() > NAMED_MAX {
         let more = names.len() + 1 - NAMED_MAX;
         names.truncate(NAMED_MAX - 1);

@@ -167,7 +167,7 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let bytes = [&bytes[..], b"\n"].concat();
             let _ = buffer(&bytes).take::<Shape>();
-            let _ = buffer(&bytes).take::<crate::plan::SupervisorRequest>();
+            let _ = buffer(&bytes).take::<crate::launch_plan::SupervisorRequest>();
             let _ = buffer(&bytes).take::<CommandReport>();
         }
     }

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use windlass_text::paths::clean;
 
-use crate::plan::{Bubblewrap, FileAccess, NetworkReach};
+use crate::launch_plan::{Bubblewrap, FileAccess, NetworkReach};
 use crate::policy::StandIn;
 use crate::stubs::{self, Stubs};
 
@@ -97,7 +97,7 @@ pub(crate) fn writable_places(files: &FileAccess) -> Result<Vec<(PathBuf, PathBu
             }
             Ok(real) => found.push((place.clone(), real)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(told(place, &error)),
+            Err(error) => return Err(lookup_error(place, &error)),
         }
     }
     found.sort_by_key(|(_, real)| real.components().count());
@@ -197,7 +197,7 @@ impl Mounts {
         if let Some((root, rest)) = self.inside(path) {
             return self.walk(root, &rest, goal, links);
         }
-        let real = resolve(path).map_err(|error| told(path, &error))?;
+        let real = resolve(path).map_err(|error| lookup_error(path, &error))?;
         if let Some((root, rest)) = self.inside(&real.path) {
             return self.walk(root, &rest, goal, links);
         }
@@ -229,7 +229,9 @@ impl Mounts {
             let found = match fs::symlink_metadata(&next) {
                 // What is empty may stand in for something missing, and then somebody will remove it.
                 Ok(found) if goal.stand_in.is_none() || !stubs::is_blank(&found, &next) => found,
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(lookup_error(&next, &error));
+                }
                 _ => {
                     let stand_in = goal.stand_in.map(|own| if is_last { own } else { StandIn::Directory });
                     return self.keep_missing(&next, Goal { stand_in, ..goal }, links);
@@ -238,7 +240,7 @@ impl Mounts {
             if found.is_symlink() {
                 self.symlinks.insert(next.clone());
                 let target = resolve(&parts.fold(next.clone(), |path, part| path.join(part)));
-                let target = target.map_err(|error| told(&next, &error))?;
+                let target = target.map_err(|error| lookup_error(&next, &error))?;
                 return self.lead(&target.path, goal, links + 1);
             }
             if is_last || !found.is_dir() {
@@ -262,7 +264,7 @@ impl Mounts {
             // Something real has turned up.
             Ok(false) => self.lead(path, goal, links + 1),
             Err(error) if cannot_be_made(path, &error) => Ok(()),
-            Err(error) => Err(told(path, &error)),
+            Err(error) => Err(lookup_error(path, &error)),
         }
     }
 
@@ -337,6 +339,6 @@ fn cannot_be_made(path: &Path, error: &io::Error) -> bool {
     }
 }
 
-fn told(path: &Path, error: &io::Error) -> String {
+fn lookup_error(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }

@@ -42,7 +42,7 @@ pub enum Host {
 pub enum NetworkVerdict {
     /// Yes, as long as it is a public address.
     Allow,
-    /// Yes, whatever its address: this very host was named by whoever allowed it.
+    /// Yes, whatever its address: the rule that allows it names this very host.
     AllowLiterally,
     /// No, and why.
     Deny(String),
@@ -55,7 +55,7 @@ type NetworkVerdictFuture = Pin<Box<dyn Future<Output = NetworkVerdict> + Send>>
 pub struct Arbiter(Arc<dyn Fn(NetworkDestination) -> NetworkVerdictFuture + Send + Sync>);
 
 impl Arbiter {
-    /// Whoever answers with the verdict.
+    /// An arbiter that asks `decide` for each verdict.
     pub fn new<F, V>(decide: F) -> Self
     where
         F: Fn(NetworkDestination) -> V + Send + Sync + 'static,

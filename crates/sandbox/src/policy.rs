@@ -61,7 +61,7 @@ pub struct ProtectedPath {
     pub stand_in: StandIn,
 }
 
-/// What stands in for something that is missing. Whoever looks finds it, inside and outside.
+/// What stands in for something that is missing. It can be seen inside and outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StandIn {
     /// An empty directory: no file can be made or read in its place, and git does not see it.

@@ -72,7 +72,7 @@ pub enum CommandStatus {
     Signal(i32),
     /// Bash, or the program, could not be started; the system's error number.
     NotStarted(i32),
-    /// Whoever watched it is gone, and nothing is known.
+    /// Unknown: the process that watched it is gone.
     Lost,
 }
 

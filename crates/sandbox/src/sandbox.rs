@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use windlass_text::folders::create_temporary;
 
 use crate::confine::PROXY_PORT;
+use crate::launch_plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
 use crate::network::{Arbiter, Network};
-use crate::plan::{Backend, Bubblewrap, ConfinementPlan, FileAccess, Landlock, NetworkReach};
 use crate::policy::{BackendChoice, SandboxPolicy};
 use crate::{landlock_rules, limits, mounts, sockets};
 
@@ -77,7 +77,7 @@ pub struct ActiveBarrier {
     pub by: String,
     /// What it does not hold here.
     pub gap: Option<String>,
-    /// What a command cannot do because of it, in a sentence for whoever runs the command.
+    /// What a command cannot do because of it, in a sentence for the model that runs it.
     pub limit: Option<String>,
 }
 

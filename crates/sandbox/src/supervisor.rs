@@ -31,12 +31,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::enclosure::{self, Enclosure};
+use crate::launch_plan::{self, SupervisorRequest};
 use crate::messages::{self, CommandReport};
-use crate::plan::{self, SupervisorRequest};
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
-use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD, close_to_others};
 use crate::tree::{self, TreeState};
-use crate::{confine, job};
+use crate::unsafe_calls::{self, CHILD_ENDED, Leader, SIGNAL_RECORD, close_to_others};
+use crate::{commands, confine};
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
@@ -57,16 +57,16 @@ pub fn run_if_supervisor() {
 }
 
 fn supervise() -> io::Result<()> {
-    system::close_inherited();
+    unsafe_calls::close_inherited();
     // Nor can the command reach into this process and make it end as if all were well.
     close_to_others();
-    let signals = system::signals()?;
+    let signals = unsafe_calls::signals()?;
     // Fails only for a process group's leader, which has been started by hand.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     // A stopped supervisor would miss the engine's end. Early, when only a thread ended, it does nothing.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    let Some((request, input)) = plan::read_request(rustix::stdio::stdin())? else { return Ok(()) };
+    let Some((request, input)) = launch_plan::read_request(rustix::stdio::stdin())? else { return Ok(()) };
     let mut supervisor = match start(request, input, signals) {
         Ok(supervisor) => supervisor,
         Err(exit) => return send(exit),
@@ -81,7 +81,7 @@ fn start(request: SupervisorRequest, input: Option<OwnedFd>, signals: OwnedFd) -
             .map_err(|error| enclosure::not_started(&error.to_string()))?;
         (direct, None, Some(enclosure))
     } else {
-        let started = job::command(&request.command, None, input, Leader::Group)
+        let started = commands::prepare(&request.command, None, input, Leader::Group)
             .and_then(|(mut command, cwd)| Ok((Pid::from_child(&command.spawn()?), cwd, None)));
         started.map_err(|error| Exit::new(CommandStatus::NotStarted(error.raw_os_error().unwrap_or(0))))?
     };
@@ -137,7 +137,7 @@ impl Supervisor {
         self.hear();
         let exit = match &mut self.enclosure {
             Some(enclosure) => enclosure.end(status),
-            None => Exit { cwd: job::read_cwd(self.cwd.take()), ..Exit::new(status) },
+            None => Exit { cwd: commands::read_cwd(self.cwd.take()), ..Exit::new(status) },
         };
         self.report(exit);
     }
@@ -195,7 +195,7 @@ impl Supervisor {
 
     fn end_tree(&mut self) -> io::Result<()> {
         let me = rustix::process::getpid();
-        let below = tree::below(me);
+        let below = tree::descendants(me);
         tree::signal(&below, Signal::TERM);
         // What is stopped would not notice.
         tree::signal(&below, Signal::CONT);
@@ -208,7 +208,7 @@ impl Supervisor {
         }
         let mut again = KILL_AGAIN;
         while self.reap() == TreeState::Alive {
-            tree::kill(|| tree::below(me));
+            tree::kill(|| tree::descendants(me));
             self.wait_for_child(again)?;
             again = (again * 2).min(KILL_AGAIN_MAX);
         }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use crate::children::wait_for_trees;
-use crate::job::{ProgramInput, ProgramJob};
+use crate::commands::{ProgramCommand, ProgramInput};
 use crate::launch::{Launcher, StandardStreams};
 use crate::policy::SandboxPolicy;
 use crate::process::{CommandStatus, Exit, TERMINATE_TIME};
@@ -16,7 +16,7 @@ use crate::sandbox::Sandbox;
 const NOT_RUN: i32 = 126;
 
 /// Runs a program in a sandbox, with the standard streams of this process, and returns what to exit with. The sandbox,
-/// or why there is none, is told first on standard error. Must not be called inside a tokio runtime, and this program
+/// or why there is none, is printed first on standard error. Must not be called inside a tokio runtime, and this program
 /// must call [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`.
 #[must_use]
 pub fn run_command(policy: &SandboxPolicy, argv: Vec<OsString>, variables: Vec<(OsString, OsString)>) -> i32 {
@@ -67,9 +67,10 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let cwd = std::env::current_dir()?;
-        let job = ProgramJob { argv, cwd, environment, input: ProgramInput::Nothing, sandbox: Some(sandbox) };
+        let command =
+            ProgramCommand { argv, cwd, environment, input: ProgramInput::Nothing, sandbox: Some(sandbox) };
         let launcher = Launcher::supervised("/proc/self/exe".into());
-        let (mut exit, tree) = launcher.launch_program(&job, streams)?;
+        let (mut exit, tree) = launcher.launch_program(&command, streams)?;
         let exit = exit.recv().await;
         tree.stop().await;
         Ok(exit)

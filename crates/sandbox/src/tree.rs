@@ -22,7 +22,7 @@ pub(crate) enum TreeState {
 }
 
 /// All living processes below `root`, which itself is not among them.
-pub(crate) fn below(root: Pid) -> Vec<ProcessEntry> {
+pub(crate) fn descendants(root: Pid) -> Vec<ProcessEntry> {
     let root = root.as_raw_pid();
     let mut below = with_descendants(all_processes(), BTreeSet::from([root]));
     below.retain(|entry| !entry.has_ended && entry.pid != root);
@@ -32,7 +32,7 @@ pub(crate) fn below(root: Pid) -> Vec<ProcessEntry> {
 /// What this process adopted, living with everything below, and those children that have ended and wait to be collected: children that it did not start (`own` lists those it did) and that began at `since` or
 /// later. A command leads a session of its own, and no process can enter another's session, so children in the session
 /// of this process are not adopted ones. Neither is who is in a session that an own child leads.
-pub(crate) fn adopted(own: &[i32], since: u64) -> (Vec<ProcessEntry>, Vec<Pid>) {
+pub(crate) fn adopted_processes(own: &[i32], since: u64) -> (Vec<ProcessEntry>, Vec<Pid>) {
     let all = all_processes();
     let me = rustix::process::getpid().as_raw_pid();
     // Read like all others: a session whose leader is outside this namespace is 0 here, which is no process number.
@@ -69,7 +69,7 @@ fn with_descendants(all: Vec<ProcessEntry>, roots: BTreeSet<i32>) -> Vec<Process
 }
 
 /// When a process began, in the kernel's own unit. It may have ended, as long as nobody collected it.
-pub(crate) fn started(pid: Pid) -> Option<u64> {
+pub(crate) fn start_time(pid: Pid) -> Option<u64> {
     read_entry(pid.as_raw_pid()).map(|entry| entry.started)
 }
 

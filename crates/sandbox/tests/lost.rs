@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{CommandStatus, Launcher, ShellJob, ShellProcess, wait_for_trees};
+use windlass_sandbox::{CommandStatus, Launcher, ShellCommand, ShellProcess, wait_for_trees};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -42,8 +42,8 @@ fn main() {
 }
 
 /// A command that can work against its supervisor is one whose directory matters afterwards.
-fn job(script: &str) -> ShellJob {
-    ShellJob { should_track_cwd: true, ..harness::job(script) }
+fn job(script: &str) -> ShellCommand {
+    ShellCommand { should_track_cwd: true, ..harness::job(script) }
 }
 
 /// Leaves three processes behind that nothing but a kill ends, says who they are, and goes on.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use harness::{block_on, is_alive, job, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{CommandStatus, Exit, LaunchError, Launcher, ShellJob, ShellProcess};
+use windlass_sandbox::{CommandStatus, Exit, LaunchError, Launcher, ShellCommand, ShellProcess};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -49,7 +49,7 @@ async fn finish(mut process: ShellProcess) -> (String, Exit) {
 }
 
 /// The outcome is the same with and without a supervisor.
-fn check(job: &ShellJob, output: &str, status: CommandStatus) -> Option<PathBuf> {
+fn check(job: &ShellCommand, output: &str, status: CommandStatus) -> Option<PathBuf> {
     let run = |launcher: Launcher| block_on(async { finish(launcher.start(job).unwrap()).await });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised, "{}", job.script);
@@ -94,7 +94,7 @@ fn a_script_cannot_tell_that_it_is_watched() {
     for script in scripts {
         let run = |should_track_cwd| {
             block_on(async {
-                finish(supervised().start(&ShellJob { should_track_cwd, ..job(script) }).unwrap()).await
+                finish(supervised().start(&ShellCommand { should_track_cwd, ..job(script) }).unwrap()).await
             })
         };
         let (plain, watched) = (run(false), run(true));
@@ -108,7 +108,11 @@ fn the_last_directory_is_reported() {
     fs::create_dir_all(root.join("a b/new\nline")).unwrap();
     std::os::unix::fs::symlink("a b", root.join("link")).unwrap();
     let end = |script: &str, should_track_cwd| {
-        check(&ShellJob { should_track_cwd, cwd: root.clone(), ..job(script) }, "", CommandStatus::Code(0))
+        check(
+            &ShellCommand { should_track_cwd, cwd: root.clone(), ..job(script) },
+            "",
+            CommandStatus::Code(0),
+        )
     };
     assert_eq!(end("true", true), Some(root.clone()));
     assert_eq!(end("cd 'a b'", true), Some(root.join("a b")));
@@ -127,7 +131,7 @@ fn a_file_is_sourced_first() {
     fs::write(&source, "export FROM_FILE=yes\n").unwrap();
     for should_track_cwd in [false, true] {
         let job =
-            ShellJob { source: Some(source.clone()), should_track_cwd, ..job("echo $FROM_FILE $LINENO") };
+            ShellCommand { source: Some(source.clone()), should_track_cwd, ..job("echo $FROM_FILE $LINENO") };
         check(&job, "yes 1\n", CommandStatus::Code(0));
     }
 }
@@ -145,7 +149,7 @@ fn only_the_standard_descriptors_are_inherited() {
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let script = "for i in {0..300}; do [ ! -e /proc/$$/fd/$i ] || echo -n \"$i \"; done";
     check(&job(script), "0 1 2 ", CommandStatus::Code(0));
-    let tracked = ShellJob { should_track_cwd: true, ..job(script) };
+    let tracked = ShellCommand { should_track_cwd: true, ..job(script) };
     check(&tracked, "0 1 2 250 ", CommandStatus::Code(0));
 }
 

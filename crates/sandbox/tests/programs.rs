@@ -10,8 +10,8 @@ use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_sandbox::{
-    CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramInput, ProgramJob, ProgramOutcome,
-    ProgramProcess, ShellJob,
+    CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramCommand, ProgramInput, ProgramOutcome,
+    ProgramProcess, ShellCommand,
 };
 
 fn main() {
@@ -33,9 +33,9 @@ fn main() {
 const BOUNDS: ProgramBounds =
     ProgramBounds { time: Duration::from_secs(20), output_bytes: 1000, error_bytes: 1000 };
 
-fn job(argv: &[&str]) -> ProgramJob {
-    let ShellJob { cwd, environment, sandbox, .. } = harness::job("");
-    ProgramJob {
+fn job(argv: &[&str]) -> ProgramCommand {
+    let ShellCommand { cwd, environment, sandbox, .. } = harness::job("");
+    ProgramCommand {
         argv: argv.iter().map(OsString::from).collect(),
         input: ProgramInput::Pipe,
         cwd,
@@ -44,19 +44,19 @@ fn job(argv: &[&str]) -> ProgramJob {
     }
 }
 
-fn sh(script: &str) -> ProgramJob {
+fn sh(script: &str) -> ProgramCommand {
     job(&["sh", "-c", script])
 }
 
 /// The outcome is the same with and without a supervisor.
-fn run(job: &ProgramJob, input: &[u8], bounds: ProgramBounds) -> ProgramOutcome {
+fn run(job: &ProgramCommand, input: &[u8], bounds: ProgramBounds) -> ProgramOutcome {
     let run = |launcher: Launcher| block_on(async { launcher.run(job, input, bounds).await.unwrap() });
     let (direct, supervised) = (run(Launcher::direct()), run(supervised()));
     assert_eq!(direct, supervised);
     supervised
 }
 
-fn check(job: &ProgramJob, input: &str, expected: (i32, &str, &str)) {
+fn check(job: &ProgramCommand, input: &str, expected: (i32, &str, &str)) {
     let finished = run(job, input.as_bytes(), BOUNDS);
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (output, errors) = (text(&finished.output.bytes), text(&finished.errors.bytes));
@@ -73,7 +73,7 @@ fn streams_are_apart() {
 fn a_program_reads_its_input() {
     check(&job(&["cat"]), "{\"a\":1}\n", (0, "{\"a\":1}\n", ""));
     check(&job(&["true"]), &"x".repeat(1 << 20), (0, "", ""));
-    check(&ProgramJob { input: ProgramInput::Nothing, ..job(&["cat"]) }, "ignored", (0, "", ""));
+    check(&ProgramCommand { input: ProgramInput::Nothing, ..job(&["cat"]) }, "ignored", (0, "", ""));
     let large = "y".repeat(300_000);
     check(&sh("wc -c"), &large, (0, "300000\n", ""));
 }

@@ -67,7 +67,7 @@ fn before_value(before: &[u8]) -> (&[u8], Option<u8>) {
 
 /// The name in front of a value: before `=`, `:`, `=>` or `>`, or as a flag of a command.
 fn name_before(before: &[u8], is_quoted: bool) -> Option<&[u8]> {
-    let front = trimmed(before);
+    let front = trim_blanks(before);
     let marks = count_back(front, 3, |byte| matches!(byte, b'=' | b':' | b'>'));
     let sign = &front[front.len() - marks..];
     match sign {
@@ -75,35 +75,35 @@ fn name_before(before: &[u8], is_quoted: bool) -> Option<&[u8]> {
         b"::" | b":::" => None,
         b">" if is_quoted => None,
         _ => {
-            let front = trimmed(&front[..front.len() - marks]);
+            let front = trim_blanks(&front[..front.len() - marks]);
             let ends: [&[u8]; 4] = [b"\"]", b"']", b"\"", b"'"];
             let front = ends.iter().find_map(|end| front.strip_suffix(*end)).unwrap_or(front);
             let front = front.strip_suffix(b"\\").unwrap_or(front);
-            named(front).filter(|name| telling(name).is_some()).or_else(|| typed(front, sign))
+            assigned_name(front).filter(|name| telling(name).is_some()).or_else(|| typed_name(front, sign))
         }
     }
 }
 
 /// `--token VALUE`.
 fn flag(front: &[u8], blanks: usize) -> Option<&[u8]> {
-    let name = named(front).filter(|_| blanks > 0)?;
+    let name = assigned_name(front).filter(|_| blanks > 0)?;
     name.starts_with(b"--").then_some(name)
 }
 
 /// `token: &str = VALUE`.
-fn typed<'a>(front: &'a [u8], sign: &[u8]) -> Option<&'a [u8]> {
+fn typed_name<'a>(front: &'a [u8], sign: &[u8]) -> Option<&'a [u8]> {
     let is_type = |byte: u8| is(byte, TOKEN) || matches!(byte, b'&' | b'\'' | b' ' | b'<' | b'>' | b'?');
     let length = count_back(front, 32, is_type);
     let front = front[..front.len() - length].strip_suffix(b":").filter(|_| sign == b"=")?;
-    named(trimmed(front))
+    assigned_name(trim_blanks(front))
 }
 
-fn named(front: &[u8]) -> Option<&[u8]> {
+fn assigned_name(front: &[u8]) -> Option<&[u8]> {
     let length = count_back(front, NAME_BYTES_MAX, |byte| is(byte, TOKEN) || byte == b'.');
     (length > 2).then(|| &front[front.len() - length..])
 }
 
-fn trimmed(text: &[u8]) -> &[u8] {
+fn trim_blanks(text: &[u8]) -> &[u8] {
     &text[..text.len() - count_back(text, BLANKS_MAX, |byte| matches!(byte, b' ' | b'\t'))]
 }
 

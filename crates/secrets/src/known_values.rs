@@ -40,7 +40,7 @@ impl KnownValues {
     }
 
     /// Where a text that ends in the middle of a value begins with it.
-    pub(crate) fn unfinished(&self, text: &str) -> Option<usize> {
+    pub(crate) fn unfinished_start(&self, text: &str) -> Option<usize> {
         let cut = |value: &str| {
             let lengths = (VALUE_BYTES_MIN..value.len()).rev().filter(|at| value.is_char_boundary(*at));
             lengths.map(|length| &value[..length]).find(|front| text.ends_with(front)).map(str::len)

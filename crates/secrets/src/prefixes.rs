@@ -147,7 +147,7 @@ fn token(text: &[u8], at: usize, run_end: usize) -> Option<Span> {
     let taken = body_length(&kind.body, body)?;
     is_varied(&body[..taken.min(256)]).then_some(())?;
     let end = at + prefix.len() + taken;
-    let end = if matches!(kind.body, Body::Dotted(_)) { end + dotted(&text[end..]) } else { end };
+    let end = if matches!(kind.body, Body::Dotted(_)) { end + dotted_length(&text[end..]) } else { end };
     Some(Span { start: at, end, kind: SecretKind::Token(kind.name) })
 }
 
@@ -169,7 +169,7 @@ fn body_length(body: &Body, bytes: &[u8]) -> Option<usize> {
 }
 
 /// The length of further parts, each behind a dot: long ones, or short ones that begin with a digit.
-fn dotted(rest: &[u8]) -> usize {
+fn dotted_length(rest: &[u8]) -> usize {
     let mut end = 0;
     for _ in 0..DOTTED_MAX {
         let Some(part) = rest.get(end..).and_then(|rest| rest.strip_prefix(b".")) else { break };
@@ -183,7 +183,7 @@ fn dotted(rest: &[u8]) -> usize {
 }
 
 /// Whether a text ends in what may be the beginning of a token, and where it begins there.
-pub(crate) fn unfinished(text: &[u8]) -> Option<usize> {
+pub(crate) fn unfinished_start(text: &[u8]) -> Option<usize> {
     let run = text.len() - count_back(text, 256, |byte| is(byte, TOKEN))..text.len();
     if run.is_empty() {
         return None;

@@ -68,8 +68,8 @@ impl Redactor {
     /// ```
     pub fn redact_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
         self.redact_with(line, |line| {
-            let known = self.known.unfinished(line).map(|start| (start, SecretKind::Known));
-            let token = prefixes::unfinished(line.as_bytes())
+            let known = self.known.unfinished_start(line).map(|start| (start, SecretKind::Known));
+            let token = prefixes::unfinished_start(line.as_bytes())
                 .map(|start| (start, SecretKind::Token("unfinished token")));
             let key = is_key_line(line.trim().as_bytes()).then_some((0, SecretKind::PrivateKey));
             let found = [known, token, key].into_iter().flatten();

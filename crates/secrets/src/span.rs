@@ -18,7 +18,7 @@ pub(crate) enum SecretKind {
     /// A token whose shape says whose it is.
     Token(&'static str),
     PrivateKey,
-    /// What somebody shows to get in.
+    /// A credential in a header.
     Header,
     UrlPassword,
     /// A random value beside a telling name.
@@ -46,7 +46,7 @@ pub(crate) fn replace(text: &str, mut spans: Vec<Span>) -> Cow<'_, str> {
     spans.sort_by_key(|span| (span.start, span.kind));
     let mut result = String::with_capacity(text.len());
     let mut kept_to = 0;
-    for span in merged(spans) {
+    for span in merge(spans) {
         result.push_str(&text[kept_to..span.start]);
         result.push_str("[redacted: ");
         result.push_str(span.kind.name());
@@ -57,7 +57,7 @@ pub(crate) fn replace(text: &str, mut spans: Vec<Span>) -> Cow<'_, str> {
     Cow::Owned(result)
 }
 
-fn merged(spans: Vec<Span>) -> Vec<Span> {
+fn merge(spans: Vec<Span>) -> Vec<Span> {
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match merged.last_mut() {

@@ -157,7 +157,7 @@ impl Catalogue {
             return Some(session);
         }
         let repository = Repository::discover(cwd)?;
-        let beside = self.beside(&repository, &here);
+        let beside = self.sibling_folders(&repository, &here);
         if let Some(session) = first_that(&beside, fits) {
             return Some(session);
         }
@@ -170,14 +170,14 @@ impl Catalogue {
     fn of_project(&self, cwd: &Path) -> Vec<SessionInfo> {
         let mut folders = self.layout.folders(cwd);
         let Some(repository) = Repository::discover(cwd) else { return self.of_folders(&folders) };
-        folders.extend(self.beside(&repository, &folders));
+        folders.extend(self.sibling_folders(&repository, &folders));
         let mut sessions = self.of_folders(&folders);
         sessions.extend(self.elsewhere(&repository, &folders));
         sessions
     }
 
     /// The folders of the same directory in the other work trees of a repository.
-    fn beside(&self, repository: &Repository, here: &[PathBuf]) -> Vec<PathBuf> {
+    fn sibling_folders(&self, repository: &Repository, here: &[PathBuf]) -> Vec<PathBuf> {
         let places = repository.worktrees().into_iter().map(|top| top.join(&repository.inside));
         let mut folders: Vec<PathBuf> = places.flat_map(|place| self.layout.folders(&place)).collect();
         folders.retain(|folder| !here.contains(folder));
@@ -235,7 +235,7 @@ pub enum FindError {
     #[error("no session matches {0:?}. List them with `windlass sessions list --all`.")]
     Nothing(String),
     /// More than one.
-    #[error("{query:?} matches {} sessions: {}. Give the id of one.", .candidates.len(), named(.candidates))]
+    #[error("{query:?} matches {} sessions: {}. Give the id of one.", .candidates.len(), name_candidates(.candidates))]
     Several {
         /// What was asked for.
         query: String,
@@ -244,7 +244,7 @@ pub enum FindError {
     },
 }
 
-fn named(candidates: &[SessionInfo]) -> String {
+fn name_candidates(candidates: &[SessionInfo]) -> String {
     let name = |session: &SessionInfo| {
         let summary = session.preview.summary.as_deref().unwrap_or("no prompt");
         let summary: String = summary.chars().take(40).collect();
@@ -276,9 +276,9 @@ impl Catalogue {
                 && texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&lowered))
         };
         let here = self.list(ListScope::Project(cwd));
-        only(query, &here, &title)
-            .or_else(|| only(query, &self.list(ListScope::Everywhere), &title))
-            .or_else(|| only(query, &here, &words))
+        only_match(query, &here, &title)
+            .or_else(|| only_match(query, &self.list(ListScope::Everywhere), &title))
+            .or_else(|| only_match(query, &here, &words))
             .unwrap_or_else(|| Err(FindError::Nothing(query.to_owned())))
     }
 
@@ -300,7 +300,7 @@ impl Catalogue {
         let fits = |session: &SessionInfo| session.id.to_string().starts_with(&prefix);
         [ListScope::Project(cwd), ListScope::Everywhere]
             .into_iter()
-            .find_map(|scope| only(query, &self.list(scope), &fits))
+            .find_map(|scope| only_match(query, &self.list(scope), &fits))
     }
 
     /// A session by its whole id. Folders are asked, not lists: what lists leave out can be opened too.
@@ -310,7 +310,8 @@ impl Catalogue {
             return Some(Ok(session));
         }
         let repository = Repository::discover(cwd);
-        let beside = repository.as_ref().map(|repository| self.beside(repository, &here)).unwrap_or_default();
+        let beside =
+            repository.as_ref().map(|repository| self.sibling_folders(repository, &here)).unwrap_or_default();
         if let Some(session) = beside.iter().find_map(|folder| session_in(folder, id)) {
             return Some(Ok(session));
         }
@@ -324,12 +325,12 @@ impl Catalogue {
                 found.retain(ours);
             }
         }
-        only(query, &found, &|_| true)
+        only_match(query, &found, &|_| true)
     }
 }
 
 /// The one session that fits; `None` if there is none.
-fn only(
+fn only_match(
     query: &str,
     sessions: &[SessionInfo],
     fits: &dyn Fn(&SessionInfo) -> bool,

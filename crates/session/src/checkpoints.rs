@@ -13,8 +13,8 @@
 
 mod apply;
 mod blobs;
+mod file_states;
 mod history;
-mod look;
 mod manifest;
 mod nofollow;
 mod plan;
@@ -35,12 +35,12 @@ use windlass_protocol::{
 use crate::disk::if_there;
 use crate::{PreImageTaker, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
-use look::{FileLook, LookCache, LookResult};
+use file_states::{FileLook, LookCache, LookResult};
 use manifest::{CheckpointManifest, FileState, ManifestLine, PathChange, PathSnapshot};
 
 pub use apply::{FailedPath, RewindResult};
 pub use history::PointInfo;
-pub use plan::{Action, CommandRun, RewindChange, RewindPlan, SkippedPath};
+pub use plan::{CommandRun, RewindAction, RewindChange, RewindPlan, SkippedPath};
 
 const MANIFEST: &str = "journal.jsonl";
 const BLOBS: &str = "blobs";
@@ -53,7 +53,7 @@ const TEXT_CHARS_MAX: usize = 200;
 /// More is not told at once.
 const NOTICES_MAX: usize = 20;
 
-/// The checkpoints of one session. Whoever lets it heed records or apply a plan holds the session's lease.
+/// The checkpoints of one session. The caller that lets it heed records or apply a plan must hold the session's lease.
 pub struct Checkpoints {
     directory: PathBuf,
     log: PathBuf,
@@ -136,7 +136,7 @@ impl Checkpoints {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self, error: io::Error) -> RewindError {
+    fn io_error(&self, error: io::Error) -> RewindError {
         RewindError::Io(self.directory.clone(), error)
     }
 
@@ -172,7 +172,7 @@ impl PreImageTaker for Checkpoints {
         let keeping = self.keeping();
         records.iter().any(|record| match record {
             Record::Intended(call) => can_change_files(call),
-            _ => over(record).is_some_and(|id| keeping.open.contains_key(id)),
+            _ => ended_call(record).is_some_and(|id| keeping.open.contains_key(id)),
         })
     }
 
@@ -194,11 +194,12 @@ impl PreImageTaker for Checkpoints {
                 }
                 Record::Intended(call) if can_change_files(call) => {
                     starts = true;
-                    lines.push(keeping.before(call)?);
+                    lines.push(keeping.begin_call(call)?);
                 }
                 record => {
-                    if let Some((id, open)) = over(record).and_then(|id| keeping.open.remove_entry(id)) {
-                        lines.extend(keeping.after(&id, &open));
+                    if let Some((id, open)) = ended_call(record).and_then(|id| keeping.open.remove_entry(id))
+                    {
+                        lines.extend(keeping.end_call(&id, &open));
                     }
                 }
             }
@@ -220,12 +221,12 @@ impl PreImageTaker for Checkpoints {
 
 impl CheckpointState {
     /// Keeps what a call may change.
-    fn before(&mut self, call: &CallIntent) -> io::Result<ManifestLine> {
+    fn begin_call(&mut self, call: &CallIntent) -> io::Result<ManifestLine> {
         let can_execute = call.kind == CallKind::Execute;
         let mut look = FileLook::keeping(&mut self.blobs, &mut self.memory);
         let before = look.around(&call.changes)?;
         let mut files: Vec<PathSnapshot> =
-            before.states.iter().map(|(path, state)| seen(path, state)).collect();
+            before.states.iter().map(|(path, state)| path_snapshot(path, state)).collect();
         let watched = match &mut self.watched {
             Some(watched) => watched,
             none => none.insert(watched_in(&self.manifest.path)?),
@@ -237,7 +238,7 @@ impl CheckpointState {
             }
             let state = look.state(path)?;
             if !state.is_same(known) {
-                files.push(seen(path, &state));
+                files.push(path_snapshot(path, &state));
             }
             *known = state;
         }
@@ -265,7 +266,7 @@ impl CheckpointState {
     }
 
     /// Takes down what a call changed. If that cannot be done, the manifest looks as after a crash.
-    fn after(&mut self, id: &str, open: &StartedCall) -> Option<ManifestLine> {
+    fn end_call(&mut self, id: &str, open: &StartedCall) -> Option<ManifestLine> {
         match self.changed_by(open) {
             Ok(files) => Some(ManifestLine::After { id: id.to_owned(), files }),
             Err(error) => {
@@ -288,15 +289,15 @@ impl CheckpointState {
         for (path, known) in watched.iter().filter(|_| open.can_execute) {
             if !after.contains_key(path) {
                 let now = look.state(path)?;
-                files.extend(changed(path, known, now));
+                files.extend(path_change(path, known, now));
             }
         }
         for (path, now) in after {
             match open.before.states.get(&path) {
-                Some(was) => files.extend(changed(&path, was, now)),
+                Some(was) => files.extend(path_change(&path, was, now)),
                 // In a directory that was seen whole, what was not there is new.
                 None if open.before.is_complete => {
-                    files.extend(changed(&path, &FileState::Absent { missing: 0 }, now));
+                    files.extend(path_change(&path, &FileState::Absent { missing: 0 }, now));
                 }
                 None => {}
             }
@@ -313,7 +314,7 @@ pub(crate) fn can_change_files(call: &CallIntent) -> bool {
 }
 
 /// The call that is over with this record.
-fn over(record: &Record) -> Option<&str> {
+fn ended_call(record: &Record) -> Option<&str> {
     match record {
         Record::Finished(FinishedCall { tool_use_id, .. }) => Some(tool_use_id),
         Record::Result(result) => match result.result.kind() {
@@ -334,11 +335,11 @@ fn prompt_line(prompt: &PromptLine) -> ManifestLine {
     }
 }
 
-fn seen(path: &Path, state: &FileState) -> PathSnapshot {
+fn path_snapshot(path: &Path, state: &FileState) -> PathSnapshot {
     PathSnapshot { path: path.to_owned(), state: state.clone() }
 }
 
-fn changed(path: &Path, was: &FileState, now: FileState) -> Option<PathChange> {
+fn path_change(path: &Path, was: &FileState, now: FileState) -> Option<PathChange> {
     (!was.is_same(&now)).then(|| PathChange { path: path.to_owned(), was: was.clone(), now })
 }
 

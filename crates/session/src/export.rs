@@ -82,15 +82,15 @@ fn time(at_ms: u64) -> String {
     format!("{} {} UTC", &iso[..10], &iso[11..19])
 }
 
-/// Whom the heading of a message names.
-fn speaker(said: &Utterance) -> String {
+/// The speaker of a message, in its heading and in JSON.
+fn speaker(said: &Utterance) -> (Cow<'static, str>, &'static str) {
     match &said.who {
-        SearchSpeaker::User => "You".into(),
-        SearchSpeaker::Assistant => "Assistant".into(),
-        SearchSpeaker::Tool(name) => format!("Result of {name}"),
-        SearchSpeaker::Engine => "Note to the model".into(),
-        SearchSpeaker::Summary => "Summary of the compacted conversation".into(),
-        SearchSpeaker::Title => "Title".into(),
+        SearchSpeaker::User => ("You".into(), "user"),
+        SearchSpeaker::Assistant => ("Assistant".into(), "assistant"),
+        SearchSpeaker::Tool(name) => (format!("Result of {name}").into(), "tool"),
+        SearchSpeaker::Engine => ("Note to the model".into(), "engine"),
+        SearchSpeaker::Summary => ("Summary of the compacted conversation".into(), "summary"),
+        SearchSpeaker::Title => ("Title".into(), "title"),
     }
 }
 
@@ -125,7 +125,7 @@ fn about(session: &SessionInfo) -> Vec<(&'static str, String)> {
 
 fn write_text(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
     let when = said.at_ms.map(|at_ms| format!(" ({})", time(at_ms))).unwrap_or_default();
-    writeln!(to, "\n== {}{when}", speaker(said))?;
+    writeln!(to, "\n== {}{when}", speaker(said).0)?;
     for piece in &said.pieces {
         let text = redact(piece.text());
         match piece {
@@ -141,7 +141,7 @@ fn write_text(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::R
 
 fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
     let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
-    writeln!(to, "\n### {}{when}\n", speaker(said))?;
+    writeln!(to, "\n### {}{when}\n", speaker(said).0)?;
     for piece in &said.pieces {
         let text = redact(piece.text());
         match piece {
@@ -151,14 +151,14 @@ fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> i
             {
                 writeln!(to, "{text}\n")?;
             }
-            ContentPiece::Text(_) => writeln!(to, "{}", quoted(&text))?,
-            ContentPiece::Thinking(_) => writeln!(to, "*Thinking:*\n\n{}", quoted(&text))?,
+            ContentPiece::Text(_) => writeln!(to, "{}", quote(&text))?,
+            ContentPiece::Thinking(_) => writeln!(to, "*Thinking:*\n\n{}", quote(&text))?,
             ContentPiece::Call { name, .. } => {
-                writeln!(to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
+                writeln!(to, "Calls **{name}**:\n\n{}", fence(&text, "json"))?;
             }
             ContentPiece::Result { is_error, .. } => {
                 let failed = if *is_error { "Failed:\n\n" } else { "" };
-                writeln!(to, "{failed}{}", fenced(&text, ""))?;
+                writeln!(to, "{failed}{}", fence(&text, ""))?;
             }
             ContentPiece::Other(kind) => writeln!(to, "*[{kind}]*\n")?,
         }
@@ -166,12 +166,12 @@ fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> i
     Ok(())
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     text.lines().flat_map(|line| ["> ", line, "\n"]).collect()
 }
 
 /// A block of code whose fence is longer than any in the text.
-fn fenced(text: &str, language: &str) -> String {
+fn fence(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
@@ -191,14 +191,6 @@ fn to_json(item: &HistoryItem, is_retracted: bool, redact: Redact<'_>) -> Value 
         }
         HistoryItem::Rewound => return json!({"type": "rewound"}),
     };
-    let (who, tool) = match &said.who {
-        SearchSpeaker::User => ("user", None),
-        SearchSpeaker::Assistant => ("assistant", None),
-        SearchSpeaker::Tool(name) => ("tool", Some(name)),
-        SearchSpeaker::Engine => ("engine", None),
-        SearchSpeaker::Summary => ("summary", None),
-        SearchSpeaker::Title => ("title", None),
-    };
     let message = redact(&said.message);
     let message: Value =
         serde_json::from_str(&message).unwrap_or_else(|_| Value::String(message.into_owned()));
@@ -206,10 +198,10 @@ fn to_json(item: &HistoryItem, is_retracted: bool, redact: Redact<'_>) -> Value 
         "type": "message",
         "uuid": said.uuid,
         "timestamp": said.at_ms.map(crate::time::iso),
-        "who": who,
+        "who": speaker(said).1,
         "message": message,
     });
-    if let Some(tool) = tool {
+    if let SearchSpeaker::Tool(tool) = &said.who {
         line["tool"] = tool.as_str().into();
     }
     if is_retracted {

@@ -22,9 +22,9 @@ pub enum SearchSpeaker {
     Tool(String),
     /// The engine, to the model.
     Engine,
-    /// Whoever summed up what was compacted.
+    /// The summary of what was compacted.
     Summary,
-    /// Whoever named the session.
+    /// A title that a user or a program gave.
     Title,
 }
 
@@ -126,13 +126,13 @@ impl<'a> SessionHistory<'a> {
         let Some(n) = &said.n else { return Ok(false) };
         let numbers = match &mut self.retracted {
             Some(numbers) => numbers,
-            none => none.insert(retracted(self.path)?),
+            none => none.insert(retracted_lines(self.path)?),
         };
         Ok(numbers.contains(n))
     }
 }
 
-fn retracted(path: &Path) -> io::Result<HashSet<u64>> {
+fn retracted_lines(path: &Path) -> io::Result<HashSet<u64>> {
     let mut lines = LineReader::open(path)?;
     let mut numbers = HashSet::new();
     while let Some(line) = lines.next_bytes()? {
@@ -157,7 +157,7 @@ fn item(
     let kind = text(&members, "type")?;
     if kind == "system" {
         return (text(&members, "subtype")? == "compact_boundary")
-            .then(|| HistoryItem::Compacted(compacted(&members, at_ms)));
+            .then(|| HistoryItem::Compacted(compaction_note(&members, at_ms)));
     }
     let message = members.get("message")?.get().to_owned();
     let value: Value = serde_json::from_str(&message).ok()?;
@@ -173,7 +173,7 @@ fn item(
     Some(HistoryItem::Said(Utterance { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
 }
 
-fn compacted(members: &RawObject<'_>, at_ms: Option<u64>) -> CompactionNote {
+fn compaction_note(members: &RawObject<'_>, at_ms: Option<u64>) -> CompactionNote {
     let about: Value = members.read("compactMetadata").unwrap_or_default();
     CompactionNote {
         at_ms,
@@ -233,7 +233,7 @@ fn result(content: &Value) -> String {
 /// Numbers and the end of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionOutline {
-    /// How often somebody said something.
+    /// How many prompts there are.
     pub prompts: u64,
     /// How many calls were made.
     pub calls: u64,

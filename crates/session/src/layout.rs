@@ -148,7 +148,7 @@ impl SessionPaths {
     }
 
     /// A torn piece of the log that began at this byte.
-    pub fn torn(&self, offset: u64) -> PathBuf {
+    pub fn torn_end(&self, offset: u64) -> PathBuf {
         self.side().join(format!("torn-{offset}.part"))
     }
 
@@ -158,18 +158,18 @@ impl SessionPaths {
     }
 }
 
-/// Makes a directory that nobody else can look into, and the ones above it that are missing.
+/// Makes a directory that other users cannot look into, and the ones above it that are missing.
 ///
-/// A link in its place is refused: whoever could put it there would choose where the sessions go.
+/// A link in its place is refused: the user who put it there would choose where the sessions go.
 pub fn create_private(directory: &Path) -> io::Result<()> {
     let made = windlass_text::folders::create_private(directory);
     let found = std::fs::symlink_metadata(directory);
     if found.as_ref().is_ok_and(std::fs::Metadata::is_symlink) {
-        return Err(refused(directory, "is a symbolic link. Replace it with a real directory"));
+        return Err(refusal(directory, "is a symbolic link. Replace it with a real directory"));
     }
     made?;
     if found?.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused(
+        return Err(refusal(
             directory,
             "belongs to another user. Set WINDLASS_HOME to a directory that belongs to you",
         ));
@@ -177,7 +177,7 @@ pub fn create_private(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn refused(directory: &Path, why: &str) -> io::Error {
+fn refusal(directory: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", directory.display()))
 }
 

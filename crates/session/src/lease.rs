@@ -1,4 +1,4 @@
-//! One writer at a time: whoever writes a session holds its lease.
+//! One writer at a time: a process writes a session only while it holds its lease.
 //!
 //! The lease is a lock on the log itself that the system takes away with the process, however it ends: there are no stale ones,
 //! and nothing is left behind. On file systems without such locks, a file beside the log says who has it.
@@ -37,7 +37,7 @@ pub struct Lease {
 /// What keeps others away.
 #[derive(Debug, Default)]
 enum LeaseHold {
-    /// Nothing: there is no log yet, and nobody else can know its name.
+    /// Nothing: there is no log yet, and no other process can know its name.
     #[default]
     Nothing,
     /// A file, as long as there is no log.
@@ -113,7 +113,7 @@ impl Lease {
         Err(failed(io::Error::other("another process keeps replacing it")))
     }
 
-    /// The lease of a session that is about to begin, with an id that nobody else can know. It is taken when the log is made.
+    /// The lease of a session that is about to begin, with an id that no other process can know. It is taken when the log is made.
     pub fn of_new(log: &Path) -> Self {
         Self::new(log, LeaseHold::Nothing)
     }

@@ -26,7 +26,7 @@ use windlass_text::time;
 
 pub use catalogue::{Catalogue, FindError, ListScope, SessionFilter, SessionInfo};
 pub use checkpoints::{
-    Action, Checkpoints, CommandRun, FailedPath, PointInfo, RewindChange, RewindError, RewindPlan,
+    Checkpoints, CommandRun, FailedPath, PointInfo, RewindAction, RewindChange, RewindError, RewindPlan,
     RewindPoint, RewindResult, SkippedPath, copy_checkpoints,
 };
 pub use export::{ExportFormat, Redact, export};
@@ -41,7 +41,7 @@ pub use read::{
 pub use repository::{GitProgram, Identity, Repository};
 pub use search::{SearchHit, search};
 pub use title::rename;
-pub use trash::{TrashError, TrashedSession, remove, restore, trashed};
+pub use trash::{TrashError, TrashedSession, remove, restore, trashed_sessions};
 pub use turns::{PromptLine, check_dropped, prompts};
 pub use windlass_protocol::SyncPolicy;
 pub use writer::{LogOptions, LogWriter, Marker, PreImageTaker};

@@ -91,7 +91,7 @@ pub(crate) fn flag(members: &RawObject<'_>, key: &str) -> bool {
 }
 
 fn judge(head: &[u8], tail: &[u8], is_whole: bool) -> SessionPreview {
-    let first_line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let first_line = lines(head).next().unwrap_or_default();
     let both = |key| last(key, tail).or_else(|| last(key, head));
     let title = both("customTitle").or_else(|| both("aiTitle"));
     let first_prompt = first_prompt(head, is_whole);
@@ -115,11 +115,14 @@ fn judge(head: &[u8], tail: &[u8], is_whole: bool) -> SessionPreview {
     }
 }
 
+fn lines(window: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    window.split(|&byte| byte == b'\n')
+}
+
 /// Lines that hold a key.
 fn lines_with<'a>(key: &str, window: &'a [u8]) -> impl DoubleEndedIterator<Item = &'a [u8]> {
     let needle = format!("\"{key}\"");
-    let lines = window.split(|&byte| byte == b'\n');
-    lines.filter(move |line| memmem::find(line, needle.as_bytes()).is_some())
+    lines(window).filter(move |line| memmem::find(line, needle.as_bytes()).is_some())
 }
 
 /// The last value of a key in lines that everybody understands.
@@ -145,15 +148,13 @@ fn cut_member(key: &str, window: &[u8]) -> Option<String> {
 }
 
 fn tag(window: &[u8]) -> Option<String> {
-    let lines = window.split(|&byte| byte == b'\n');
-    let mut tags = lines.filter(|line| line.starts_with(b"{\"type\":\"tag\"")).filter_map(members);
+    let mut tags = lines(window).filter(|line| line.starts_with(b"{\"type\":\"tag\"")).filter_map(members);
     tags.next_back()?.read("tag")
 }
 
 /// What was written last about the repository; with its first commits, if they were ever known.
 fn identity(window: &[u8]) -> Option<Identity> {
-    let lines = window.split(|&byte| byte == b'\n');
-    let found = lines.filter_map(|line| own_members(line, "repository")?.read("of"));
+    let found = lines(window).filter_map(|line| own_members(line, "repository")?.read("of"));
     found.max_by_key(|identity: &Identity| !identity.roots.is_empty())
 }
 
@@ -175,7 +176,7 @@ fn says_something(window: &[u8]) -> bool {
 /// The first text of a user that is a prompt; else the name of the first command.
 fn first_prompt(head: &[u8], is_whole: bool) -> Option<String> {
     let mut command = None;
-    let mut lines = head.split(|&byte| byte == b'\n').peekable();
+    let mut lines = lines(head).peekable();
     while let Some(line) = lines.next() {
         let is_cut = !is_whole && lines.peek().is_none();
         if !can_be_prompt(line) {

@@ -61,7 +61,7 @@ pub struct LoadedLog {
     pub is_foreign: bool,
     /// How many bytes of the file were taken into account.
     pub length: u64,
-    /// Whether more stands behind them. Whoever goes on from there leaves that out for good.
+    /// Whether more stands behind them. A writer that goes on from there leaves that out for good.
     pub is_cut: bool,
     /// The highest number of a message in what is left out, see [`load_back`].
     pub last_left_out: MessageId,

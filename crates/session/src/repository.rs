@@ -105,7 +105,7 @@ pub struct GitProgram {
 }
 
 impl GitProgram {
-    /// The first git in the absolute directories of `PATH` in this environment. Whoever makes the environment says whose programs are
+    /// The first git in the absolute directories of `PATH` in this environment. The caller's environment says whose programs are
     /// trusted and leaves out secrets; variables that change what git does are left out here.
     pub fn find(mut environment: Vec<(OsString, OsString)>) -> Option<Self> {
         environment.retain(|(name, _)| !name.as_encoded_bytes().starts_with(b"GIT_"));

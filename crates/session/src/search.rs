@@ -70,7 +70,7 @@ fn search_one<'a>(
         words,
         behind,
     };
-    if let Some(place) = session.preview.title.as_deref().and_then(|title| wanted.within(title))
+    if let Some(place) = session.preview.title.as_deref().and_then(|title| wanted.find_in(title))
         && found(hit(place, String::new(), session.preview.created_ms, SearchSpeaker::Title)).is_break()
     {
         return Ok(ControlFlow::Break(()));
@@ -79,7 +79,7 @@ fn search_one<'a>(
     let mut lowered = Vec::new();
     while let Some(item) = history.next(|line| wanted.can_be_in(line, &mut lowered))? {
         let HistoryItem::Said(said) = item else { continue };
-        let place = said.pieces.iter().find_map(|piece| wanted.within(piece.text()));
+        let place = said.pieces.iter().find_map(|piece| wanted.find_in(piece.text()));
         let Some(place) = place.filter(|_| said.who != SearchSpeaker::Engine) else { continue };
         if !history.has_retracted(&said)? && found(hit(place, said.uuid, said.at_ms, said.who)).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -119,7 +119,7 @@ impl SearchWords {
     }
 
     /// The first place where a text holds the words: what stands in front of them, they, and what follows.
-    fn within(&self, text: &str) -> Option<[String; 3]> {
+    fn find_in(&self, text: &str) -> Option<[String; 3]> {
         let (start, end) = text.char_indices().find_map(|(start, _)| {
             let length = self.length_at(&text[start..])?;
             Some((start, start + length))

@@ -109,7 +109,7 @@ impl Commits {
     }
 
     /// Something was appended to this file.
-    pub(crate) fn written(&self, file: Arc<dyn LogFile>) -> Ticket {
+    pub(crate) fn note_append(&self, file: Arc<dyn LogFile>) -> Ticket {
         let mut state = self.state();
         if state.file.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &file)) {
             state.file = Some(file);

@@ -1,4 +1,4 @@
-//! The name of a session. Whoever has the file may give it one, while others write into it too.
+//! The name of a session. Any program may give it one, while others write into the file too.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};

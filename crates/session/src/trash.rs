@@ -98,7 +98,7 @@ fn place_for(layout: &SessionLayout, id: Uuid) -> (u64, PathBuf) {
 /// Puts back the last removal of a session, by its id or the beginning of it. Returns its log.
 pub fn restore(layout: &SessionLayout, query: &str) -> Result<PathBuf, TrashError> {
     let query = query.trim().to_ascii_lowercase();
-    let mut found = trashed(layout);
+    let mut found = trashed_sessions(layout);
     found.retain(|trashed| !query.is_empty() && trashed.id.to_string().starts_with(&query));
     let Some(last) = found.first() else {
         return Err(TrashError::Nothing(query, layout.trash()));
@@ -127,7 +127,7 @@ fn put_back(trashed: &TrashedSession) -> Result<PathBuf, TrashError> {
 }
 
 /// What was removed, the last first.
-pub fn trashed(layout: &SessionLayout) -> Vec<TrashedSession> {
+pub fn trashed_sessions(layout: &SessionLayout) -> Vec<TrashedSession> {
     let entries = fs::read_dir(layout.trash()).into_iter().flatten().flatten();
     let mut found: Vec<TrashedSession> =
         entries.filter_map(|entry| read_note(layout, entry.path())).collect();

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use windlass_protocol::{Origin, Record};
 
 use crate::checkpoints::can_change_files;
-use crate::format::{EntryKind, LogEntry, LogLine, Meta, OwnLine, OwnLineBody, SessionMark};
+use crate::format::{EntryKind, EntryOrigin, LogEntry, LogLine, OwnLine, OwnLineBody, SessionMark};
 use crate::preview::message_texts;
 use crate::read::lines;
 
@@ -166,14 +166,14 @@ pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String
 
 /// The number of a prompt, and its ids besides the entry's own.
 fn ids(entry: &LogEntry) -> (u64, Vec<Uuid>) {
-    let Some(Meta::Said { n, prompts, .. }) = &entry.meta else { return (0, Vec::new()) };
+    let Some(EntryOrigin::Said { n, prompts, .. }) = &entry.meta else { return (0, Vec::new()) };
     let ids = prompts.iter().filter_map(|prompt| Uuid::parse_str(prompt).ok());
     (n.0, ids.filter(|id| *id != entry.uuid).collect())
 }
 
 fn is_prompt(entry: &LogEntry) -> bool {
     let answers = entry.message.as_ref().is_some_and(|message| message.get().contains("\"tool_result\""));
-    let is_note = matches!(&entry.meta, Some(Meta::Said { origin: Origin::Interruption, .. }));
+    let is_note = matches!(&entry.meta, Some(EntryOrigin::Said { origin: Origin::Interruption, .. }));
     let is_said = entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside;
     is_said && !answers && !is_note
 }

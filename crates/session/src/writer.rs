@@ -37,7 +37,7 @@ pub trait PreImageTaker: Send + Sync {
 pub struct LogOptions {
     /// When the disk is waited for.
     pub sync: SyncPolicy,
-    /// Takes pre-images of the files that calls are about to change; nobody if that is off.
+    /// Takes pre-images of the files that calls are about to change; `None` if that is off.
     pub pre_images: Option<Arc<dyn PreImageTaker>>,
     /// The right to write. Without one, nothing keeps others from writing as well.
     pub lease: Option<Lease>,
@@ -154,7 +154,7 @@ impl SessionLog for LogWriter {
             Ok(runtime) if taker.touches_disk(records) => {
                 self.log.take_checkpoints_on(&runtime, taker, records.to_vec(), sync)
             }
-            _ => AppendProgress::Now(self.log.checkpointed(taker.take_note(records, sync))),
+            _ => AppendProgress::Now(self.log.check_checkpoints(taker.take_note(records, sync))),
         }
     }
 
@@ -201,7 +201,7 @@ impl SharedLog {
                 log.wants_snapshot.store(true, Ordering::Release);
                 return Err(trouble::given_up(&log.path));
             }
-            log.checkpointed(taker.take_note(&records, should_sync))
+            log.check_checkpoints(taker.take_note(&records, should_sync))
         });
         let given_up = trouble::given_up(&self.path);
         AppendProgress::Later(
@@ -215,7 +215,7 @@ impl SharedLog {
     }
 
     /// What becomes of records whose checkpoints were taken or not. Those that are left out are missed.
-    fn checkpointed(&self, taken: io::Result<()>) -> Result<(), LogError> {
+    fn check_checkpoints(&self, taken: io::Result<()>) -> Result<(), LogError> {
         taken.map_err(|error| {
             self.wants_snapshot.store(true, Ordering::Release);
             trouble::of_keeping(&self.path, &error)
@@ -244,7 +244,7 @@ impl SharedLog {
         let (failures, apart) = (self.commits.failures(), self.commits.has_hole());
         pen.set_aside_torn().map_err(|error| trouble::of_torn(&self.path, &error))?;
         let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
-        let ticket = self.commits.written(file);
+        let ticket = self.commits.note_append(file);
         let wants = wants_snapshot(records, self.wants_snapshot.load(Ordering::Acquire));
         self.wants_snapshot.store(wants || pen.since_snapshot >= SNAPSHOT_EVERY_BYTES, Ordering::Release);
         Ok(AppendTicket { ticket, makes_good: restates.then_some(failures) })
@@ -257,7 +257,7 @@ impl SharedLog {
         }
         let file =
             pen.write(&[], self.commits.has_hole()).map_err(|error| trouble::of_log(&self.path, &error))?;
-        Ok(Some(AppendTicket { ticket: self.commits.written(file), makes_good: None }))
+        Ok(Some(AppendTicket { ticket: self.commits.note_append(file), makes_good: None }))
     }
 
     fn settle(&self, written: AppendTicket, due: SyncUrgency) -> Result<(), LogError> {

@@ -180,7 +180,7 @@ fn a_torn_end_that_cannot_be_set_aside_stays_until_it_can() {
         assert!(error.0.contains("incomplete last line") && error.0.contains("disk is full"), "{error}");
         fs::remove_file(filler).unwrap();
         restate(&mut log, 2).unwrap();
-        assert_eq!(fs::read(paths.torn(whole.len() as u64)).unwrap(), torn);
+        assert_eq!(fs::read(paths.torn_end(whole.len() as u64)).unwrap(), torn);
         assert_eq!(messages(&paths), [1, 2]);
     });
 }

@@ -139,8 +139,8 @@ impl Server {
 
     /// How many turns of the script have been taken; scripts for certain models do not count.
     #[must_use]
-    pub fn played(&self) -> usize {
-        self.shared.player.played()
+    pub fn played_count(&self) -> usize {
+        self.shared.player.played_count()
     }
 
     /// Whether every response that the script gives in order has been asked for.

@@ -1,4 +1,4 @@
-//! Numbers in texts for people.
+//! Numbers as text.
 
 /// A number with its thousands set apart.
 pub fn number(n: u64) -> String {
@@ -11,6 +11,12 @@ pub fn number(n: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// `1 turn`, `2,000 turns`.

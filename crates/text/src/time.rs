@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The seconds of a day.
-pub const DAY_S: u64 = 86_400;
+const DAY_S: u64 = 86_400;
 
 /// The days from 0000-03-01 to 1970-01-01: years are counted from March, so that the leap day is the last of its year.
 const DAYS_BEFORE_1970: u64 = 719_468;
@@ -42,8 +42,10 @@ pub fn parse(text: &str) -> Option<u64> {
     let seconds = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second;
     let millis = number(format!("{fraction:0<3}").get(..3)?)?;
     let (sign, offset) = zone.split_at_checked(1).unwrap_or(("Z", ""));
-    let mut offset = offset.splitn(2, ':').map(number);
-    let offset = offset.next().flatten().unwrap_or(0) * 3600 + offset.next().flatten().unwrap_or(0) * 60;
+    let offset = match number(&offset.replace(':', "")).unwrap_or(0) {
+        hours @ ..100 => hours * 3600,
+        both => both / 100 * 3600 + both % 100 * 60,
+    };
     let seconds = match sign {
         "+" => seconds.checked_sub(offset)?,
         "-" => seconds + offset,
@@ -60,7 +62,7 @@ fn number(digits: &str) -> Option<u64> {
 }
 
 /// Year, month and day of a day counted from 1970-01-01.
-pub fn date(days: u64) -> (u64, u64, u64) {
+fn date(days: u64) -> (u64, u64, u64) {
     let days = days + DAYS_BEFORE_1970;
     let (cycle, day_of_cycle) = (days / CYCLE_DAYS, days % CYCLE_DAYS);
     let leap_days = day_of_cycle / 1460 - day_of_cycle / 36_524 + day_of_cycle / (CYCLE_DAYS - 1);
@@ -73,7 +75,7 @@ pub fn date(days: u64) -> (u64, u64, u64) {
 }
 
 /// Counts the days from 1970-01-01 to a date; 0 for an earlier one.
-pub fn days(year: u64, month: u64, day: u64) -> u64 {
+fn days(year: u64, month: u64, day: u64) -> u64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month_from_march = if month > 2 { month - 3 } else { month + 9 };
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
@@ -123,6 +125,9 @@ mod tests {
         check("2026-11-13T10:20:30Z", Some(1_794_565_230_000));
         check("2026-11-13T12:20:30.1+02:00", Some(1_794_565_230_100));
         check("2026-11-13T05:20:30.123456-05:00", Some(1_794_565_230_123));
+        check("2026-11-13T05:20:30-0500", Some(1_794_565_230_000));
+        check("2026-11-13T15:50:30+05:30", Some(1_794_565_230_000));
+        check("2026-11-13T12:20:30+02", Some(1_794_565_230_000));
         check("2026-11-13 10:20:30", Some(1_794_565_230_000));
         check("2026-13-13T10:20:30Z", None);
         check("yesterday at noon", None);

@@ -271,7 +271,7 @@ fn check_sandbox(config: &RunConfig) -> Vec<Check> {
 
 /// Where sessions are saved.
 fn check_sessions(home: &Home) -> Vec<Check> {
-    let Ok(directory) = home.required().map_err(|error| error.to_string()) else {
+    let Ok(directory) = home.require().map_err(|error| error.to_string()) else {
         let text = "There is no home directory to save sessions in. Set WINDLASS_HOME to a directory, \
                     or use --no-session-persistence.";
         return vec![check(SESSIONS, CheckStatus::Problem, text)];

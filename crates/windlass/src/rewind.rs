@@ -1,10 +1,10 @@
 //! Going back to an earlier prompt: which one is meant, and bringing back the files, the conversation, or both.
 
 use windlass_protocol::{SessionKey, SessionSeed};
-pub use windlass_session::{
-    Action, PointInfo, PromptLine, RewindChange, RewindPlan, RewindPoint, RewindResult,
-};
 use windlass_session::{Checkpoints, Lease, LeaseError, SessionInfo};
+pub use windlass_session::{
+    PointInfo, PromptLine, RewindAction, RewindChange, RewindPlan, RewindPoint, RewindResult,
+};
 
 use crate::error::SessionError;
 use crate::sessions::KeptSession;

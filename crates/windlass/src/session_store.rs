@@ -55,7 +55,7 @@ impl SessionStore {
         place: &ProcessContext,
         git: Option<GitProgram>,
     ) -> Result<Self, Error> {
-        let layout = SessionLayout::new(Home::new(&settings.home, place).required()?);
+        let layout = SessionLayout::new(Home::new(&settings.home, place).require()?);
         Ok(Self {
             catalogue: Catalogue::new(layout.clone()).with_git(git),
             layout,

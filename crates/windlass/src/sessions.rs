@@ -419,7 +419,7 @@ fn new_lease(choice: &SessionChoice, paths: &SessionPaths) -> Result<Lease, Erro
 }
 
 fn layout(home: &Home) -> Result<SessionLayout, Error> {
-    Ok(SessionLayout::new(home.required()?))
+    Ok(SessionLayout::new(home.require()?))
 }
 
 fn unreadable<E: Into<LogProblem>>(id: Uuid) -> impl FnOnce(E) -> Error {

@@ -66,7 +66,7 @@ impl LoadedSettings {
     /// Everything a run with these flags is configured by.
     pub fn config(&self, flags: &Flags) -> Result<RunConfig, Error> {
         let files = self.effective.settings.clone();
-        let config = RunConfig::with_files(self.settings.clone(), flags, &self.place, files)?;
+        let config = RunConfig::new(self.settings.clone(), flags, &self.place, files)?;
         Ok(RunConfig { environment: self.environment.clone(), ..config })
     }
 }

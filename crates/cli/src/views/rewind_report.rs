@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use uuid::Uuid;
-use windlass::rewind::{Action, PromptLine, RewindPlan};
+use windlass::rewind::{PromptLine, RewindAction, RewindPlan};
 use windlass::rewind::{RewindOutcome, RewindReport};
 use windlass_text::shorten::shorten;
 
@@ -145,14 +145,14 @@ fn write_commands(plan: &RewindPlan, text: &mut String) {
     }
 }
 
-fn verb_of(action: Action) -> &'static str {
+fn verb_of(action: RewindAction) -> &'static str {
     match action {
-        Action::Delete => "delete",
-        Action::RemoveDirectory => "delete directory",
-        Action::MakeDirectory => "create directory",
-        Action::RestoreContent => "restore",
-        Action::Recreate => "recreate",
-        Action::RestoreMode => "restore mode",
+        RewindAction::Delete => "delete",
+        RewindAction::RemoveDirectory => "delete directory",
+        RewindAction::MakeDirectory => "create directory",
+        RewindAction::RestoreContent => "restore",
+        RewindAction::Recreate => "recreate",
+        RewindAction::RestoreMode => "restore mode",
     }
 }
 

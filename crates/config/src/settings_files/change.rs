@@ -62,7 +62,7 @@ pub fn update_settings<T>(
 fn check_doubles(file: &Path) -> Result<(), String> {
     let text = read::read(file, read::BYTES_MAX)?.unwrap_or_default();
     let node = json::parse(&text).map_err(|broken| broken.what)?;
-    match node.doubled().first() {
+    match node.repeated_names().first() {
         Some((name, at)) => Err(format!("`{name}` appears twice (line {})", at.line)),
         None => Ok(()),
     }

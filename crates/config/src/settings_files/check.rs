@@ -1,4 +1,4 @@
-//! From JSON to settings: each value is held against the table of keys and its file's place; what does not fit is told.
+//! From JSON to settings: each value is held against the table of keys and its file's place; what does not fit becomes a problem.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_protocol::blocks_on_failure;
 
 use super::json::{JsonContent, JsonNode, Member, TextPosition};
-use super::keys::{self, KEYS, Key, KeyScope, ValueType, can_protect, meant};
+use super::keys::{self, KEYS, Key, KeyScope, ValueType, can_protect, find_meant};
 use super::origin::{SettingOrigin, SettingsLevel};
 use super::problem::{SettingsProblem, Severity, short};
 use super::tree::{Leaf, SettingsList, SettingsTree};
@@ -116,7 +116,7 @@ impl Checker<'_> {
         }
         let dot = if group.is_empty() { "" } else { "." };
         let what = format!("Unknown setting `{group}{dot}{}`", short(&member.name));
-        let key = meant(&member.name, group);
+        let key = find_meant(&member.name, group);
         if key.is_some_and(|key| key.path == HOOKS) {
             self.lost_hooks(&member.value, format!("{what}; did you mean `{HOOKS}`?"));
             return;
@@ -188,7 +188,7 @@ impl Checker<'_> {
             ValueType::List(_) | ValueType::Map(_) | ValueType::Group | ValueType::Fields(_) => false,
         };
         if fits {
-            for (name, at) in node.doubled() {
+            for (name, at) in node.repeated_names() {
                 let what = format!("`{}` is there twice in `{}`", short(name), short(wanted.path));
                 self.tell(at, Severity::Warning, what, "Only the last holds. Remove one.");
             }
@@ -201,7 +201,7 @@ impl Checker<'_> {
     /// An object with fixed fields. It holds only as a whole.
     fn fields(&mut self, node: &JsonNode, members: &[Member], wanted: Expectation<'_>) -> Option<Leaf> {
         let ValueType::Fields(fields) = wanted.kind else { return None };
-        if let Some((name, at)) = node.doubled().first() {
+        if let Some((name, at)) = node.repeated_names().first() {
             self.refuse(*at, wanted, format!("`{name}` is there twice in `{}`", wanted.path));
             return None;
         }
@@ -281,7 +281,7 @@ pub(crate) fn enforce(tree: &mut SettingsTree, source: &SettingOrigin, problems:
         limits.variables(tree);
         limits.masks(tree);
     }
-    problems.extend(limits.told());
+    problems.extend(limits.into_problems());
 }
 
 struct Limits<'a> {
@@ -358,7 +358,7 @@ impl Limits<'_> {
     }
 
     /// The problems, or as many as anybody reads.
-    fn told(mut self) -> Vec<SettingsProblem> {
+    fn into_problems(mut self) -> Vec<SettingsProblem> {
         let more = self.problems.len().saturating_sub(PROBLEMS_MAX);
         self.problems.truncate(PROBLEMS_MAX);
         if let Some(last) = self.problems.last().filter(|_| more > 0).cloned() {

@@ -63,7 +63,7 @@ impl SettingsFiles {
         }
         problems.extend(self.files.iter().flat_map(|file| file.lost_hooks(is_trusted, &locks, &tree)));
         turn_hooks_off(&mut tree);
-        let mut unsupported = unsupported(&tree);
+        let mut unsupported = unsupported_keys(&tree);
         for key in idle {
             if unsupported.iter().all(|known| known.value != key.value) {
                 unsupported.push(key);
@@ -175,7 +175,7 @@ fn turn_hooks_off(tree: &mut SettingsTree) {
     }
 }
 
-fn unsupported(tree: &SettingsTree) -> Vec<SourcedValue<String>> {
+fn unsupported_keys(tree: &SettingsTree) -> Vec<SourcedValue<String>> {
     let idle = KEYS.iter().filter(|key| !key.has_effect && !matches!(key.kind, ValueType::Group));
     let found = idle.filter_map(|key| {
         let origin = tree.get(key.path)?.origin()?.clone();

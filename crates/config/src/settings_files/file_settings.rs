@@ -40,7 +40,7 @@ pub struct FileSettings {
     pub memory_sources: SettingSources,
     /// Patterns of memory files that are not read.
     pub memory_excludes: Vec<String>,
-    /// What the model that judges commands is told.
+    /// The instructions for the model that judges commands.
     pub auto_mode: Classifier,
 }
 
@@ -296,7 +296,7 @@ impl FileSettings {
     /// What the environment and the files say together. A setting that a variable has too counts where the variable is not set.
     pub fn settings(&self, environment: &Environment) -> Result<Settings, ConfigError> {
         let origin = |name: &str| Some(self.env.get(name)?.origin.to_string());
-        let mut settings = Settings::read(&self.filled(environment), origin)?;
+        let mut settings = Settings::read(&self.fill_environment(environment), origin)?;
         settings.memory.sources = self.memory_sources;
         settings.memory.excludes.clone_from(&self.memory_excludes);
         Ok(settings)
@@ -304,7 +304,7 @@ impl FileSettings {
 
     /// The variables that shape a run and are no secrets, with what settings say in their place.
     pub fn plain_variables(&self, environment: &Environment) -> BTreeMap<String, String> {
-        let filled = self.filled(environment);
+        let filled = self.fill_environment(environment);
         let plain = VARIABLES.iter().filter(|variable| !variable.is_secret);
         plain
             .filter_map(|variable| {
@@ -315,7 +315,7 @@ impl FileSettings {
     }
 
     /// The environment, and what settings say in place of variables that are not set.
-    fn filled(&self, environment: &Environment) -> Environment {
+    fn fill_environment(&self, environment: &Environment) -> Environment {
         let mut filled = environment.clone();
         for (name, value) in &self.stand_ins {
             let variable = filled.entry(OsString::from(name)).or_default();

@@ -54,7 +54,7 @@ pub(crate) fn parse(text: &str) -> Result<JsonNode, JsonError> {
     reader.skip_blanks();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => Err(reader.unexpected("the end of the file")),
+        Some(_) => Err(reader.unexpected_error("the end of the file")),
     }
 }
 
@@ -72,7 +72,7 @@ impl JsonNode {
     }
 
     /// The names that an object in it holds twice, with the place of the second.
-    pub(crate) fn doubled(&self) -> Vec<(&str, TextPosition)> {
+    pub(crate) fn repeated_names(&self) -> Vec<(&str, TextPosition)> {
         let mut found = Vec::new();
         let mut open = vec![self];
         while let Some(node) = open.pop() {
@@ -137,7 +137,7 @@ impl Reader<'_> {
         let at = self.place;
         if depth > DEPTH_MAX {
             let what = format!("values are nested more than {DEPTH_MAX} levels deep");
-            return Err(broken(at, what, "Flatten them."));
+            return Err(syntax_error(at, what, "Flatten them."));
         }
         let content = match self.peek() {
             Some(b'{') => self.object(depth)?,
@@ -156,7 +156,7 @@ impl Reader<'_> {
                 return Ok(JsonContent::Scalar(value));
             }
         }
-        Err(self.unexpected("a value"))
+        Err(self.unexpected_error("a value"))
     }
 
     fn list(&mut self, depth: u32) -> Result<JsonContent, JsonError> {
@@ -184,12 +184,12 @@ impl Reader<'_> {
         loop {
             let at = self.place;
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected("a name in quotes"));
+                return Err(self.unexpected_error("a name in quotes"));
             }
             let name = self.string()?;
             self.skip_blanks();
             if !self.takes(b':') {
-                return Err(self.unexpected("a colon"));
+                return Err(self.unexpected_error("a colon"));
             }
             self.skip_blanks();
             members.push(Member { name, at, value: self.value(depth + 1)? });
@@ -215,11 +215,11 @@ impl Reader<'_> {
         }
         let comma = self.place;
         if !self.takes(b',') {
-            return Err(self.unexpected("a comma or the closing bracket"));
+            return Err(self.unexpected_error("a comma or the closing bracket"));
         }
         self.skip_blanks();
         if self.peek() == Some(close) {
-            return Err(broken(comma, "there is a comma after the last value", "Remove the comma."));
+            return Err(syntax_error(comma, "there is a comma after the last value", "Remove the comma."));
         }
         Ok(false)
     }
@@ -234,7 +234,7 @@ impl Reader<'_> {
                 Some(b'\\') => end += 2,
                 Some(b'\n') | None => {
                     let advice = "Close it with a quote; write a line feed as \\n.";
-                    return Err(broken(at, "a string has no closing quote", advice));
+                    return Err(syntax_error(at, "a string has no closing quote", advice));
                 }
                 Some(_) => end += 1,
             }
@@ -242,7 +242,7 @@ impl Reader<'_> {
         let quoted = &self.text[self.at..=self.at + end];
         let invalid = "a string contains an invalid escape or control character";
         let advice = "Write a backslash as \\\\ and a tab as \\t.";
-        let text = serde_json::from_str(quoted).map_err(|_| broken(at, invalid, advice))?;
+        let text = serde_json::from_str(quoted).map_err(|_| syntax_error(at, invalid, advice))?;
         self.pass(end + 1);
         Ok(text)
     }
@@ -253,12 +253,12 @@ impl Reader<'_> {
         let length = rest.iter().take_while(is_part).count();
         let invalid = "a number is invalid in JSON or too large";
         let number: Number = serde_json::from_str(&self.text[self.at..self.at + length])
-            .map_err(|_| broken(self.place, invalid, "Write it like 12, -0.5 or 1e6."))?;
+            .map_err(|_| syntax_error(self.place, invalid, "Write it like 12, -0.5 or 1e6."))?;
         self.pass(length);
         Ok(JsonContent::Scalar(number.into()))
     }
 
-    fn unexpected(&self, wanted: &str) -> JsonError {
+    fn unexpected_error(&self, wanted: &str) -> JsonError {
         let rest = &self.text[self.at..];
         let (what, advice) = match rest.chars().next() {
             None => (format!("the file ends; expected {wanted}"), "Close all brackets."),
@@ -266,11 +266,11 @@ impl Reader<'_> {
             Some('\'') => ("strings need double quotes".into(), "Replace ' with \"."),
             Some(found) => (format!("expected {wanted}, found {}", found.escape_debug()), "Correct it."),
         };
-        broken(self.place, what, advice)
+        syntax_error(self.place, what, advice)
     }
 }
 
-fn broken(at: TextPosition, what: impl Into<String>, advice: &'static str) -> JsonError {
+fn syntax_error(at: TextPosition, what: impl Into<String>, advice: &'static str) -> JsonError {
     JsonError { at, what: what.into(), advice }
 }
 
@@ -329,7 +329,8 @@ mod tests {
     #[test]
     fn names_that_are_there_twice_are_found() {
         let node = parse("{\"a\": {\"b\": 1,\n\"b\": 2},\n \"a\": 3}").unwrap();
-        let found: Vec<_> = node.doubled().into_iter().map(|(name, at)| (name, at.line, at.column)).collect();
+        let found: Vec<_> =
+            node.repeated_names().into_iter().map(|(name, at)| (name, at.line, at.column)).collect();
         assert_eq!(found, [("a", 3, 2), ("b", 2, 1)]);
     }
 

@@ -99,7 +99,7 @@ const fn trusted(path: &'static str, kind: ValueType) -> Key {
 }
 
 /// One that protects: nothing may start when it is wrong.
-const fn guard(path: &'static str, kind: ValueType) -> Key {
+const fn protect(path: &'static str, kind: ValueType) -> Key {
     Key { is_forbidding: true, ..key(path, kind) }
 }
 
@@ -117,11 +117,11 @@ impl Key {
         Self { default, ..self }
     }
 
-    const fn merged(self, merging: MergeRule) -> Self {
+    const fn merge(self, merging: MergeRule) -> Self {
         Self { merging, ..self }
     }
 
-    const fn only(self, allowed: KeyScope) -> Self {
+    const fn scope(self, allowed: KeyScope) -> Self {
         Self { allowed, ..self }
     }
 
@@ -129,7 +129,7 @@ impl Key {
         Self { is_awaiting_trust: true, ..self }
     }
 
-    const fn anchored(self) -> Self {
+    const fn anchor(self) -> Self {
         Self { is_anchored: true, ..self }
     }
 
@@ -203,7 +203,7 @@ const OTHER_NAMES: [(&str, &str); 6] = [
 ];
 
 /// The key that was probably meant by a name in a group: one with another name, its neighbour, or one of another group.
-pub(crate) fn meant(name: &str, group: &str) -> Option<&'static Key> {
+pub(crate) fn find_meant(name: &str, group: &str) -> Option<&'static Key> {
     let neighbours = || KEYS.iter().filter(|key| key.is_in(group));
     let near = || {
         let near = nearest(name, neighbours().map(Key::name))?;

@@ -65,7 +65,7 @@ impl SettingsPlaces {
     pub fn local(&self) -> &Path {
         let Some(repository) = &self.repository else { return &self.start };
         let top = repository.main.as_ref().map_or(&repository.top, |main| &main.top);
-        let is_own = std::fs::metadata(top).is_ok_and(|facts| is_ours(&facts));
+        let is_own = std::fs::metadata(top).is_ok_and(|metadata| is_ours(&metadata));
         if is_own && !self.is_home(top) { top } else { &self.start }
     }
 
@@ -102,7 +102,7 @@ impl SettingsPlaces {
 
     /// Whether a local settings file came with the repository, is behind a link, or belongs to another user.
     pub(crate) fn is_anothers(&self, file: &Path) -> bool {
-        let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
+        let is_own = std::fs::metadata(file).is_ok_and(|metadata| is_ours(&metadata));
         is_behind_link(file)
             || !is_own
             || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
@@ -110,16 +110,16 @@ impl SettingsPlaces {
 }
 
 pub(crate) fn is_behind_link(file: &Path) -> bool {
-    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     is_link(file) || file.parent().is_some_and(is_link)
 }
 
 /// What tells an object from every other, however it is named; nothing if it is not there.
 fn object(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Whether a file belongs to whoever we run as.
-fn is_ours(facts: &std::fs::Metadata) -> bool {
-    facts.uid() == rustix::process::geteuid().as_raw()
+fn is_ours(metadata: &std::fs::Metadata) -> bool {
+    metadata.uid() == rustix::process::geteuid().as_raw()
 }

@@ -27,7 +27,7 @@ const DIRECTORIES_MAX: usize = 16;
 const FURTHER: &str = "further files";
 
 /// The files that texts name and those in directories from which they run something, each with a mark of its content.
-pub(super) fn named(value: &Value, places: &SettingsPlaces) -> BTreeMap<String, String> {
+pub(super) fn named_files(value: &Value, places: &SettingsPlaces) -> BTreeMap<String, String> {
     let mut search = Search::new(places);
     let mut pieces = PathCandidates::default();
     for text in texts(value) {
@@ -78,7 +78,7 @@ impl Search {
     }
 
     fn add(&mut self, path: &Path) {
-        let Ok(facts) = path.symlink_metadata() else { return };
+        let Ok(metadata) = path.symlink_metadata() else { return };
         let Ok(real) = path.canonicalize() else { return };
         // The project as a whole is no program.
         if self.start.starts_with(&real) {
@@ -86,7 +86,7 @@ impl Search {
         }
         if !real.starts_with(&self.top) {
             let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
-            if let (true, Some(directory), Some(name)) = (facts.is_symlink(), directory, path.file_name())
+            if let (true, Some(directory), Some(name)) = (metadata.is_symlink(), directory, path.file_name())
                 && directory.starts_with(&self.top)
             {
                 self.others.insert(directory.join(name), format!("link {}", real.display()));
@@ -115,19 +115,19 @@ impl Search {
                 .take(left + 1)
                 .collect();
             if entries.len() > left {
-                let facts = facts(&directory);
-                self.others.insert(directory, facts);
+                let mark = metadata_mark(&directory);
+                self.others.insert(directory, mark);
                 continue;
             }
             left -= entries.len();
             for entry in entries.into_iter().filter(|entry| !is_settings(entry)) {
-                let Ok(facts) = entry.symlink_metadata() else { continue };
-                if facts.is_dir() {
+                let Ok(metadata) = entry.symlink_metadata() else { continue };
+                if metadata.is_dir() {
                     waiting.push(entry);
-                } else if facts.is_symlink() {
+                } else if metadata.is_symlink() {
                     let target = std::fs::read_link(&entry).unwrap_or_default();
                     self.others.insert(entry, format!("link {}", target.display()));
-                } else if facts.is_file() {
+                } else if metadata.is_file() {
                     self.inside.insert(entry);
                 }
             }
@@ -148,10 +148,11 @@ impl Search {
         };
         let files = self.files.iter().chain(self.inside.difference(&self.files));
         for (position, file) in files.enumerate() {
-            let fits = position < FILES_MAX && file.metadata().is_ok_and(|facts| facts.len() <= bytes_left);
+            let fits =
+                position < FILES_MAX && file.metadata().is_ok_and(|metadata| metadata.len() <= bytes_left);
             let content = if fits { read::bytes(file, bytes_left).ok().flatten() } else { None };
             bytes_left -= content.as_ref().map_or(0, |content| content.len() as u64);
-            let mark = content.map_or_else(|| facts(file), |content| hash(&content));
+            let mark = content.map_or_else(|| metadata_mark(file), |content| hash(&content));
             add(position, file, mark);
         }
         for (position, (path, known)) in self.others.iter().enumerate() {
@@ -187,8 +188,9 @@ fn is_settings(file: &Path) -> bool {
 }
 
 /// What tells a file apart that is not read.
-fn facts(path: &Path) -> String {
-    path.metadata().map_or_else(|_| String::new(), |facts| format!("{} {:?}", facts.len(), facts.modified()))
+fn metadata_mark(path: &Path) -> String {
+    path.metadata()
+        .map_or_else(|_| String::new(), |metadata| format!("{} {:?}", metadata.len(), metadata.modified()))
 }
 
 /// Every text that may be run, or be given to what is.

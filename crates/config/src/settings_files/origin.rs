@@ -50,7 +50,7 @@ pub struct SettingOrigin {
     pub column: u32,
     /// What a leading `/` in a path pattern means there.
     pub anchor: Arc<Path>,
-    /// Whether somebody else may have written it: it came with the project.
+    /// Whether it came with the project, so that another person may have written it.
     pub is_foreign: bool,
 }
 

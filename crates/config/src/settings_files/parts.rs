@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use windlass_text::numbers::hex;
 
 use super::keys::{KEYS, Key, KeyScope, ValueType};
 use super::locations::SettingsPlaces;
-use super::named_files::named;
+use super::named_files::named_files;
 use super::problem::visible;
 use super::show::ShownValue;
 use super::tree::{Leaf, SettingsTree};
@@ -140,11 +141,14 @@ impl SettingsFiles {
     /// What came with the project and would act. With it, what it forbids.
     pub fn parts(&self) -> ProjectParts {
         // Nobody is asked about what does nothing yet.
-        ProjectParts::new(self.under(|key| key.is_awaiting_trust && key.has_effect), self.under(restricts))
+        ProjectParts::new(
+            self.foreign_parts(|key| key.is_awaiting_trust && key.has_effect),
+            self.foreign_parts(restricts),
+        )
     }
 
     /// What the project's files say under some keys.
-    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
+    fn foreign_parts(&self, wanted: impl Fn(&Key) -> bool) -> Vec<ProjectPart> {
         let mut parts = Vec::new();
         for SettingsFile { tree, .. } in self.files.iter().filter(|file| file.source.is_foreign) {
             for key in KEYS.iter().filter(|key| wanted(key)) {
@@ -182,7 +186,7 @@ fn collect(
 }
 
 fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> ProjectPart {
-    let files = if path.starts_with("hooks.") { named(&leaf.value, places) } else { BTreeMap::new() };
+    let files = if path.starts_with("hooks.") { named_files(&leaf.value, places) } else { BTreeMap::new() };
     let mut all = format!("{path}\n{}", canonical(&leaf.value));
     for (name, mark) in &files {
         let _ = write!(all, "\nfile {name} {mark}");
@@ -215,11 +219,7 @@ fn canonical(value: &Value) -> String {
 }
 
 pub(super) fn hash(content: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in digest(&SHA256, content).as_ref() {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(digest(&SHA256, content).as_ref())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Stri
         Err(error) if is_missing(&error) => return Ok(None),
         Err(error) => return Err(format!("cannot read it ({error})")),
     };
-    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err("it is not a regular file".into());
     }
     let mut bytes = Vec::new();

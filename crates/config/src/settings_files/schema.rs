@@ -1,4 +1,4 @@
-//! The table of keys for others: a schema for editors, and the list in the documentation.
+//! The table of keys for others: a schema for editors, pages for a terminal, and the list in the documentation.
 
 use std::fmt::Write as _;
 
@@ -16,24 +16,6 @@ pub fn settings_schema() -> String {
         schema.extend(group);
     }
     format!("{schema:#}\n")
-}
-
-/// The keys as a list for the documentation, in Markdown.
-pub fn settings_list() -> String {
-    let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
-    for key in KEYS.iter().filter(|key| key.has_effect && !matches!(key.kind, ValueType::Group)) {
-        let about = format!("{}{}", key.about, limits(key));
-        let accepts = key.kind.accepts();
-        let _ = writeln!(list, "| `{}` | {accepts} | {} | {about} |", key.path, key.default);
-    }
-    let idle = KEYS.iter().filter(|key| !key.has_effect && !matches!(key.kind, ValueType::Group));
-    let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
-    let _ = write!(
-        list,
-        "\nNot supported yet: these are checked and ignored; `windlass doctor` lists those that are set:\n{}.\n",
-        idle.join(", ")
-    );
-    list
 }
 
 /// The names of every key, with the groups they lie in.
@@ -114,4 +96,49 @@ fn fields(list: &[(&str, ValueType, bool)], path: &str) -> Value {
         list.iter().map(|(name, inner, _)| ((*name).to_owned(), kind(inner, path))).collect();
     let required: Vec<&str> = list.iter().filter(|(_, _, needed)| *needed).map(|(name, ..)| *name).collect();
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The keys as a list for the documentation, in Markdown.
+    fn settings_list() -> String {
+        let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
+        for key in KEYS.iter().filter(|key| key.has_effect && !matches!(key.kind, ValueType::Group)) {
+            let about = format!("{}{}", key.about, limits(key));
+            let accepts = key.kind.accepts();
+            let _ = writeln!(list, "| `{}` | {accepts} | {} | {about} |", key.path, key.default);
+        }
+        let idle = KEYS.iter().filter(|key| !key.has_effect && !matches!(key.kind, ValueType::Group));
+        let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
+        let _ = write!(
+            list,
+            "\nNot supported yet: these are checked and ignored; `windlass doctor` lists those that are set:\n{}.\n",
+            idle.join(", ")
+        );
+        list
+    }
+
+    #[test]
+    fn the_list_of_settings_is_up_to_date() {
+        const UPDATE: &str = "WINDLASS_UPDATE_SETTINGS";
+        const BEGIN: &str =
+            "<!-- The table below is made from crates/config/src/settings_files/keys/table.rs. -->\n\n";
+        const END: &str = "\n<!-- The end of the table. -->\n";
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+        let page = std::fs::read_to_string(&file).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let expected = format!("{before}{BEGIN}{}{END}{after}", settings_list());
+        if std::env::var_os(UPDATE).is_some() {
+            return std::fs::write(file, expected).unwrap();
+        }
+        assert!(
+            page == expected,
+            "write docs/settings.md anew: {UPDATE}=1 cargo test -p windlass-config up_to_date"
+        );
+    }
 }

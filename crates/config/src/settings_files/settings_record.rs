@@ -75,14 +75,14 @@ impl RecordedSettings {
                 allow: rule_texts(self.allow),
                 ask: rule_texts(self.ask),
                 deny: rule_texts(self.deny),
-                directories: sourced(self.directories),
+                directories: with_log_origin(self.directories),
                 mode: self.mode.map(|value| SourcedValue { value, origin: the_log() }),
                 bypass_disabled: None,
                 auto_disabled: self.auto_disabled.then(the_log),
                 managed_only: self.managed_only.then(the_log),
             },
             auto_mode: self.auto_mode,
-            fallback_models: sourced(self.fallback_models),
+            fallback_models: with_log_origin(self.fallback_models),
             memory_excludes: self.memory_excludes,
             memory_sources: self.memory_sources,
             ..FileSettings::default()
@@ -122,7 +122,7 @@ fn values<T: Clone>(list: &[SourcedValue<T>]) -> Vec<T> {
     list.iter().map(|item| item.value.clone()).collect()
 }
 
-fn sourced<T>(list: Vec<T>) -> Vec<SourcedValue<T>> {
+fn with_log_origin<T>(list: Vec<T>) -> Vec<SourcedValue<T>> {
     list.into_iter().map(|value| SourcedValue { value, origin: the_log() }).collect()
 }
 

@@ -1,5 +1,5 @@
 //! Whether a project may act: who agreed to what, and whether it is still that. Agreement is bound to content, kept by
-//! the top of the repository and the directory below it. It lapses, and the difference is told, when a part that acts
+//! the top of the repository and the directory below it. It lapses, and the difference is shown, when a part that acts
 //! is not exactly what was agreed to or a restriction is gone; further restrictions take nothing back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +18,11 @@ use crate::{SharedFile, SharedFileError};
 /// What is known about a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustState {
-    /// Somebody agreed to exactly this.
+    /// The user agreed to exactly this.
     Trusted,
-    /// Nobody was asked.
+    /// The user was never asked.
     NeverAsked,
-    /// Somebody agreed to something else.
+    /// The user agreed to something else.
     Changed {
         /// What is new, or now says something else.
         added: Vec<PartContent>,
@@ -77,7 +77,7 @@ pub enum HookFileChange {
 /// How the process was started, as far as trust depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrustRequest {
-    /// Nobody can be asked.
+    /// The user cannot be asked.
     pub is_headless: bool,
     /// `--setting-sources` was given and names the project.
     pub is_project_named: bool,
@@ -90,9 +90,9 @@ pub struct TrustRequest {
 pub enum TrustAnswer {
     /// Its parts act.
     Trust,
-    /// Somebody has to be asked; until then its parts do not act.
+    /// The user has to be asked; until then its parts do not act.
     Ask,
-    /// Its parts do not act, and that is told.
+    /// Its parts do not act, and a notice says so.
     Skip,
 }
 
@@ -126,7 +126,7 @@ pub struct TrustedProject {
     pub root: PathBuf,
     /// The directory below it whose settings were shown; empty for the top itself.
     pub inside: PathBuf,
-    /// When somebody agreed, in milliseconds since 1970.
+    /// When the user agreed, in milliseconds since 1970.
     pub time_ms: u64,
     /// What was agreed to.
     pub parts: Vec<PartContent>,
@@ -165,10 +165,10 @@ impl TrustStore {
                 main.is_some_and(|main| is_about(&known["projects"][name(&main.top)][&inside], parts));
             return Ok(if agreed { TrustState::Trusted } else { TrustState::NeverAsked });
         }
-        Ok(difference(&before(entry), parts))
+        Ok(difference(&agreed_parts(entry), parts))
     }
 
-    /// Remembers that somebody agreed to these parts.
+    /// Remembers that the user agreed to these parts.
     pub fn agree(
         &self,
         places: &SettingsPlaces,
@@ -207,7 +207,7 @@ impl TrustStore {
                     root: root.into(),
                     inside: inside.into(),
                     time_ms: entry["timeMs"].as_u64().unwrap_or(0),
-                    parts: stored(&entry["parts"]).into_iter().map(|part| part.content).collect(),
+                    parts: stored_parts(&entry["parts"]).into_iter().map(|part| part.content).collect(),
                 });
             }
         }
@@ -217,7 +217,7 @@ impl TrustStore {
     /// What the file says. Nobody else may be able to write it.
     fn read(&self) -> Result<Value, SharedFileError> {
         let path = &self.file.path;
-        if std::fs::metadata(path).is_ok_and(|facts| facts.mode() & 0o022 != 0) {
+        if std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 != 0) {
             return Err(SharedFileError::Foreign { path: path.clone(), problem: "others can write it" });
         }
         self.file.read()
@@ -239,15 +239,17 @@ fn name(path: &Path) -> String {
 
 /// Whether an agreement is about these parts, with everything forbidden that was when it was given.
 fn is_about(entry: &Value, parts: &ProjectParts) -> bool {
-    entry["hash"] == parts.fingerprint() && only(&before(entry).restrictions, &parts.restrictions).is_empty()
+    entry["hash"] == parts.fingerprint()
+        && parts_missing_in(&agreed_parts(entry).restrictions, &parts.restrictions).is_empty()
 }
 
-fn before(entry: &Value) -> ProjectParts {
-    ProjectParts::new(stored(&entry["parts"]), stored(&entry["restrictions"]))
+fn agreed_parts(entry: &Value) -> ProjectParts {
+    ProjectParts::new(stored_parts(&entry["parts"]), stored_parts(&entry["restrictions"]))
 }
 
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
-    let (added, mut removed) = (only(&now.list, &before.list), only(&before.list, &now.list));
+    let (added, mut removed) =
+        (parts_missing_in(&now.list, &before.list), parts_missing_in(&before.list, &now.list));
     let was: BTreeMap<_, _> = removed.iter().map(|part| (&part.content, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
@@ -257,13 +259,13 @@ fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
             files.insert(part.content.clone(), changed);
         }
     }
-    removed.extend(only(&before.restrictions, &now.restrictions));
+    removed.extend(parts_missing_in(&before.restrictions, &now.restrictions));
     let contents = |parts: Vec<&ProjectPart>| parts.into_iter().map(|part| part.content.clone()).collect();
     TrustState::Changed { added: contents(added), removed: contents(removed), files }
 }
 
 /// The parts that others do not have.
-fn only<'a>(these: &'a [ProjectPart], those: &[ProjectPart]) -> Vec<&'a ProjectPart> {
+fn parts_missing_in<'a>(these: &'a [ProjectPart], those: &[ProjectPart]) -> Vec<&'a ProjectPart> {
     let those: BTreeSet<&str> = those.iter().map(|part| &*part.hash).collect();
     these.iter().filter(|part| !those.contains(&*part.hash)).collect()
 }
@@ -279,7 +281,7 @@ fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, Strin
     names.into_iter().filter_map(change).collect()
 }
 
-fn stored(parts: &Value) -> Vec<ProjectPart> {
+fn stored_parts(parts: &Value) -> Vec<ProjectPart> {
     let parts = parts.as_array().into_iter().flatten();
     parts.filter_map(|part| ProjectPart::deserialize(part).ok()).collect()
 }

@@ -97,7 +97,7 @@ fn only_available_models_are_chosen() {
         let place = ProcessContext { cwd: "/".into(), is_root: false, home: None, managed: "/none".into() };
         let files = user(&content);
         let settings = files.settings(&files.environment(std::iter::empty())).unwrap();
-        let seen = match RunConfig::with_files(settings, &flags, &place, files) {
+        let seen = match RunConfig::new(settings, &flags, &place, files) {
             Ok(config) => {
                 format!("{} {:?} {}", config.model.name, config.fallbacks, config.warnings.join(" "))
             }

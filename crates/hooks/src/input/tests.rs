@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use windlass_protocol::{
     CallFacts, CallKind, CompactTrigger, Effort, EndReason, Failure, FailureClass, LoadReason, MessageId,
-    PromptId, SessionSeed, StartSource, Terminal, ToolProfile, ToolUse,
+    PromptId, SessionSeed, StartSource, Terminal, ToolOutput, ToolProfile, ToolUse,
 };
 
 fn scene() -> HookScene {

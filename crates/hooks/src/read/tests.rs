@@ -38,7 +38,7 @@ fn every_field_is_read() {
     let (set, problems) = read_from(&hooks, &HookSource::settings("s:1"));
     assert!(problems.is_empty(), "{problems:?}");
     let seen: Vec<String> =
-        set.of(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.action)).collect();
+        set.for_event(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.action)).collect();
     let expected = [
         r#"Command(CommandHandler { form: Shell { line: "./check.sh", shell: "bash" }, pace: Awaited })"#,
         r#"Command(CommandHandler { form: Exec { argv: ["prog", "a", "b"] }, pace: Background { should_wake: true } })"#,
@@ -47,7 +47,7 @@ fn every_field_is_read() {
         r#"Prompt(PromptHandler { prompt: "p", model: Some("m"), should_continue_on_block: true })"#,
     ];
     assert_eq!(seen, expected);
-    let first = set.of(HookEvent::PreToolUse).next().unwrap();
+    let first = set.for_event(HookEvent::PreToolUse).next().unwrap();
     assert_eq!(first.condition, Condition::Rule("Bash(git *)".into()));
     assert_eq!(first.timeout, Some(Duration::from_millis(2_500)));
     assert_eq!(first.status.as_deref(), Some("checking"));
@@ -338,7 +338,7 @@ fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {
             )
         });
         assert_eq!(problems, Vec::from_iter(expected.clone()), "{condition}");
-        let handler = set.of(HookEvent::PreToolUse).next().unwrap();
+        let handler = set.for_event(HookEvent::PreToolUse).next().unwrap();
         assert_eq!(handler.condition == Condition::Unreadable, expected.is_some(), "{condition}");
     };
     check(json!("Bash(git *)"), None);

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use windlass_protocol::{Delivery, ModelRequest, ToolSpec, Transcript};
 
-use super::extras::Extras;
+use super::optional_fields::OptionalFields;
 
 /// The API takes no more than this many markers in a request.
 const MARKERS_MAX: usize = 4;
@@ -54,17 +54,17 @@ impl BodyBuilder {
         Self { has_prompt_caching, frame: Mutex::new(None) }
     }
 
-    pub(super) fn build(&self, request: &ModelRequest, extras: &Extras) -> RequestBody {
+    pub(super) fn build(&self, request: &ModelRequest, fields: &OptionalFields) -> RequestBody {
         let frozen = self.frozen(request);
         let messages: usize = request.transcript.segments().iter().map(|s| s.json().len()).sum();
-        let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + extras.json.len() + 256;
+        let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + fields.json.len() + 256;
         let mut pieces = BodyPieces::new(total);
         pieces.copy(b"{\"model\":");
         pieces.copy(json_text(&request.model).as_bytes());
         let streamed = request.delivery == Delivery::Streamed;
-        let cap = extras.output_tokens_max;
+        let cap = fields.output_tokens_max;
         pieces.copy(format!(r#","max_tokens":{cap},"stream":{streamed}"#).as_bytes());
-        pieces.copy(extras.json.as_bytes());
+        pieces.copy(fields.json.as_bytes());
         pieces.push(&frozen);
         pieces.copy(br#","messages":["#);
         let markers_left =

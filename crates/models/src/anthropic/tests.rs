@@ -1,5 +1,5 @@
-mod extras;
 mod failures;
+mod optional_fields;
 mod server;
 mod tls;
 

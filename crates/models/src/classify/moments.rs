@@ -1,6 +1,6 @@
 //! Moments and waits as errors and headers write them, in seconds since 1970 and milliseconds.
 
-use windlass_text::time::{self, DAY_S};
+use windlass_text::time;
 
 /// Later than any moment that seconds since 1970 name for long to come; a larger number counts milliseconds.
 const SECONDS_MAX: u64 = 100_000_000_000;
@@ -83,40 +83,19 @@ fn unit_ms(name: &str) -> Option<f64> {
 
 /// A date with a time of day: `2026-11-15T18:00:00Z`, `… at 18:00 UTC`; with an offset, otherwise in UTC.
 fn date(text: &str) -> Option<u64> {
-    let number = |text: &str| text.parse::<u64>().ok();
-    let (year, month, day) = (number(text.get(..4)?)?, number(text.get(5..7)?)?, number(text.get(8..10)?)?);
-    let dashes = text.get(4..5)? == "-" && text.get(7..8)? == "-";
-    if !dashes || !(1..=12).contains(&month) || !(1..=31).contains(&day) || year < 1970 {
-        return None;
-    }
-    let rest = text.get(10..)?;
+    let (day, rest) = text.split_at_checked(10)?;
     let rest = rest.strip_prefix(" at ").unwrap_or_else(|| rest.trim_start_matches(['T', 't', ' ']));
-    let midnight = time::days(year, month, day) * DAY_S;
-    let (Some(hour), Some(":"), Some(minute)) =
-        (rest.get(..2).and_then(number), rest.get(2..3), rest.get(3..5).and_then(number))
-    else {
-        return Some(midnight);
-    };
-    let rest = rest.get(5..).unwrap_or_default();
-    let seconds = rest.strip_prefix(':').and_then(|rest| rest.get(..2)).and_then(number);
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == '.');
-    let here = midnight + hour * 3_600 + minute * 60 + seconds.unwrap_or(0);
-    let offset = |rest: &str| {
-        let digits: String = rest.chars().filter(char::is_ascii_digit).take(4).collect();
-        Some(number(digits.get(..2)?)? * 3_600 + number(digits.get(2..4)?)? * 60)
-    };
-    match rest.split_at_checked(1) {
-        Some(("+", zone)) => here.checked_sub(offset(zone)?),
-        Some(("-", zone)) => Some(here + offset(zone)?),
-        _ => Some(here),
-    }
+    let is_clock = |c: char| c.is_ascii_digit() || c == ':' || c == '.';
+    let (clock, zone) = rest.split_at(rest.find(|c| !is_clock(c)).unwrap_or(rest.len()));
+    let offset = zone.find(|c: char| !c.is_ascii_digit() && !"+-:".contains(c)).unwrap_or(zone.len());
+    let moment = time::parse(&format!("{day}T{clock}{}", &zone[..offset]));
+    Some(moment.or_else(|| time::parse(&format!("{day}T00:00")))? / 1000)
 }
 
 /// A moment for people: `2026-11-15 18:00 UTC`.
 pub(super) fn in_utc(seconds: u64) -> String {
-    let (year, month, day) = time::date(seconds / DAY_S);
-    let minutes = seconds % DAY_S / 60;
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
+    let iso = time::iso(seconds.saturating_mul(1000));
+    format!("{} UTC", iso[..iso.len() - ":00.000Z".len()].replace('T', " "))
 }
 
 #[cfg(test)]
@@ -170,8 +149,8 @@ mod tests {
         assert_eq!(in_utc(1_709_164_800), "2024-02-29 00:00 UTC");
         assert_eq!(in_utc(0), "1970-01-01 00:00 UTC");
         for days in (0..40_000).step_by(13) {
-            let text = in_utc(days * DAY_S + 3_600);
-            assert_eq!(moment(&text), Some(days * DAY_S + 3_600), "{text}");
+            let text = in_utc(days * 86_400 + 3_600);
+            assert_eq!(moment(&text), Some(days * 86_400 + 3_600), "{text}");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::ErrorBody;
 
 /// Where a row counts.
 #[derive(Clone, Copy, Debug)]
-enum Under {
+enum RowScope {
     Anything,
     /// Statuses from, to. An error without a status has none of them.
     Status(u16, u16),
@@ -25,31 +25,31 @@ enum Under {
 
 struct ClassRule {
     class: FailureClass,
-    under: Under,
+    scope: RowScope,
     kinds: &'static [&'static str],
     codes: &'static [&'static str],
     words: &'static [&'static str],
 }
 
 const fn code(class: FailureClass, codes: &'static [&'static str]) -> ClassRule {
-    ClassRule { class, under: Under::Anything, kinds: &[], codes, words: &[] }
+    ClassRule { class, scope: RowScope::Anything, kinds: &[], codes, words: &[] }
 }
 
 const fn kind(class: FailureClass, kinds: &'static [&'static str]) -> ClassRule {
-    ClassRule { class, under: Under::Anything, kinds, codes: &[], words: &[] }
+    ClassRule { class, scope: RowScope::Anything, kinds, codes: &[], words: &[] }
 }
 
-const fn words(class: FailureClass, under: Under, words: &'static [&'static str]) -> ClassRule {
-    ClassRule { class, under, kinds: &[], codes: &[], words }
+const fn words(class: FailureClass, scope: RowScope, words: &'static [&'static str]) -> ClassRule {
+    ClassRule { class, scope, kinds: &[], codes: &[], words }
 }
 
 const fn status(class: FailureClass, from: u16, to: u16) -> ClassRule {
-    ClassRule { class, under: Under::Status(from, to), kinds: &[], codes: &[], words: &[] }
+    ClassRule { class, scope: RowScope::Status(from, to), kinds: &[], codes: &[], words: &[] }
 }
 
 const RULES: &[ClassRule] = &[
     // A single request over a limit per minute comes as a rate limit, but only a smaller request helps.
-    words(Overflow, Under::Anything, &["request too large for", "requested"]),
+    words(Overflow, RowScope::Anything, &["request too large for", "requested"]),
     code(Quota, &["enforced_spend_limit_reached", "billing_hard_limit_reached"]),
     code(Quota, &["insufficient_quota", "usage_limit_reached", "usage_not_included"]),
     code(RateLimited, &["ramp_limit_exceeded", "rate_limit_exceeded"]),
@@ -59,73 +59,73 @@ const RULES: &[ClassRule] = &[
     code(Auth, &["invalid_api_key"]),
     code(BadRequest, &["content_filter"]),
     // Only waiting for long or paying helps with a quota, a moment helps with a rate limit.
-    words(Quota, Under::Limit, &["too many tokens per day"]),
-    words(Quota, Under::Limit, &["free-models-per-day"]),
-    words(RateLimited, Under::Limit, &["exceeded your current quota", "please retry in"]),
-    words(RateLimited, Under::Limit, &["please wait before trying again"]),
-    words(Quota, Under::Limit, &["exceeded your current quota"]),
-    words(Quota, Under::Limit, &["reached your specified api usage limits"]),
-    words(Quota, Under::Limit, &["usage limit reached"]),
-    words(Quota, Under::Limit, &["usage limit has been reached"]),
-    words(RateLimited, Under::Limit, &["hit your", "rate limit"]),
-    words(Quota, Under::Limit, &["hit your", "limit"]),
-    words(Quota, Under::Limit, &["spend limit"]),
-    words(Quota, Under::Limit, &["budget has been exceeded"]),
-    words(Forbidden, Under::Limit, &["credit balance is too low"]),
-    words(Overloaded, Under::Load, &["overloaded"]),
-    words(Overloaded, Under::Load, &["capacity exceeded"]),
-    words(Overloaded, Under::Load, &["over capacity"]),
-    words(Overloaded, Under::Load, &["too many connections"]),
-    words(Overloaded, Under::Load, &["server busy"]),
-    words(Overloaded, Under::Load, &["high demand"]),
-    words(BadRequest, Under::Request, &["max_tokens: ", "maximum allowed number of output tokens"]),
-    words(BadRequest, Under::Request, &["assistant message prefill"]),
-    words(Overflow, Under::Request, &["prompt is too long"]),
-    words(Overflow, Under::Request, &["prompt too long"]),
-    words(Overflow, Under::Request, &["too long to fit into the model"]),
-    words(Overflow, Under::Request, &["input is too long"]),
-    words(Overflow, Under::Request, &["too many tokens"]),
-    words(Overflow, Under::Request, &["exceed context limit"]),
-    words(Overflow, Under::Request, &["exceed", "context window"]),
-    words(Overflow, Under::Request, &["exceed", "context length"]),
-    words(Overflow, Under::Request, &["longer than", "context length"]),
-    words(Overflow, Under::Request, &["greater than", "context length"]),
-    words(Overflow, Under::Request, &["context length is only"]),
-    words(Overflow, Under::Request, &["context length of only"]),
-    words(Overflow, Under::Request, &["maximum context length"]),
-    words(Overflow, Under::Request, &["maximum model length"]),
-    words(Overflow, Under::Request, &["maximum prompt length"]),
-    words(Overflow, Under::Request, &["exceeds the available context size"]),
-    words(Overflow, Under::Request, &["input token count", "exceeds"]),
-    words(Overflow, Under::Request, &["number of input tokens exceeds"]),
-    words(Overflow, Under::Request, &["prompt token count", "exceeds"]),
-    words(Overflow, Under::Request, &["prompt exceeds max length"]),
-    words(Overflow, Under::Request, &["exceeded model token limit"]),
-    words(Overflow, Under::Request, &["range of input length should be"]),
-    words(Overflow, Under::Request, &["reduce the length of the messages"]),
-    words(Overflow, Under::Request, &["`inputs` tokens + `max_new_tokens` must be"]),
-    words(Binding, Under::Request, &["invalid", "signature", "thinking"]),
-    words(Binding, Under::Request, &["thinking", "cannot be modified"]),
-    words(Binding, Under::Request, &["expected `thinking`", "but found"]),
-    words(Media, Under::Request, &["image.source.base64"]),
-    words(Media, Under::Request, &["pdf.source.base64"]),
-    words(Media, Under::Request, &["image exceeds"]),
-    words(Media, Under::Request, &["image dimensions exceed"]),
-    words(Media, Under::Request, &["too many images and documents"]),
-    words(Media, Under::Request, &["could not process image"]),
-    words(Media, Under::Request, &["unable to process input image"]),
-    words(Media, Under::Request, &["unsupported image"]),
-    words(Media, Under::Request, &["could not process pdf"]),
-    words(Media, Under::Request, &["pdf specified was not valid"]),
-    words(Media, Under::Request, &["pdf specified is password protected"]),
-    words(Media, Under::Request, &["pdf pages"]),
-    words(Media, Under::Request, &["image input is not supported"]),
-    words(Media, Under::Request, &["file format is invalid or unsupported"]),
-    words(NotFound, Under::Request, &["model identifier is invalid"]),
-    words(NotFound, Under::Request, &["is not a valid model id"]),
-    words(NotFound, Under::Request, &["invalid model name passed"]),
-    words(Auth, Under::Status(400, 403), &["api key not valid"]),
-    words(Auth, Under::Status(400, 403), &["security token included in the request is"]),
+    words(Quota, RowScope::Limit, &["too many tokens per day"]),
+    words(Quota, RowScope::Limit, &["free-models-per-day"]),
+    words(RateLimited, RowScope::Limit, &["exceeded your current quota", "please retry in"]),
+    words(RateLimited, RowScope::Limit, &["please wait before trying again"]),
+    words(Quota, RowScope::Limit, &["exceeded your current quota"]),
+    words(Quota, RowScope::Limit, &["reached your specified api usage limits"]),
+    words(Quota, RowScope::Limit, &["usage limit reached"]),
+    words(Quota, RowScope::Limit, &["usage limit has been reached"]),
+    words(RateLimited, RowScope::Limit, &["hit your", "rate limit"]),
+    words(Quota, RowScope::Limit, &["hit your", "limit"]),
+    words(Quota, RowScope::Limit, &["spend limit"]),
+    words(Quota, RowScope::Limit, &["budget has been exceeded"]),
+    words(Forbidden, RowScope::Limit, &["credit balance is too low"]),
+    words(Overloaded, RowScope::Load, &["overloaded"]),
+    words(Overloaded, RowScope::Load, &["capacity exceeded"]),
+    words(Overloaded, RowScope::Load, &["over capacity"]),
+    words(Overloaded, RowScope::Load, &["too many connections"]),
+    words(Overloaded, RowScope::Load, &["server busy"]),
+    words(Overloaded, RowScope::Load, &["high demand"]),
+    words(BadRequest, RowScope::Request, &["max_tokens: ", "maximum allowed number of output tokens"]),
+    words(BadRequest, RowScope::Request, &["assistant message prefill"]),
+    words(Overflow, RowScope::Request, &["prompt is too long"]),
+    words(Overflow, RowScope::Request, &["prompt too long"]),
+    words(Overflow, RowScope::Request, &["too long to fit into the model"]),
+    words(Overflow, RowScope::Request, &["input is too long"]),
+    words(Overflow, RowScope::Request, &["too many tokens"]),
+    words(Overflow, RowScope::Request, &["exceed context limit"]),
+    words(Overflow, RowScope::Request, &["exceed", "context window"]),
+    words(Overflow, RowScope::Request, &["exceed", "context length"]),
+    words(Overflow, RowScope::Request, &["longer than", "context length"]),
+    words(Overflow, RowScope::Request, &["greater than", "context length"]),
+    words(Overflow, RowScope::Request, &["context length is only"]),
+    words(Overflow, RowScope::Request, &["context length of only"]),
+    words(Overflow, RowScope::Request, &["maximum context length"]),
+    words(Overflow, RowScope::Request, &["maximum model length"]),
+    words(Overflow, RowScope::Request, &["maximum prompt length"]),
+    words(Overflow, RowScope::Request, &["exceeds the available context size"]),
+    words(Overflow, RowScope::Request, &["input token count", "exceeds"]),
+    words(Overflow, RowScope::Request, &["number of input tokens exceeds"]),
+    words(Overflow, RowScope::Request, &["prompt token count", "exceeds"]),
+    words(Overflow, RowScope::Request, &["prompt exceeds max length"]),
+    words(Overflow, RowScope::Request, &["exceeded model token limit"]),
+    words(Overflow, RowScope::Request, &["range of input length should be"]),
+    words(Overflow, RowScope::Request, &["reduce the length of the messages"]),
+    words(Overflow, RowScope::Request, &["`inputs` tokens + `max_new_tokens` must be"]),
+    words(Binding, RowScope::Request, &["invalid", "signature", "thinking"]),
+    words(Binding, RowScope::Request, &["thinking", "cannot be modified"]),
+    words(Binding, RowScope::Request, &["expected `thinking`", "but found"]),
+    words(Media, RowScope::Request, &["image.source.base64"]),
+    words(Media, RowScope::Request, &["pdf.source.base64"]),
+    words(Media, RowScope::Request, &["image exceeds"]),
+    words(Media, RowScope::Request, &["image dimensions exceed"]),
+    words(Media, RowScope::Request, &["too many images and documents"]),
+    words(Media, RowScope::Request, &["could not process image"]),
+    words(Media, RowScope::Request, &["unable to process input image"]),
+    words(Media, RowScope::Request, &["unsupported image"]),
+    words(Media, RowScope::Request, &["could not process pdf"]),
+    words(Media, RowScope::Request, &["pdf specified was not valid"]),
+    words(Media, RowScope::Request, &["pdf specified is password protected"]),
+    words(Media, RowScope::Request, &["pdf pages"]),
+    words(Media, RowScope::Request, &["image input is not supported"]),
+    words(Media, RowScope::Request, &["file format is invalid or unsupported"]),
+    words(NotFound, RowScope::Request, &["model identifier is invalid"]),
+    words(NotFound, RowScope::Request, &["is not a valid model id"]),
+    words(NotFound, RowScope::Request, &["invalid model name passed"]),
+    words(Auth, RowScope::Status(400, 403), &["api key not valid"]),
+    words(Auth, RowScope::Status(400, 403), &["security token included in the request is"]),
     kind(Auth, &["authentication_error", "UNAUTHENTICATED", "UnrecognizedClientException"]),
     kind(Auth, &["ExpiredTokenException", "InvalidSignatureException"]),
     kind(Forbidden, &["permission_error", "billing_error", "PERMISSION_DENIED", "AccessDeniedException"]),
@@ -160,13 +160,13 @@ fn deciding_row(status: Option<u16>, body: &ErrorBody) -> Option<usize> {
     let fits = |rule: &ClassRule| {
         (rule.codes.is_empty() || rule.codes.contains(&body.code.as_str()))
             && (rule.kinds.is_empty() || rule.kinds.contains(&body.kind.as_str()))
-            && rule.under.is_met(status, &body.kind)
+            && rule.scope.is_met(status, &body.kind)
             && rule.words.iter().all(|word| words.contains(word))
     };
     RULES.iter().position(fits)
 }
 
-impl Under {
+impl RowScope {
     fn is_met(self, status: Option<u16>, kind: &str) -> bool {
         let about_the_request = || match status {
             Some(status) => matches!(status, 400 | 413 | 422 | 500),
@@ -213,7 +213,7 @@ mod tests {
         let unused: Vec<_> = (0..RULES.len()).filter(|row| !used.contains(row)).collect();
         let name = |row: &usize| {
             let rule = &RULES[*row];
-            format!("{:?} {:?} {:?} {:?} {:?}", rule.class, rule.under, rule.kinds, rule.codes, rule.words)
+            format!("{:?} {:?} {:?} {:?} {:?}", rule.class, rule.scope, rule.kinds, rule.codes, rule.words)
         };
         assert!(unused.is_empty(), "{:#?}", unused.iter().map(name).collect::<Vec<_>>());
     }

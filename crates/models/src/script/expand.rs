@@ -192,7 +192,7 @@ impl ScriptTurn<'_> {
                 (PlaybackStart::Status(self.status()), Vec::new(), PlaybackEnd::End)
             }
             (_, Delivery::Streamed) => {
-                let (events, ending) = self.broken(events);
+                let (events, ending) = self.apply_fault(events);
                 (PlaybackStart::Stream, events, ending)
             }
             (_, Delivery::Whole) => {
@@ -357,7 +357,7 @@ impl ScriptTurn<'_> {
     }
 
     /// Lets the fault of the response happen to its events.
-    fn broken(&self, mut events: Vec<TimedEvent>) -> (Vec<TimedEvent>, PlaybackEnd) {
+    fn apply_fault(&self, mut events: Vec<TimedEvent>) -> (Vec<TimedEvent>, PlaybackEnd) {
         match &self.response.fault {
             Some(ScriptFault::Error { kind, message, after_events }) => {
                 events.truncate(*after_events);

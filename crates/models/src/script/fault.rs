@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use windlass_text::time::now_ms;
 
 use super::expand::StatusError;
+use super::format::checked;
 
 /// What goes wrong with a response. Positions count events of the stream from the first, `message_start`.
 #[derive(Clone, Debug, Deserialize)]
@@ -144,14 +144,7 @@ pub enum ScriptClass {
     Binding,
 }
 
-impl<'de> Deserialize<'de> for FailureSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The function that serde makes for the fields as they are written.
-        let failure = Self::deserialize(deserializer)?;
-        failure.check().map_err(D::Error::custom)?;
-        Ok(failure)
-    }
-}
+checked!(FailureSpec);
 
 impl FailureSpec {
     fn check(&self) -> Result<(), String> {

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::fault::ScriptFault;
@@ -70,7 +69,7 @@ pub struct ScriptResponse {
     #[serde(default)]
     pub end_delay_ms: u64,
     /// How many requests in a row it answers.
-    #[serde(default = "once")]
+    #[serde(default = "default_repeat")]
     pub repeat: u32,
     /// What the request must hold.
     pub expect: Option<RequestCondition>,
@@ -275,12 +274,27 @@ fn default_model() -> String {
     "scripted".to_owned()
 }
 
-impl<'de> Deserialize<'de> for RequestCondition {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The function that serde makes for the fields as they are written.
-        let condition = Self::deserialize(deserializer)?;
-        let is_empty = condition.contains.is_none() && condition.model.is_none();
-        if is_empty { Err(D::Error::custom("expected `contains`, `model` or both")) } else { Ok(condition) }
+/// Reads a type by the function that serde makes for its fields as they are written, then checks it.
+macro_rules! checked {
+    ($($type:ty),*) => {$(
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let read = Self::deserialize(deserializer)?;
+                read.check().map_err(serde::de::Error::custom)?;
+                Ok(read)
+            }
+        }
+    )*};
+}
+
+pub(super) use checked;
+
+checked!(RequestCondition, ScriptResponse);
+
+impl RequestCondition {
+    fn check(&self) -> Result<(), &'static str> {
+        let is_empty = self.contains.is_none() && self.model.is_none();
+        if is_empty { Err("expected `contains`, `model` or both") } else { Ok(()) }
     }
 }
 
@@ -288,17 +302,8 @@ fn default_delta_chars() -> usize {
     40
 }
 
-fn once() -> u32 {
+fn default_repeat() -> u32 {
     1
-}
-
-impl<'de> Deserialize<'de> for ScriptResponse {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The function that serde makes for the fields as they are written.
-        let response = Self::deserialize(deserializer)?;
-        response.check().map_err(D::Error::custom)?;
-        Ok(response)
-    }
 }
 
 impl ScriptResponse {

@@ -31,8 +31,8 @@ impl ScriptModel {
     }
 
     /// How many requests have been answered.
-    pub fn played(&self) -> usize {
-        self.player.played()
+    pub fn played_count(&self) -> usize {
+        self.player.played_count()
     }
 }
 

@@ -67,7 +67,7 @@ impl ScriptPlayer {
     }
 
     /// How many requests have had their turn.
-    pub fn played(&self) -> usize {
+    pub fn played_count(&self) -> usize {
         let position = self.lock();
         position.in_order + position.conditional.iter().sum::<usize>()
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use windlass_sandbox::{BackendChoice, CommandStatus, ProtectedPath, ShellJob};
+use windlass_sandbox::{BackendChoice, CommandStatus, ProtectedPath, ShellCommand};
 
 use crate::world::{World, run};
 use crate::{BOTH, Case, NAMESPACES, case};
@@ -228,7 +228,7 @@ fn devices(backend: BackendChoice) {
 fn tracked_and_sourced(backend: BackendChoice) {
     let world = World::new(backend);
     fs::write(world.path("outside/env"), "export FROM_FILE=yes\n").unwrap();
-    let job = ShellJob {
+    let job = ShellCommand {
         should_track_cwd: true,
         source: Some(world.path("outside/env")),
         ..world.job("echo $FROM_FILE $LINENO; cd src")

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_sandbox::{
-    BackendChoice, Barrier, CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramInput, ProgramJob,
-    Sandbox, SandboxPolicy, run_command,
+    BackendChoice, Barrier, CommandStatus, LaunchError, Launcher, ProgramBounds, ProgramCommand,
+    ProgramInput, Sandbox, SandboxPolicy, run_command,
 };
 
 use crate::world::{World, block_on, run, supervised};
@@ -95,7 +95,7 @@ fn false_program(backend: BackendChoice) {
 
 fn failures_are_told(backend: BackendChoice) {
     let world = World::new(backend);
-    let check = |job: &windlass_sandbox::ShellJob, expected: &str| {
+    let check = |job: &windlass_sandbox::ShellCommand, expected: &str| {
         let (output, exit) = run(job);
         assert_eq!((output.as_str(), exit.status), ("", CommandStatus::NotStarted(libc::EPERM)), "{exit:?}");
         let reason = exit.reason.unwrap();
@@ -165,7 +165,7 @@ fn every_barrier(backend: BackendChoice) {
 
 fn programs(backend: BackendChoice) {
     let world = World::new(backend);
-    let job = ProgramJob {
+    let job = ProgramCommand {
         argv: ["sh", "-c", "cat; echo err >&2; echo x > \"$OUT/new\"; exit 4"].map(OsString::from).to_vec(),
         cwd: world.path("project"),
         environment: vec![
@@ -182,7 +182,7 @@ fn programs(backend: BackendChoice) {
     assert_eq!(finished.output.bytes, b"input\n");
     assert!(finished.errors.bytes.starts_with(b"err\n"), "{:?}", finished.errors);
     assert!(!world.path("outside/new").exists());
-    let missing = ProgramJob { argv: vec!["no-such-program".into()], ..job };
+    let missing = ProgramCommand { argv: vec!["no-such-program".into()], ..job };
     let finished = block_on(supervised().run(&missing, b"", bounds)).unwrap();
     assert_eq!(finished.exit.unwrap().status, CommandStatus::NotStarted(libc::ENOENT));
 }
@@ -193,9 +193,10 @@ fn own_temp(backend: BackendChoice) {
     let sandbox = world.sandbox();
     let temp = sandbox.temp().to_owned();
     assert_eq!(fs::metadata(&temp).unwrap().permissions().mode() & 0o777, 0o700);
-    let job = windlass_sandbox::ShellJob { sandbox: Some(sandbox), ..world.job("echo kept > $TMPDIR/file") };
+    let job =
+        windlass_sandbox::ShellCommand { sandbox: Some(sandbox), ..world.job("echo kept > $TMPDIR/file") };
     assert_eq!(run(&job).1.status, CommandStatus::Code(0));
-    let again = windlass_sandbox::ShellJob { script: "cat $TMPDIR/file".to_owned(), ..job.clone() };
+    let again = windlass_sandbox::ShellCommand { script: "cat $TMPDIR/file".to_owned(), ..job.clone() };
     assert_eq!(run(&again).0, "kept\n");
     drop((job, again));
     assert!(!temp.exists());

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use tokio::io::AsyncReadExt;
 use windlass_sandbox::{
-    BackendChoice, CommandStatus, Exit, Launcher, Network, ProtectedPath, Sandbox, SandboxPolicy, ShellJob,
-    ShellProcess,
+    BackendChoice, CommandStatus, Exit, Launcher, Network, ProtectedPath, Sandbox, SandboxPolicy,
+    ShellCommand, ShellProcess,
 };
 
 pub(crate) struct World {
@@ -55,12 +55,12 @@ impl World {
         Sandbox::prepare(&self.policy).unwrap()
     }
 
-    pub(crate) fn job(&self, script: &str) -> ShellJob {
+    pub(crate) fn job(&self, script: &str) -> ShellCommand {
         let mut environment: Vec<_> = std::env::vars_os().filter(|(name, _)| name != "HOME").collect();
         environment.push(("HOME".into(), self.path("home").into()));
         environment.push(("ROOT".into(), self.root.clone().into()));
         environment.push(("OUT".into(), self.path("outside").into()));
-        ShellJob {
+        ShellCommand {
             script: script.to_owned(),
             cwd: self.path("project"),
             environment,
@@ -143,7 +143,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-pub(crate) fn run(job: &ShellJob) -> (String, Exit) {
+pub(crate) fn run(job: &ShellCommand) -> (String, Exit) {
     block_on(async { finish(supervised().start(job).unwrap()).await })
 }
 

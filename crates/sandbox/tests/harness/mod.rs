@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
-use windlass_sandbox::{Launcher, ShellJob};
+use windlass_sandbox::{Launcher, ShellCommand};
 
 pub(crate) fn trial(name: &str, test: fn()) -> Trial {
     Trial::test(name, move || {
@@ -17,8 +17,8 @@ pub(crate) fn supervised() -> Launcher {
     Launcher::supervised("/proc/self/exe".into())
 }
 
-pub(crate) fn job(script: &str) -> ShellJob {
-    ShellJob {
+pub(crate) fn job(script: &str) -> ShellCommand {
+    ShellCommand {
         script: script.to_owned(),
         cwd: std::env::temp_dir().canonicalize().unwrap(),
         environment: std::env::vars_os().collect(),

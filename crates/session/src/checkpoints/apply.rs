@@ -10,11 +10,14 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::blobs::{FLUSHED_ALONE_MAX, flush_system};
-use super::look::FileLook;
+use super::file_states::FileLook;
 use super::manifest::{FileState, ManifestLine, PathChange};
 use super::nofollow::{NoFollowError, NoFollowPath, make_directory};
-use super::plan::{Action, RewindChange, RewindPlan};
-use super::{CheckpointState, Checkpoints, RewindError, seen, watch};
+use super::plan::RewindAction::{
+    Delete, MakeDirectory, Recreate, RemoveDirectory, RestoreContent, RestoreMode,
+};
+use super::plan::{RewindChange, RewindPlan};
+use super::{CheckpointState, Checkpoints, RewindError, path_snapshot, watch};
 
 /// What became of a plan.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +44,7 @@ impl Checkpoints {
     /// [`RewindPoint::Undo`](super::Point::Undo). A path that changed since the plan was made is left as it is.
     pub fn apply(&self, plan: &RewindPlan) -> Result<RewindResult, RewindError> {
         let mut keeping = self.keeping();
-        keeping.apply(plan).map_err(|error| self.failed(error))
+        keeping.apply(plan).map_err(|error| self.io_error(error))
     }
 }
 
@@ -52,13 +55,12 @@ impl CheckpointState {
             return Ok(rewound);
         }
         let mut changes = self.unchanged_since(plan, &mut rewound)?;
-        let files = changes.iter().map(|change| seen(&change.path, &change.present)).collect();
+        let files = changes.iter().map(|change| path_snapshot(&change.path, &change.present)).collect();
         self.blobs.flush()?;
         self.manifest.append(&[ManifestLine::Rewind { to: plan.to.clone(), files }], true)?;
         // First what goes, from the bottom up, then what comes, from the top down.
         changes.sort_by(|a, b| {
-            let goes =
-                |change: &RewindChange| matches!(change.action, Action::Delete | Action::RemoveDirectory);
+            let goes = |change: &RewindChange| matches!(change.action, Delete | RemoveDirectory);
             goes(b)
                 .cmp(&goes(a))
                 .then_with(|| if goes(a) { b.path.cmp(&a.path) } else { a.path.cmp(&b.path) })
@@ -113,20 +115,19 @@ impl CheckpointState {
 
     /// Brings paths back. New contents are on the disk before any of them takes its place.
     fn perform<'a>(&self, changes: &[&'a RewindChange]) -> Vec<(&'a RewindChange, io::Result<()>)> {
-        let comes =
-            |change: &&&RewindChange| matches!(change.action, Action::RestoreContent | Action::Recreate);
+        let comes = |change: &&&RewindChange| matches!(change.action, RestoreContent | Recreate);
         let alone = changes.iter().filter(comes).count() <= FLUSHED_ALONE_MAX;
         let mut results = Vec::new();
         let mut drafts = Vec::new();
         for &change in changes {
             let result = match change.action {
-                Action::Delete => delete(change),
+                Delete => delete(change),
                 // It may have gone with the last file in it.
-                Action::RemoveDirectory if !change.path.exists() => Ok(()),
-                Action::RemoveDirectory => open(&change.path).and_then(|place| remove_directory(&place)),
-                Action::MakeDirectory => make(change),
-                Action::RestoreMode => restore_mode(change),
-                Action::RestoreContent | Action::Recreate => match self.draft(change, alone) {
+                RemoveDirectory if !change.path.exists() => Ok(()),
+                RemoveDirectory => open(&change.path).and_then(|place| remove_directory(&place)),
+                MakeDirectory => make(change),
+                RestoreMode => restore_mode(change),
+                RestoreContent | Recreate => match self.draft(change, alone) {
                     Ok(draft) => {
                         drafts.push((change, draft));
                         continue;

@@ -25,7 +25,7 @@ pub struct PointInfo {
 
 /// What happened to one path since the point.
 #[derive(Clone, Debug)]
-pub(crate) struct Track {
+pub(crate) struct PathHistory {
     /// What was there at the point.
     pub(crate) origin: FileState,
     /// What was seen last.
@@ -42,7 +42,7 @@ pub(crate) struct Track {
 
 #[derive(Debug, Default)]
 pub(crate) struct FileHistory {
-    pub(crate) tracks: BTreeMap<PathBuf, Track>,
+    pub(crate) paths: BTreeMap<PathBuf, PathHistory>,
     pub(crate) commands: Vec<CommandRun>,
     /// Lines that cannot be read any more: something may be missing.
     pub(crate) unread: usize,
@@ -83,8 +83,8 @@ impl FileHistory {
     }
 
     /// What is at a path when a call begins.
-    fn see(&mut self, path: PathBuf, state: FileState) -> &mut Track {
-        let new = || Track {
+    fn see(&mut self, path: PathBuf, state: FileState) -> &mut PathHistory {
+        let new = || PathHistory {
             origin: state.clone(),
             last: state.clone(),
             is_ours: false,
@@ -92,30 +92,30 @@ impl FileHistory {
             is_changed_by_others: false,
             is_open: false,
         };
-        let track = self.tracks.entry(path).or_insert_with(new);
-        track.is_changed_by_others |= !track.last.is_same(&state);
-        track.last = state;
-        track
+        let past = self.paths.entry(path).or_insert_with(new);
+        past.is_changed_by_others |= !past.last.is_same(&state);
+        past.last = state;
+        past
     }
 
     fn end(&mut self, id: &str, files: Vec<PathChange>) {
         self.open.remove(id);
         for PathChange { path, was, now } in files {
             let made = was.kind() != now.kind();
-            let track = self.see(path, was);
-            track.is_ours = true;
-            track.is_made_by_call =
-                if now.kind() == FileStateKind::Absent { false } else { track.is_made_by_call || made };
+            let past = self.see(path, was);
+            past.is_ours = true;
+            past.is_made_by_call =
+                if now.kind() == FileStateKind::Absent { false } else { past.is_made_by_call || made };
             // What others did to something that is gone does not count any more.
-            track.is_changed_by_others &= now.kind() != FileStateKind::Absent;
-            track.last = now;
+            past.is_changed_by_others &= now.kind() != FileStateKind::Absent;
+            past.last = now;
         }
     }
 
     fn finish(mut self) -> Self {
         for path in std::mem::take(&mut self.open).into_values().flatten() {
-            if let Some(track) = self.tracks.get_mut(&path) {
-                track.is_open = true;
+            if let Some(past) = self.paths.get_mut(&path) {
+                past.is_open = true;
             }
         }
         self
@@ -185,7 +185,7 @@ impl Checkpoints {
             }
             _ => {}
         });
-        read.map_err(|error| self.failed(error))?;
+        read.map_err(|error| self.io_error(error))?;
         Ok(points)
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! One JSON object per line, with a checksum at its end; it is only appended to. A line that is torn or damaged is skipped.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use windlass_text::numbers::hex;
 
 use crate::create_private;
 use crate::disk::{ends_in_a_line, if_there, sync_directory};
@@ -19,7 +19,7 @@ use crate::read::LineReader;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ManifestLine {
-    /// Somebody said something: a point in time that one can go back to.
+    /// A prompt: a point in time that a user can go back to.
     Prompt {
         n: u64,
         #[serde(with = "PlainForm")]
@@ -257,11 +257,7 @@ pub(crate) struct Digest(pub(crate) String);
 
 impl Digest {
     pub(crate) fn of(sha256: ring::digest::Digest) -> Self {
-        let mut digits = String::with_capacity(64);
-        for byte in sha256.as_ref() {
-            let _ = write!(digits, "{byte:02x}");
-        }
-        Self(digits)
+        Self(hex(sha256.as_ref()))
     }
 }
 

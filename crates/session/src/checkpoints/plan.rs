@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag};
 
-use super::history::Track;
-use super::look::{FileLook, LookCache};
+use super::file_states::{FileLook, LookCache};
+use super::history::PathHistory;
 use super::manifest::{FileState, FileStateKind, is_in_repository};
 use super::nofollow::NoFollowPath;
 use super::{Checkpoints, RewindError, RewindPoint};
@@ -44,8 +44,8 @@ pub struct RewindChange {
     /// The path.
     pub path: PathBuf,
     /// What is done.
-    pub action: Action,
-    /// Somebody else changed it since a call did; what they did is lost with it, but kept for an undo.
+    pub action: RewindAction,
+    /// Another program changed it since a call did; that change is lost with it, but kept for an undo.
     pub is_changed_by_others: bool,
     /// Lines that come back.
     pub insertions: u64,
@@ -57,7 +57,7 @@ pub struct RewindChange {
 
 /// What is done to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
+pub enum RewindAction {
     /// The file was made by a call and is removed.
     Delete,
     /// The directory was made by a call, is or becomes empty, and is removed.
@@ -98,14 +98,14 @@ pub struct CommandRun {
 /// What is to become of a path.
 enum PathVerdict {
     Nothing,
-    Do(Action),
+    Do(RewindAction),
     Skip { reason: String, is_link: bool },
 }
 
 impl Checkpoints {
     /// What would have to be done to bring files back to how they were at a point. Nothing is changed or written.
     pub fn plan(&self, to: RewindPoint) -> Result<RewindPlan, RewindError> {
-        let history = self.since(to).map_err(|error| self.failed(error))?;
+        let history = self.since(to).map_err(|error| self.io_error(error))?;
         let history = history.ok_or_else(|| match to {
             RewindPoint::Prompt(uuid) => RewindError::Unknown(format!("the message {uuid}")),
             RewindPoint::Number(number) => RewindError::Unknown(format!("message {}", number.0)),
@@ -117,18 +117,18 @@ impl Checkpoints {
         let mut plan = RewindPlan { to, commands, unread, ..RewindPlan::default() };
         let mut gone = BTreeSet::new();
         // The deepest paths first: a directory goes if everything in it does.
-        for (path, track) in history.tracks.into_iter().rev() {
-            let present = look.state(&path).map_err(|error| self.failed(error))?;
-            match verdict(&path, &track, &present, &gone) {
+        for (path, past) in history.paths.into_iter().rev() {
+            let present = look.state(&path).map_err(|error| self.io_error(error))?;
+            match verdict(&path, &past, &present, &gone) {
                 PathVerdict::Nothing => {}
                 PathVerdict::Skip { reason, is_link } => {
                     plan.skipped.push(SkippedPath { path, reason, is_link });
                 }
                 PathVerdict::Do(action) => {
-                    if matches!(action, Action::Delete | Action::RemoveDirectory) {
+                    if matches!(action, RewindAction::Delete | RewindAction::RemoveDirectory) {
                         gone.insert(path.clone());
                     }
-                    plan.changes.push(self.change(path, action, track, present));
+                    plan.changes.push(self.change(path, action, past, present));
                 }
             }
         }
@@ -137,12 +137,11 @@ impl Checkpoints {
         Ok(plan)
     }
 
-    fn change(&self, path: PathBuf, action: Action, track: Track, present: FileState) -> RewindChange {
-        let is_changed_by_others =
-            track.is_changed_by_others || !(track.is_open || present.is_same(&track.last));
+    fn change(&self, path: PathBuf, action: RewindAction, past: PathHistory, now: FileState) -> RewindChange {
+        let is_changed_by_others = past.is_changed_by_others || !(past.is_open || now.is_same(&past.last));
         let (insertions, deletions) = match action {
-            Action::RestoreMode | Action::MakeDirectory | Action::RemoveDirectory => (0, 0),
-            _ => self.count(&path, &track.origin, &present).unwrap_or_default(),
+            RewindAction::RestoreMode | RewindAction::MakeDirectory | RewindAction::RemoveDirectory => (0, 0),
+            _ => self.count(&path, &past.origin, &now).unwrap_or_default(),
         };
         RewindChange {
             path,
@@ -150,8 +149,8 @@ impl Checkpoints {
             is_changed_by_others,
             insertions,
             deletions,
-            origin: track.origin,
-            present,
+            origin: past.origin,
+            present: now,
         }
     }
 
@@ -170,38 +169,39 @@ impl Checkpoints {
 }
 
 /// What is to become of a path. It is only touched if a call changed it, and nothing is removed that a call did not make.
-fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<PathBuf>) -> PathVerdict {
-    if present.is_same(&track.origin) || !(track.is_ours || track.is_open) || is_in_repository(path) {
+fn verdict(path: &Path, past: &PathHistory, present: &FileState, gone: &BTreeSet<PathBuf>) -> PathVerdict {
+    use RewindAction::{Delete, MakeDirectory, Recreate, RemoveDirectory, RestoreContent, RestoreMode};
+    if present.is_same(&past.origin) || !(past.is_ours || past.is_open) || is_in_repository(path) {
         return PathVerdict::Nothing;
     }
-    for state in [&track.origin, present] {
+    for state in [&past.origin, present] {
         if let Some(reason) = state.obstacle() {
             return PathVerdict::Skip { reason, is_link: state.is_link() };
         }
     }
     let skip = |reason: &str| PathVerdict::Skip { reason: reason.to_owned(), is_link: false };
-    match (track.origin.kind(), present.kind()) {
-        (FileStateKind::File, FileStateKind::File) if track.origin.same_content(present) => {
-            PathVerdict::Do(Action::RestoreMode)
+    match (past.origin.kind(), present.kind()) {
+        (FileStateKind::File, FileStateKind::File) if past.origin.same_content(present) => {
+            PathVerdict::Do(RestoreMode)
         }
-        (FileStateKind::File, FileStateKind::File) => PathVerdict::Do(Action::RestoreContent),
-        (FileStateKind::File, FileStateKind::Absent) => PathVerdict::Do(Action::Recreate),
-        (FileStateKind::Directory, FileStateKind::Directory) => PathVerdict::Do(Action::RestoreMode),
-        (FileStateKind::Directory, FileStateKind::Absent) => PathVerdict::Do(Action::MakeDirectory),
-        (origin, FileStateKind::File) => match removable(track, present) {
+        (FileStateKind::File, FileStateKind::File) => PathVerdict::Do(RestoreContent),
+        (FileStateKind::File, FileStateKind::Absent) => PathVerdict::Do(Recreate),
+        (FileStateKind::Directory, FileStateKind::Directory) => PathVerdict::Do(RestoreMode),
+        (FileStateKind::Directory, FileStateKind::Absent) => PathVerdict::Do(MakeDirectory),
+        (origin, FileStateKind::File) => match removable(past, present) {
             Err(reason) => skip(reason),
-            Ok(()) if origin == FileStateKind::Directory => PathVerdict::Do(Action::MakeDirectory),
-            Ok(()) => PathVerdict::Do(Action::Delete),
+            Ok(()) if origin == FileStateKind::Directory => PathVerdict::Do(MakeDirectory),
+            Ok(()) => PathVerdict::Do(Delete),
         },
         (origin, FileStateKind::Directory) => {
-            if !track.is_made_by_call {
+            if !past.is_made_by_call {
                 skip("it is now a directory that no recorded call created")
             } else if !empties(path, gone) {
                 skip("a call created the directory, but it now holds other files")
             } else if origin == FileStateKind::File {
-                PathVerdict::Do(Action::Recreate)
+                PathVerdict::Do(Recreate)
             } else {
-                PathVerdict::Do(Action::RemoveDirectory)
+                PathVerdict::Do(RemoveDirectory)
             }
         }
         _ => PathVerdict::Nothing,
@@ -209,11 +209,11 @@ fn verdict(path: &Path, track: &Track, present: &FileState, gone: &BTreeSet<Path
 }
 
 /// Whether a file may be removed: a call made it, and nobody else put anything into it.
-fn removable(track: &Track, present: &FileState) -> Result<(), &'static str> {
-    if !track.is_made_by_call {
+fn removable(past: &PathHistory, present: &FileState) -> Result<(), &'static str> {
+    if !past.is_made_by_call {
         return Err("no recorded call created it, so it is not deleted");
     }
-    if track.is_changed_by_others || !present.same_content(&track.last) {
+    if past.is_changed_by_others || !present.same_content(&past.last) {
         return Err("a call created it, but another program changed it later, so it is not deleted");
     }
     Ok(())
@@ -230,16 +230,6 @@ impl RewindPlan {
     /// Whether there is nothing to bring back.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
-    }
-
-    /// Lines that come back.
-    pub fn insertions(&self) -> u64 {
-        self.changes.iter().map(|change| change.insertions).sum()
-    }
-
-    /// Lines that go.
-    pub fn deletions(&self) -> u64 {
-        self.changes.iter().map(|change| change.deletions).sum()
     }
 
     /// What links kept from being brought back.

@@ -10,8 +10,8 @@ use windlass_protocol::{
 };
 
 use super::decode::{Flaw, LogEntry, OwnLine};
-use super::entry::{Exact, Meta};
-use super::form::{JsonFields, text};
+use super::entry::{EntryOrigin, ExactBlocks};
+use super::field_forms::{JsonFields, text};
 use super::own_lines::OwnLineBody;
 use super::stored_elsewhere::{self, StoredElsewhere};
 use super::{LogTime, usage};
@@ -75,15 +75,15 @@ impl RecordAssembler {
     }
 
     /// The record that is complete with this entry of ours; none for the first part of one.
-    pub(crate) fn join(&mut self, meta: &Meta, entry: &LogEntry) -> Result<Option<Record>, Flaw> {
+    pub(crate) fn join(&mut self, meta: &EntryOrigin, entry: &LogEntry) -> Result<Option<Record>, Flaw> {
         let (front, boundary) = (self.front.take(), self.boundary.take());
         let missing = |what: &str| Flaw(format!("{what} is missing"));
         let record = match meta.clone() {
-            Meta::Front { n, exact } => {
+            EntryOrigin::Front { n, exact } => {
                 self.front = Some((n, blocks(entry, &exact)?));
                 return Ok(None);
             }
-            Meta::Said { n, origin, is_assistant, prompts, context, is_apart, taken, exact } => {
+            EntryOrigin::Said { n, origin, is_assistant, prompts, context, is_apart, taken, exact } => {
                 let front = front.filter(|(id, _)| is_apart && *id == n).map(|(_, blocks)| blocks);
                 if is_apart && front.is_none() {
                     return Err(missing("the first part of a message"));
@@ -94,7 +94,7 @@ impl RecordAssembler {
                 let (context, taken) = (context.unwrap_or(0), taken.unwrap_or(0));
                 Record::Said(UserEntry { message, context, prompts, taken })
             }
-            Meta::Answered { n, request, index, model, usage, is_aborted, exact } => {
+            EntryOrigin::Answered { n, request, index, model, usage, is_aborted, exact } => {
                 let fields = message(entry)?;
                 let usage_json = fields.raw("usage").map_or("{}", RawValue::get);
                 Record::Answered(AnswerBlock {
@@ -104,12 +104,12 @@ impl RecordAssembler {
                     model,
                     answered_by: fields.plain("model").map_err(flaw)?,
                     index,
-                    block: only(blocks(entry, &exact)?)?,
+                    block: only_block(blocks(entry, &exact)?)?,
                     usage: usage::take(usage_json, usage).map_err(flaw)?,
                     is_aborted,
                 })
             }
-            Meta::Result { n, call, by, name, exact, structured } => {
+            EntryOrigin::Result { n, call, by, name, exact, structured } => {
                 let shown = entry.structured.as_deref().map(RawValue::get);
                 let structured =
                     structured.as_deref().or(shown).map(|json| RawValue::from_string(json.to_owned()));
@@ -118,11 +118,11 @@ impl RecordAssembler {
                     call,
                     asked_by: by,
                     name,
-                    result: only(blocks(entry, &exact)?)?,
+                    result: only_block(blocks(entry, &exact)?)?,
                     structured: structured.transpose().map_err(flaw)?.map(|raw| Arc::new(RawValueEq(raw))),
                 })
             }
-            Meta::Boundary { trigger, tail, is_unbound, is_mechanical, before, after, took_ms } => {
+            EntryOrigin::Boundary { trigger, tail, is_unbound, is_mechanical, before, after, took_ms } => {
                 self.boundary = Some(Box::new(Compaction {
                     trigger,
                     boundary: Arc::new(Message::user(MessageId(0), Origin::Boundary, Vec::new())),
@@ -135,7 +135,7 @@ impl RecordAssembler {
                 }));
                 return Ok(None);
             }
-            Meta::Summary { n, origin, is_assistant, exact } => {
+            EntryOrigin::Summary { n, origin, is_assistant, exact } => {
                 let mut compaction = boundary.ok_or_else(|| missing("the compaction before a summary"))?;
                 compaction.boundary =
                     Arc::new(Message::new(n, role(is_assistant), origin, blocks(entry, &exact)?));
@@ -202,7 +202,7 @@ fn message(entry: &LogEntry) -> Result<JsonFields<'_>, Flaw> {
 }
 
 /// The blocks of an entry's message, byte for byte.
-fn blocks(entry: &LogEntry, exact: &Exact) -> Result<Vec<Block>, Flaw> {
+fn blocks(entry: &LogEntry, exact: &ExactBlocks) -> Result<Vec<Block>, Flaw> {
     let fields = message(entry)?;
     let Some(content) = fields.raw("content") else { return Ok(Vec::new()) };
     if content.get().starts_with('"') {
@@ -216,7 +216,7 @@ fn blocks(entry: &LogEntry, exact: &Exact) -> Result<Vec<Block>, Flaw> {
     list.into_iter().enumerate().map(block).collect()
 }
 
-fn only(blocks: Vec<Block>) -> Result<Block, Flaw> {
+fn only_block(blocks: Vec<Block>) -> Result<Block, Flaw> {
     let [block] = <[Block; 1]>::try_from(blocks)
         .map_err(|blocks| Flaw(format!("message entry: {} blocks instead of one", blocks.len())))?;
     Ok(block)

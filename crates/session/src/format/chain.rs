@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use windlass_protocol::{AnswerBlock, MessageId, Record, UserEntry};
 
-use super::form::{Pair, choice, object};
+use super::field_forms::{Pair, choice, object};
 
 /// How much of the last prompt lists show.
 const LAST_PROMPT_CHARS_MAX: usize = 200;
@@ -110,12 +110,12 @@ impl Chain {
     }
 
     /// A request goes out: what stands now is not taken back any more.
-    pub(crate) fn requested(&mut self) {
+    pub(crate) fn end_round(&mut self) {
         self.base = self.parent();
         self.standing.clear();
     }
 
-    pub(crate) fn retracted(&mut self, messages: &[MessageId]) {
+    pub(crate) fn retract(&mut self, messages: &[MessageId]) {
         self.standing.retain(|entry| !messages.contains(&entry.id));
         self.asked.retain(|(id, _)| !messages.contains(id));
     }
@@ -135,7 +135,7 @@ impl Chain {
 
 #[cfg(test)]
 mod tests {
-    use super::super::form::{As, FieldForm as _, PlainForm};
+    use super::super::field_forms::{FieldForm as _, FieldValue, PlainForm};
     use super::*;
 
     /// Plays a list of entries and tells each one's parent. A letter is an entry: `A`… are blocks of one response, `a` is
@@ -148,8 +148,8 @@ mod tests {
         while let Some(letter) = letters.next() {
             let (id, uuid) = (MessageId(letter.into()), Uuid::from_bytes([letter; 16]));
             match letter {
-                b'!' => chain.requested(),
-                b'-' => chain.retracted(&[MessageId(letters.next().unwrap().into())]),
+                b'!' => chain.end_round(),
+                b'-' => chain.retract(&[MessageId(letters.next().unwrap().into())]),
                 b'A'..=b'Z' => {
                     parents.push(name(chain.parent_of_block("response")));
                     chain.add(id, uuid, Link::Block { message_id: "response".into(), is_call: true });
@@ -166,7 +166,7 @@ mod tests {
             }
         }
         assert_eq!(parents, expected, "{entries}");
-        let json = serde_json::to_string(&As::<_, PlainForm>::new(&chain)).unwrap();
+        let json = serde_json::to_string(&FieldValue::<_, PlainForm>::new(&chain)).unwrap();
         let back: Chain = PlainForm::deserialize(&mut serde_json::Deserializer::from_str(&json)).unwrap();
         assert_eq!(back, chain);
     }

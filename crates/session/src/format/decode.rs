@@ -7,8 +7,8 @@ use uuid::Uuid;
 use windlass_protocol::{MessageId, Record};
 
 use super::LogTime;
-use super::entry::Meta;
-use super::form::{JsonFields, text};
+use super::entry::EntryOrigin;
+use super::field_forms::{JsonFields, text};
 use super::own_lines::{self, OwnLineBody};
 
 /// No log has so many lines, and readers in other languages could not tell larger numbers apart.
@@ -56,7 +56,7 @@ pub(crate) struct LogEntry {
     pub(crate) message: Option<Arc<RawValue>>,
     pub(crate) structured: Option<Arc<RawValue>>,
     pub(crate) metadata: Option<Arc<RawValue>>,
-    pub(crate) meta: Option<Meta>,
+    pub(crate) meta: Option<EntryOrigin>,
 }
 
 /// The kinds of entries.
@@ -108,19 +108,19 @@ impl LogEntry {
     /// The number of the message that it is part of, if it is of ours.
     pub(crate) fn number(&self) -> Option<MessageId> {
         match self.meta.as_ref()? {
-            Meta::Front { n, .. }
-            | Meta::Said { n, .. }
-            | Meta::Answered { n, .. }
-            | Meta::Result { n, .. }
-            | Meta::Summary { n, .. } => Some(*n),
-            Meta::Boundary { .. } => None,
+            EntryOrigin::Front { n, .. }
+            | EntryOrigin::Said { n, .. }
+            | EntryOrigin::Answered { n, .. }
+            | EntryOrigin::Result { n, .. }
+            | EntryOrigin::Summary { n, .. } => Some(*n),
+            EntryOrigin::Boundary { .. } => None,
         }
     }
 
     /// The first message that a compaction of ours left.
     pub(crate) fn compaction_tail(&self) -> Option<MessageId> {
         match self.meta.as_ref()? {
-            Meta::Boundary { tail, .. } => *tail,
+            EntryOrigin::Boundary { tail, .. } => *tail,
             _ => None,
         }
     }

@@ -9,8 +9,8 @@ use windlass_protocol::{
 
 use super::LogTime;
 use super::chain::{Chain, Link};
-use super::entry::{self, Common, EntryPosition};
-use super::form::As;
+use super::entry::{self, EntryHead, EntryPosition};
+use super::field_forms::FieldValue;
 use super::header::Header;
 use super::own_lines::{OwnLineFrame, SessionMark};
 use super::stored_elsewhere;
@@ -41,7 +41,7 @@ impl Tail {
 #[derive(Clone, Debug)]
 pub struct Encoder {
     session: Uuid,
-    common: Arc<Common>,
+    common: Arc<EntryHead>,
     header: Arc<Header>,
     tail: Tail,
     now: LogTime,
@@ -50,7 +50,7 @@ pub struct Encoder {
 impl Encoder {
     /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
     pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
-        let common = Common::new(&header);
+        let common = EntryHead::new(&header);
         let now = LogTime { at_ms: 0, wall_ms: header.wall_ms };
         Self { session, common: Arc::new(common), header, tail, now }
     }
@@ -65,7 +65,7 @@ impl Encoder {
     /// Appends the lines of records that are written together.
     pub fn encode(&mut self, records: &[Record], out: &mut Vec<u8>) {
         for (index, record) in records.iter().enumerate() {
-            self.record(record, &records[index + 1..], out);
+            self.encode_record(record, &records[index + 1..], out);
         }
     }
 
@@ -92,20 +92,20 @@ impl Encoder {
         self
     }
 
-    fn heard(&mut self, input: &Input, following: &[Record], out: &mut Vec<u8>) {
+    fn encode_input(&mut self, input: &Input, following: &[Record], out: &mut Vec<u8>) {
         self.now = LogTime { at_ms: input.at_ms, wall_ms: input.wall_ms };
         let split = stored_elsewhere::split(input, following);
         let frame = self.frame("heard");
         match &split {
-            Some((rest, held)) => OwnLineFrame { held: Some(As::new(held)), ..frame }.put(rest, out),
+            Some((rest, held)) => OwnLineFrame { held: Some(FieldValue::new(held)), ..frame }.put(rest, out),
             None => frame.put(input, out),
         }
     }
 
-    fn said(&mut self, said: &UserEntry, out: &mut Vec<u8>) {
+    fn encode_user_entry(&mut self, said: &UserEntry, out: &mut Vec<u8>) {
         let id = said.message.id;
-        if entry::apart(said) > 0 {
-            let uuid = self.header.seed.message_uuid(beside(id, 0));
+        if entry::blocks_apart(said) > 0 {
+            let uuid = self.header.seed.message_uuid(second_entry_id(id, 0));
             entry::put_front(said, self.place(uuid, self.tail.chain.parent()), out);
             self.tail.chain.add(id, uuid, Link::Said);
         }
@@ -113,27 +113,27 @@ impl Encoder {
         let seed = self.header.seed;
         let key = SessionKey { id: self.session, seed, process: seed };
         let uuid = key.said_uuid(id, &said.prompts);
-        entry::put_said(said, self.place(uuid, parent), out);
+        entry::put_user_entry(said, self.place(uuid, parent), out);
         self.tail.chain.add_said(uuid, said);
         if said.is_prompt() && out.len() > IN_SIGHT_BYTES {
-            self.last_prompt(out);
+            self.encode_last_prompt(out);
         }
     }
 
-    fn last_prompt(&self, out: &mut Vec<u8>) {
+    fn encode_last_prompt(&self, out: &mut Vec<u8>) {
         if let Some(prompt) = &self.tail.chain.last_prompt {
             entry::put_last_prompt(prompt, self.session, out);
         }
     }
 
-    fn answered(&mut self, answered: &AnswerBlock, out: &mut Vec<u8>) {
+    fn encode_answer(&mut self, answered: &AnswerBlock, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(answered.id);
         let parent = self.tail.chain.parent_of_block(&answered.message_id);
-        entry::put_answered(answered, self.place(uuid, parent), out);
+        entry::put_answer(answered, self.place(uuid, parent), out);
         self.tail.chain.add_answered(uuid, answered);
     }
 
-    fn result(&mut self, result: &CallResult, out: &mut Vec<u8>) {
+    fn encode_result(&mut self, result: &CallResult, out: &mut Vec<u8>) {
         let uuid = self.header.seed.message_uuid(result.id);
         let asker = self.tail.chain.asker(result.asked_by);
         let parent = asker.or_else(|| self.tail.chain.parent());
@@ -141,9 +141,9 @@ impl Encoder {
         self.tail.chain.add(result.id, uuid, Link::Result { asked_by: result.asked_by });
     }
 
-    fn compacted(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
+    fn encode_compaction(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
         let id = compaction.boundary.id;
-        let boundary = self.header.seed.message_uuid(beside(id, 1));
+        let boundary = self.header.seed.message_uuid(second_entry_id(id, 1));
         let last = self.tail.chain.parent();
         entry::put_boundary(compaction, last, self.place(boundary, None), out);
         let summary = self.header.seed.message_uuid(id);
@@ -151,22 +151,22 @@ impl Encoder {
         self.tail.chain.go_on_from(Some(summary));
     }
 
-    fn record(&mut self, record: &Record, following: &[Record], out: &mut Vec<u8>) {
+    fn encode_record(&mut self, record: &Record, following: &[Record], out: &mut Vec<u8>) {
         match record {
-            Record::Heard(input) => self.heard(input, following, out),
-            Record::Said(said) => self.said(said, out),
-            Record::Answered(answered) => self.answered(answered, out),
-            Record::Result(result) => self.result(result, out),
-            Record::Decided(Decision::Compacted(compaction)) => self.compacted(compaction, out),
+            Record::Heard(input) => self.encode_input(input, following, out),
+            Record::Said(said) => self.encode_user_entry(said, out),
+            Record::Answered(answered) => self.encode_answer(answered, out),
+            Record::Result(result) => self.encode_result(result, out),
+            Record::Decided(Decision::Compacted(compaction)) => self.encode_compaction(compaction, out),
             Record::Retracted(messages) => {
                 self.frame("retracted").put(messages, out);
-                self.tail.chain.retracted(messages);
+                self.tail.chain.retract(messages);
             }
             Record::Queued(prompt) => self.frame("queued").put(prompt, out),
             Record::Dequeued => self.frame("dequeued").put_bare(out),
             Record::Requested(requested) => {
                 self.frame("requested").put(requested, out);
-                self.tail.chain.requested();
+                self.tail.chain.end_round();
             }
             Record::Ruled(ruled) => self.frame("ruled").put(ruled, out),
             Record::Intended(intended) => self.frame("intended").put(intended, out),
@@ -176,11 +176,11 @@ impl Encoder {
             Record::Repaired(repairs) => self.frame("repaired").put(repairs, out),
             Record::Ended(ending) => {
                 self.frame("ended").put(ending, out);
-                self.last_prompt(out);
+                self.encode_last_prompt(out);
             }
             Record::Snapshot(snapshot) => {
                 let frame = self.frame("facts");
-                let (header, chain) = (As::new(&*self.header), As::new(&self.tail.chain));
+                let (header, chain) = (FieldValue::new(&*self.header), FieldValue::new(&self.tail.chain));
                 OwnLineFrame { header: Some(header), chain: Some(chain), ..frame }.put(snapshot, out);
             }
         }
@@ -198,6 +198,6 @@ impl Encoder {
 }
 
 /// The id of a second entry for the same message. Counted where neither messages nor the lines of a stream ever get.
-fn beside(message: MessageId, which: u64) -> MessageId {
+fn second_entry_id(message: MessageId, which: u64) -> MessageId {
     MessageId((1 << 62) ^ (message.0 << 1) ^ which)
 }

@@ -13,15 +13,15 @@ use windlass_protocol::{
     MessageId, Origin, RawObject, RequestId, Role, UserEntry,
 };
 
-use super::form::{FieldForm as _, Pair, PlainForm, choice, put_json, spans_lines};
+use super::field_forms::{FieldForm as _, Pair, PlainForm, choice, put_json, spans_lines};
 use super::header::Header;
 use super::usage::{self, UsageGaps};
 
 /// What an entry needs to become the very record again that it was made of.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Meta {
+pub(crate) enum EntryOrigin {
     /// The blocks that the engine put in front of a message, which is the next entry.
-    Front { n: MessageId, exact: Exact },
+    Front { n: MessageId, exact: ExactBlocks },
     /// Something from the user's side.
     Said {
         n: MessageId,
@@ -34,7 +34,7 @@ pub(crate) enum Meta {
         /// Whether these are in the entry before.
         is_apart: bool,
         taken: Option<usize>,
-        exact: Exact,
+        exact: ExactBlocks,
     },
     Answered {
         n: MessageId,
@@ -43,14 +43,14 @@ pub(crate) enum Meta {
         model: Arc<str>,
         usage: Option<UsageGaps>,
         is_aborted: bool,
-        exact: Exact,
+        exact: ExactBlocks,
     },
     Result {
         n: MessageId,
         call: CallId,
         by: MessageId,
         name: Arc<str>,
-        exact: Exact,
+        exact: ExactBlocks,
         structured: Option<String>,
     },
     /// A compaction; the message that stands for what is gone is the next entry.
@@ -64,10 +64,10 @@ pub(crate) enum Meta {
         took_ms: u64,
     },
     /// What stands for everything before a compaction.
-    Summary { n: MessageId, origin: Origin, is_assistant: bool, exact: Exact },
+    Summary { n: MessageId, origin: Origin, is_assistant: bool, exact: ExactBlocks },
 }
 
-choice!(Meta {
+choice!(EntryOrigin {
     "front" = Front { n, exact: Pair },
     "said" = Said { n, origin, is_assistant = "assistant", prompts, context, is_apart = "apart", taken, exact: Pair },
     "answered" = Answered { n, request, index, model, usage, is_aborted = "aborted", exact: Pair },
@@ -77,7 +77,7 @@ choice!(Meta {
 });
 
 /// Blocks that the message of the entry does not show byte for byte, by position.
-pub(crate) type Exact = Vec<(usize, String)>;
+pub(crate) type ExactBlocks = Vec<(usize, String)>;
 
 /// The version whose files ours look like.
 const COMPATIBLE_VERSION: &str = "2.1.325";
@@ -85,7 +85,7 @@ const COMPATIBLE_VERSION: &str = "2.1.325";
 /// What all entries of a process have in common.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Common {
+pub(crate) struct EntryHead {
     cwd: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     git_branch: Option<Arc<str>>,
@@ -95,7 +95,7 @@ pub(crate) struct Common {
     is_sidechain: bool,
 }
 
-impl Common {
+impl EntryHead {
     pub(crate) fn new(header: &Header) -> Self {
         Self {
             cwd: header.cwd.to_string_lossy().into_owned(),
@@ -120,7 +120,7 @@ pub(crate) struct EntryPosition<'a> {
     pub(crate) session_id: Uuid,
     pub(crate) timestamp: String,
     #[serde(flatten)]
-    pub(crate) common: &'a Common,
+    pub(crate) common: &'a EntryHead,
 }
 
 #[derive(Serialize)]
@@ -145,7 +145,7 @@ struct EntryLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_result: Option<Cow<'a, RawValue>>,
     #[serde(with = "PlainForm")]
-    windlass: Meta,
+    windlass: EntryOrigin,
 }
 
 /// The message of an entry. An assistant's is the one on the live stream.
@@ -177,7 +177,7 @@ enum ShownContent<'a> {
 }
 
 impl<'a> EntryLine<'a> {
-    fn new(kind: &'static str, place: EntryPosition<'a>, windlass: Meta) -> Self {
+    fn new(kind: &'static str, place: EntryPosition<'a>, windlass: EntryOrigin) -> Self {
         Self {
             kind,
             place,
@@ -205,23 +205,23 @@ fn is_note(origin: &Origin) -> bool {
 }
 
 /// How many blocks of a message stand in an entry of their own in front of it.
-pub(crate) fn apart(said: &UserEntry) -> usize {
+pub(crate) fn blocks_apart(said: &UserEntry) -> usize {
     if said.context < said.message.blocks.len() { said.context } else { 0 }
 }
 
 /// The entry of the blocks in front.
 pub(crate) fn put_front(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
-    let (message, exact) = user_message(&said.message.blocks[..apart(said)]);
-    let entry = EntryLine::new("user", place, Meta::Front { n: said.message.id, exact });
+    let (message, exact) = user_message(&said.message.blocks[..blocks_apart(said)]);
+    let entry = EntryLine::new("user", place, EntryOrigin::Front { n: said.message.id, exact });
     put_line(&EntryLine { is_meta: true, message: Some(message), ..entry }, out);
 }
 
-pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
+pub(crate) fn put_user_entry(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let message = &said.message;
-    let front = apart(said);
+    let front = blocks_apart(said);
     let is_note = is_note(&message.origin) || said.context > front;
     let (shown, exact) = user_message(&message.blocks[front..]);
-    let meta = Meta::Said {
+    let meta = EntryOrigin::Said {
         n: message.id,
         origin: message.origin.clone(),
         is_assistant: message.role == Role::Assistant,
@@ -236,7 +236,7 @@ pub(crate) fn put_said(said: &UserEntry, place: EntryPosition<'_>, out: &mut Vec
     put_line(&EntryLine { is_meta: is_note, attachment, message: Some(shown), ..entry }, out);
 }
 
-pub(crate) fn put_answered(answered: &AnswerBlock, place: EntryPosition<'_>, out: &mut Vec<u8>) {
+pub(crate) fn put_answer(answered: &AnswerBlock, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let (content, exact) = shown_blocks(std::slice::from_ref(&answered.block));
     let (shown_usage, usage) = usage::show(answered.usage.as_deref());
     let message = ShownMessage::Assistant {
@@ -249,7 +249,7 @@ pub(crate) fn put_answered(answered: &AnswerBlock, place: EntryPosition<'_>, out
         stop_sequence: (),
         usage: Box::new(shown_usage),
     };
-    let meta = Meta::Answered {
+    let meta = EntryOrigin::Answered {
         n: answered.id,
         request: answered.request,
         index: answered.index,
@@ -270,7 +270,7 @@ pub(crate) fn put_result(
 ) {
     let (message, exact) = user_message(std::slice::from_ref(&result.result));
     let json = result.structured.as_ref().map(|raw| raw.0.get());
-    let meta = Meta::Result {
+    let meta = EntryOrigin::Result {
         n: result.id,
         call: result.call,
         by: result.asked_by,
@@ -290,7 +290,7 @@ pub(crate) fn put_boundary(
     place: EntryPosition<'_>,
     out: &mut Vec<u8>,
 ) {
-    let meta = Meta::Boundary {
+    let meta = EntryOrigin::Boundary {
         trigger: compaction.trigger,
         tail: compaction.tail,
         is_unbound: compaction.is_unbound,
@@ -312,7 +312,7 @@ pub(crate) fn put_boundary(
 /// The entry of the message that stands for everything before a compaction.
 pub(crate) fn put_summary(message: &Message, place: EntryPosition<'_>, out: &mut Vec<u8>) {
     let (shown, exact) = user_message(&message.blocks);
-    let meta = Meta::Summary {
+    let meta = EntryOrigin::Summary {
         n: message.id,
         origin: message.origin.clone(),
         is_assistant: message.role == Role::Assistant,
@@ -329,7 +329,7 @@ pub(crate) fn put_last_prompt(prompt: &str, session: Uuid, out: &mut Vec<u8>) {
 }
 
 /// A message of the user's side. One plain text stays a string, as prompts come.
-fn user_message(blocks: &[Block]) -> (ShownMessage<'_>, Exact) {
+fn user_message(blocks: &[Block]) -> (ShownMessage<'_>, ExactBlocks) {
     let (content, exact) = match plain_text(blocks) {
         Some(text) => (ShownContent::Text(text), Vec::new()),
         None => shown_blocks(blocks),
@@ -343,11 +343,11 @@ fn plain_text(blocks: &[Block]) -> Option<&str> {
 }
 
 /// A list of blocks as other programs can read them; what they look like exactly, where that is not the same.
-fn shown_blocks(blocks: &[Block]) -> (ShownContent<'_>, Exact) {
+fn shown_blocks(blocks: &[Block]) -> (ShownContent<'_>, ExactBlocks) {
     let mut exact = Vec::new();
     let mut list = Vec::with_capacity(blocks.len());
     for (index, block) in blocks.iter().enumerate() {
-        let shown = shown(block);
+        let shown = shown_json(block);
         if needs_copy(block.json()) || shown != block.json() {
             exact.push((index, block.json().to_owned()));
         }
@@ -365,7 +365,7 @@ fn raw(json: Cow<'_, str>) -> Option<Cow<'_, RawValue>> {
 }
 
 /// A block as hosts need it: on one line, and thinking with a text and a signature.
-fn shown(block: &Block) -> Cow<'_, str> {
+fn shown_json(block: &Block) -> Cow<'_, str> {
     let json = on_one_line(block.json());
     if block.kind() != &BlockKind::Thinking {
         return json;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::value::to_raw_value;
 use windlass_protocol::{RawValueEq, SessionSeed};
 
-use super::form::object;
+use super::field_forms::object;
 
 /// Among the settings: whether somebody keeps what calls change.
 const FILE_CHECKPOINTS: &str = "file_checkpoints";

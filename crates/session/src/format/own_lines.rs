@@ -9,7 +9,7 @@ use windlass_protocol::{FinishedCall, Input, RawValueEq, Record, RunEnding, Sess
 use super::LogTime;
 use super::chain::Chain;
 use super::decode::Flaw;
-use super::form::{As, FieldForm, Hex, JsonFields, PlainForm, object, put_json};
+use super::field_forms::{FieldForm, FieldValue, Hex, JsonFields, PlainForm, object, put_json};
 use super::header::Header;
 use super::stored_elsewhere::StoredElsewhere;
 
@@ -83,11 +83,11 @@ pub(crate) struct OwnLineFrame<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamp: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) header: Option<As<&'a Header>>,
+    pub(crate) header: Option<FieldValue<&'a Header>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chain: Option<As<&'a Chain>>,
+    pub(crate) chain: Option<FieldValue<&'a Chain>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held: Option<As<&'a StoredElsewhere>>,
+    pub(crate) held: Option<FieldValue<&'a StoredElsewhere>>,
 }
 
 impl<'a> OwnLineFrame<'a> {
@@ -105,7 +105,7 @@ impl<'a> OwnLineFrame<'a> {
         put_json(self, out);
         out.pop();
         out.extend_from_slice(br#","of":"#);
-        put_json(&As::<_, PlainForm>::new(of), out);
+        put_json(&FieldValue::<_, PlainForm>::new(of), out);
         out.push(b'}');
         put_sum(start, out);
     }

@@ -7,7 +7,7 @@ use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use windlass_protocol::{Block, Event, Input, MessageId, ModelEvent, Prompt, Record, ToolOutput};
 
-use super::form::{Hex, object, text};
+use super::field_forms::{Hex, object, text};
 
 /// Less than this is stored twice rather than by reference.
 const BYTES_MIN: usize = 256;

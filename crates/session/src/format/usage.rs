@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use windlass_protocol::{HostUsage, RawValue, RawValueEq, Usage};
 
 use super::entry::on_one_line;
-use super::form::{object, spans_lines};
+use super::field_forms::{object, spans_lines};
 
 /// What the words of the live stream do not tell.
 #[derive(Clone, Debug, Default, PartialEq)]

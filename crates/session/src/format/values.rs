@@ -15,7 +15,7 @@ use windlass_protocol::{
     StoredResult, TimeSpent, ToolInput, ToolOutput, ToolProgress, ToolUse, UnfinishedPrompt, UrlFact, Usage,
 };
 
-use super::form::{
+use super::field_forms::{
     FieldForm, Hex, JsonFields, PackedNumbers, Pair, PlainForm, choice, object, put_field, text,
 };
 
@@ -140,14 +140,8 @@ object!(HookRun { hook, duration_ms, ending, said });
 object!(StoredResult { tool_use_id, path, preview });
 object!(Collapse { first, last, summary });
 object!(Compaction {
-    trigger,
-    boundary,
-    tail,
-    is_unbound = "unbound",
-    is_mechanical = "mechanical",
-    tokens_before,
-    tokens_after,
-    duration_ms,
+    trigger, boundary, tail, is_unbound = "unbound", is_mechanical = "mechanical",
+    tokens_before, tokens_after, duration_ms,
 });
 choice!(Decision {
     "stored" = Stored(results),
@@ -184,30 +178,15 @@ object!(CallIntent { call, tool_use_id, tool, kind, input_hash: Hex, changes });
 object!(SpendEntry { model, spend, is_by_fork = "by_fork", total_usd });
 
 object!(CompactionMemory {
-    is_compacted = "compacted",
-    turns_since,
-    failures,
-    no_progress,
-    is_above_half = "above_half",
-    rewritten_at_tokens,
-    decided_to,
+    is_compacted = "compacted", turns_since, failures, no_progress, is_above_half = "above_half",
+    rewritten_at_tokens, decided_to,
 });
 object!(TimeSpent { duration_ms, duration_api_ms });
 object!(SentRequest { messages, model, has_thinking = "thinking" });
 object!(UnfinishedPrompt { message, prompts, context });
 object!(SessionMemory {
-    compactions,
-    counted: Pair,
-    collapse_failures,
-    recent,
-    told_changes: (PlainForm, Hex),
-    found_memory,
-    told_memory,
-    tasks: Pair,
-    sent,
-    unfinished,
-    has_been_reached = "reached",
-    time,
+    compactions, counted: Pair, collapse_failures, recent, told_changes: (PlainForm, Hex), found_memory,
+    told_memory, tasks: Pair, sent, unfinished, has_been_reached = "reached", time,
 });
 object!(SessionSnapshot {
     messages,

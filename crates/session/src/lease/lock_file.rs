@@ -54,7 +54,7 @@ pub(super) fn take(path: &Path) -> io::Result<Result<LockFile, SessionBusy>> {
     let directory = path.parent().unwrap_or(Path::new("."));
     disk::make_private(directory)?;
     let (mut file, own) = NamedTempFile::new_in(directory)?.into_parts();
-    file.write_all(&Owner::this_process().to_line())?;
+    file.write_all(&serde_json::to_vec(&Owner::this_process())?)?;
     Ok(link(path, &own)?.map(|()| LockFile { path: path.to_owned(), file }))
 }
 
@@ -99,10 +99,6 @@ impl Owner {
         let pid = std::process::id();
         let start = process::start_of(pid).unwrap_or_default();
         Self { pid, start, boot: process::boot(), host: process::host() }
-    }
-
-    pub(super) fn to_line(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// Whether the process still runs. One on another machine may.

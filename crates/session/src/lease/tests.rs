@@ -170,7 +170,7 @@ mod without_locks {
 
     fn check(owner: &Owner, alive: bool) {
         let (_dir, path) = lock();
-        put(&path, owner.to_line());
+        put(&path, serde_json::to_vec(&owner).unwrap());
         match take(&path).unwrap() {
             Ok(_) => assert!(!alive, "{owner:?}"),
             Err(busy) => assert!(alive && busy.pid == owner.pid, "{owner:?}"),

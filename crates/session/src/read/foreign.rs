@@ -35,7 +35,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut LogWalk) -> io::Result<u64
                 rest = raw.offset + raw.length + u64::from(raw.is_ended);
                 walk.log.is_open_ended = !raw.is_ended;
             }
-            Some(Err(flaw)) => walk.damaged(raw.offset, &flaw),
+            Some(Err(flaw)) => walk.note_damage(raw.offset, &flaw),
             None => {}
         }
     }

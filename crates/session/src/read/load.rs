@@ -73,7 +73,7 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<LoadedLog> 
     let snapshot_end = snapshot.as_ref().map_or(0, |snapshot| snapshot.end);
     let from = match snapshot {
         Some(snapshot) => {
-            walk.restated(snapshot);
+            walk.take_snapshot(snapshot);
             snapshot_end
         }
         None => foreign::adopt(&file, end, &mut walk)?,

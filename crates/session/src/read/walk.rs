@@ -36,11 +36,11 @@ impl LogWalk {
         self.log.torn = None;
         self.log.is_open_ended = !raw.is_ended;
         let Some(bytes) = raw.bytes else {
-            return self.flawed(raw, &Flaw::too_long());
+            return self.note_flaw(raw, &Flaw::too_long());
         };
         match decode_line(bytes) {
-            Ok(line) => self.decoded(raw.offset, line, crc32fast::hash(bytes)),
-            Err(flaw) => self.flawed(raw, &flaw),
+            Ok(line) => self.take_line(raw.offset, line, crc32fast::hash(bytes)),
+            Err(flaw) => self.note_flaw(raw, &flaw),
         }
     }
 
@@ -52,7 +52,7 @@ impl LogWalk {
             Some(meta) => {
                 let joined = self.assembler.join(meta, entry);
                 let joined = joined.unwrap_or_else(|flaw| {
-                    self.damaged(offset, &flaw);
+                    self.note_damage(offset, &flaw);
                     None
                 });
                 joined.map(|record| self.adopter.renumber(record)).into_iter().collect()
@@ -64,7 +64,7 @@ impl LogWalk {
         }
     }
 
-    pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
+    pub(crate) fn note_damage(&mut self, offset: u64, what: &impl ToString) {
         if self.log.damage.len() < DAMAGE_MAX {
             self.log.damage.push(Damage { offset, what: what.to_string() });
         }
@@ -79,27 +79,27 @@ impl LogWalk {
         self.assembler.give_up();
     }
 
-    fn flawed(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
+    fn note_flaw(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
         self.log.torn = Some(TornEnd { offset: raw.offset, length: raw.length });
-        self.damaged(raw.offset, flaw);
+        self.note_damage(raw.offset, flaw);
     }
 
     /// Takes the line that everything before it can be forgotten for.
-    pub(crate) fn restated(&mut self, snapshot: SnapshotLine) {
+    pub(crate) fn take_snapshot(&mut self, snapshot: SnapshotLine) {
         self.log.is_open_ended = !snapshot.is_ended;
-        self.decoded(snapshot.offset, snapshot.line, 0);
+        self.take_line(snapshot.offset, snapshot.line, 0);
     }
 
-    fn decoded(&mut self, offset: u64, line: LogLine, sum: u32) {
+    fn take_line(&mut self, offset: u64, line: LogLine, sum: u32) {
         match line {
             LogLine::Own(own) => {
                 if self.is_new(Uuid::from_u128(own.seq.into()), own.sum.unwrap_or(sum), offset) {
-                    self.own(offset, own);
+                    self.take_own_line(offset, own);
                 }
             }
             LogLine::Entry(entry) => {
                 if !entry.is_aside && self.is_new(entry.uuid, sum, offset) {
-                    self.entry(offset, &entry);
+                    self.take_entry(offset, &entry);
                 }
             }
             LogLine::Other => {}
@@ -109,15 +109,15 @@ impl LogWalk {
     fn is_new(&mut self, name: Uuid, sum: u32, offset: u64) -> bool {
         let is_new = self.seen.insert((name, sum));
         if !is_new {
-            self.damaged(offset, &"duplicate line");
+            self.note_damage(offset, &"duplicate line");
         }
         is_new
     }
 
-    fn own(&mut self, offset: u64, line: OwnLine) {
+    fn take_own_line(&mut self, offset: u64, line: OwnLine) {
         let expected = self.log.tail.seq + 1;
         if self.log.tail.seq > 0 && line.seq != expected {
-            self.damaged(offset, &out_of_sequence(expected, line.seq));
+            self.note_damage(offset, &out_of_sequence(expected, line.seq));
         }
         self.log.tail.seq = self.log.tail.seq.max(line.seq);
         let chain = &mut self.log.tail.chain;
@@ -139,20 +139,20 @@ impl LogWalk {
             }
             OwnLineBody::Record(record) => match &**record {
                 Record::Requested(requested) => {
-                    chain.requested();
+                    chain.end_round();
                     self.adopter.saw_request(requested.request);
                 }
-                Record::Retracted(messages) => chain.retracted(messages),
+                Record::Retracted(messages) => chain.retract(messages),
                 _ => {}
             },
             OwnLineBody::Heard { .. } => {}
         }
         if let Err((offset, flaw)) = self.assembler.own(offset, line) {
-            self.damaged(offset, &flaw);
+            self.note_damage(offset, &flaw);
         }
     }
 
-    fn entry(&mut self, offset: u64, entry: &LogEntry) {
+    fn take_entry(&mut self, offset: u64, entry: &LogEntry) {
         let Some(meta) = &entry.meta else { return self.adopt(offset, entry) };
         let number = entry.number();
         self.adopter.saw(number.unwrap_or_default());
@@ -165,7 +165,7 @@ impl LogWalk {
             Ok(None) => number.into_iter().for_each(|id| self.log.tail.chain.add(id, entry.uuid, Link::Said)),
             Err(flaw) => {
                 self.log.tail.chain.go_on_from(Some(entry.uuid));
-                self.damaged(offset, &flaw);
+                self.note_damage(offset, &flaw);
             }
         }
     }

@@ -22,7 +22,7 @@ fn bench() -> Bench {
 impl Bench {
     fn write(&self) -> Ticket {
         self.file.append(b"a line\n").unwrap();
-        self.commits.written(Arc::clone(&self.file))
+        self.commits.note_append(Arc::clone(&self.file))
     }
 
     fn write_soon(&mut self) {
@@ -147,7 +147,7 @@ fn the_rest_is_synced_at_the_end() {
     assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(14));
     // Nothing takes care of later writes, so they take care of themselves.
     bench.file.append(b"late\n").unwrap();
-    let ticket = bench.commits.written(Arc::clone(&bench.file));
+    let ticket = bench.commits.note_append(Arc::clone(&bench.file));
     bench.commits.soon(ticket).unwrap();
     assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(19));
 }

@@ -47,7 +47,7 @@ impl Labels {
     }
 
     /// The append that they followed may not be there.
-    pub(super) fn lost(&mut self) {
+    pub(super) fn note_loss(&mut self) {
         self.distance = DISTANCE_MAX;
     }
 }

@@ -73,7 +73,7 @@ impl LogAppender {
     /// the next append is made as if this one had never been.
     pub(super) fn write(&mut self, records: &[Record], is_apart: bool) -> io::Result<Arc<dyn LogFile>> {
         let place = match self.tape.open() {
-            Ok(place) if is_apart => place.apart(),
+            Ok(place) if is_apart => place.in_new_line(),
             Ok(place) => place,
             Err(error) => {
                 // A file that is made anew has to be told again.
@@ -94,7 +94,7 @@ impl LogAppender {
             self.since_snapshot = if restates { 0 } else { self.since_snapshot + buffer.len() as u64 };
         } else {
             self.encoder = self.encoder.clone().after_failure(&next);
-            self.labels.lost();
+            self.labels.note_loss();
         }
         buffer.clear();
         buffer.shrink_to(BUFFER_BYTES_MAX);
@@ -138,7 +138,7 @@ pub(super) struct FileEnd {
 
 impl FileEnd {
     /// As if the file ended with a line that nobody finished.
-    fn apart(self) -> Self {
+    fn in_new_line(self) -> Self {
         Self { is_in_line: self.len > 0, ..self }
     }
 }
@@ -215,7 +215,7 @@ fn copy_torn(torn: TornEnd, paths: &SessionPaths) -> io::Result<()> {
     let side = paths.side();
     disk::make_private(&side)?;
     let directory = disk::open_directory(&side)?;
-    let path = paths.torn(torn.offset);
+    let path = paths.torn_end(torn.offset);
     let name = path.file_name().unwrap_or_default();
     let mut copy = disk::open_private(&directory, name, OFlags::CREATE)?;
     if copy.metadata()?.len() == torn.length {

@@ -3,7 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use windlass_session::{Lease, LeaseError, SessionPaths, TrashError, outline, remove, restore, trashed};
+use windlass_session::{
+    Lease, LeaseError, SessionPaths, TrashError, outline, remove, restore, trashed_sessions,
+};
 
 use crate::support::{World, id, numbers};
 
@@ -31,13 +33,13 @@ fn a_removed_session_is_gone_and_comes_back_whole() {
     assert!(directory.file_name().unwrap().to_str().unwrap().ends_with(&format!("-{}", id(1))));
     assert!(!paths.file().exists() && !paths.side().exists());
     assert_eq!(numbers(&world.list(cwd)), [2]);
-    assert_eq!(trashed(&world.layout()).len(), 1);
+    assert_eq!(trashed_sessions(&world.layout()).len(), 1);
     assert_eq!(restore(&world.layout(), &id(1).to_string()).unwrap(), paths.file());
     assert_eq!(std::fs::read(paths.file()).unwrap(), before);
     assert_eq!(std::fs::read_to_string(paths.results().join("r.txt")).unwrap(), "a result");
     assert!(!paths.lock().exists());
     assert_eq!(numbers(&world.list(cwd)), [2, 1]);
-    assert!(trashed(&world.layout()).is_empty() && !directory.exists());
+    assert!(trashed_sessions(&world.layout()).is_empty() && !directory.exists());
 }
 
 #[test]
@@ -79,7 +81,7 @@ fn nothing_is_put_over_something() {
     remove(&world.layout(), &world.list(cwd)[0]).unwrap();
     // Removed twice: the last one comes back, the other stays where it is.
     restore(&world.layout(), &id(1).to_string()).unwrap();
-    assert_eq!(trashed(&world.layout()).len(), 1);
+    assert_eq!(trashed_sessions(&world.layout()).len(), 1);
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn what_is_removed_again_and_again_is_all_there() {
         session(&world, 1);
         remove(&world.layout(), &world.list(Path::new(CWD))[0]).unwrap();
     }
-    assert_eq!(trashed(&world.layout()).len(), 20);
+    assert_eq!(trashed_sessions(&world.layout()).len(), 20);
 }
 
 #[test]
@@ -125,7 +127,7 @@ fn a_note_cannot_send_a_session_elsewhere() {
     let project = world.layout().project(Path::new(CWD)).file_name().unwrap().to_str().unwrap().to_owned();
     for wrong in ["..", "../..", "/tmp", ""] {
         std::fs::write(&note, text.replace(&project, wrong)).unwrap();
-        assert_eq!(trashed(&world.layout()), [], "{wrong}");
+        assert_eq!(trashed_sessions(&world.layout()), [], "{wrong}");
     }
 }
 

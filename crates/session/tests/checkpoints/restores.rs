@@ -9,11 +9,11 @@ use std::process::Command;
 
 use windlass_protocol::SessionKey;
 use windlass_protocol::{CallKind, MessageId};
-use windlass_session::{Action, Checkpoints, RewindError, RewindPoint, copy_checkpoints};
+use windlass_session::{Checkpoints, RewindAction, RewindChange, RewindError, RewindPoint, copy_checkpoints};
 
 use crate::world::{KEY, World, paths};
 
-fn actions(world: &World, to: RewindPoint) -> Vec<(String, Action)> {
+fn actions(world: &World, to: RewindPoint) -> Vec<(String, RewindAction)> {
     let name = |path: &Path| path.strip_prefix(&world.project).unwrap().to_string_lossy().into_owned();
     world.plans(to).changes.iter().map(|change| (name(&change.path), change.action)).collect()
 }
@@ -62,11 +62,11 @@ fn files_made_deleted_moved_and_with_another_mode() {
     assert_eq!(
         actions(&world, point),
         [
-            ("d/here", Action::Delete),
-            ("gone", Action::Recreate),
-            ("moved", Action::Recreate),
-            ("new", Action::Delete),
-            ("tool", Action::RestoreMode)
+            ("d/here", RewindAction::Delete),
+            ("gone", RewindAction::Recreate),
+            ("moved", RewindAction::Recreate),
+            ("new", RewindAction::Delete),
+            ("tool", RewindAction::RestoreMode)
         ]
         .map(|(name, action)| (name.to_owned(), action))
     );
@@ -202,7 +202,8 @@ fn lines_are_counted_and_only_what_differs_is_touched() {
     let stamp = |name: &str| fs::metadata(world.path(name)).unwrap().modified().unwrap();
     let before = stamp("same");
     let plan = world.plans(point);
-    assert_eq!((plan.insertions(), plan.deletions()), (1, 3));
+    let lines = |count: fn(&RewindChange) -> u64| plan.changes.iter().map(count).sum::<u64>();
+    assert_eq!((lines(|change| change.insertions), lines(|change| change.deletions)), (1, 3));
     assert_eq!(plan.changes.len(), 2);
     world.rewinds(point);
     assert_eq!(stamp("same"), before);

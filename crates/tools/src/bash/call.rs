@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
 use windlass_protocol::{CallFacts, FileSeen, ToolOutput};
-use windlass_sandbox::{CommandStatus, Exit, ShellJob, child_environment, distrust};
+use windlass_sandbox::{CommandStatus, Exit, ShellCommand, child_environment, distrust};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::capture::{Capture, OutputLimits, ShownOutput};
@@ -115,7 +115,7 @@ impl Call<'_> {
 
     /// A read-only command was judged by its words and may run unasked. So nothing may change their meaning: no file is
     /// sourced, no hook sets variables, and the project's own programs are not found.
-    fn job(&self) -> ShellJob {
+    fn job(&self) -> ShellCommand {
         let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
         let parent = if self.is_read_only {
             self.settings.environment.clone()
@@ -130,7 +130,7 @@ impl Call<'_> {
             environment.extend(QUIET_GIT.map(|(name, value)| (name.into(), value.into())));
         }
         let source = self.settings.env_file.clone().filter(|file| !self.is_read_only && file.is_file());
-        ShellJob {
+        ShellCommand {
             script: self.input.command.clone(),
             cwd: self.started.clone(),
             environment,

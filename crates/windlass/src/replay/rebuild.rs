@@ -48,7 +48,7 @@ pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) 
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
-    let mut config = RunConfig::with_files(settings, &flags, &place, files)?;
+    let mut config = RunConfig::new(settings, &flags, &place, files)?;
     config.permissions.asking = given.asking;
     // What is gone since then counts as it was named.
     config.is_replayed = true;

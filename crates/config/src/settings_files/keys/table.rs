@@ -3,7 +3,7 @@
 use super::KeyScope::{ForeignOnly, Managed, NotForeign, OutsideRepositories};
 use super::MergeRule::{ManagedReplaces, Strict};
 use super::ValueType::{Any, Choice, Fields, Group, List, Map, Object, Share, Switch, Text, Whole};
-use super::{Key, MergeRule, TEXTS, guard, idle, key, trusted};
+use super::{Key, MergeRule, TEXTS, idle, key, protect, trusted};
 
 const MODES: &[&str] = &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
@@ -19,10 +19,10 @@ pub(crate) static KEYS: &[Key] = &[
     key("availableModels", TEXTS)
         .about("The only models that may be chosen: ids, or names of families.")
         .or("all")
-        .merged(ManagedReplaces),
+        .merge(ManagedReplaces),
     trusted("fallbackModel", TEXTS)
         .about("The models to try, in order, when the model is overloaded.")
-        .merged(MergeRule::Whole),
+        .merge(MergeRule::Whole),
     idle("modelOverrides", Map(&Text)).about("Provider-specific model ids.").waits(),
     trusted("effortLevel", Choice(EFFORTS))
         .about("The effort level, unless `--effort` or `CLAUDE_CODE_EFFORT_LEVEL` sets it."),
@@ -37,30 +37,30 @@ pub(crate) static KEYS: &[Key] = &[
              unsets one.",
     ),
     // Permissions.
-    guard("permissions", Group).about("Permission rules and modes."),
-    trusted("permissions.allow", TEXTS).about("Rules for calls that run without asking.").anchored(),
-    guard("permissions.ask", TEXTS).about("Rules for calls that always ask.").anchored(),
-    guard("permissions.deny", TEXTS).about("Rules for calls that never run.").anchored(),
-    trusted("permissions.additionalDirectories", TEXTS).about("Additional working directories.").anchored(),
+    protect("permissions", Group).about("Permission rules and modes."),
+    trusted("permissions.allow", TEXTS).about("Rules for calls that run without asking.").anchor(),
+    protect("permissions.ask", TEXTS).about("Rules for calls that always ask.").anchor(),
+    protect("permissions.deny", TEXTS).about("Rules for calls that never run.").anchor(),
+    trusted("permissions.additionalDirectories", TEXTS).about("Additional working directories.").anchor(),
     trusted("permissions.defaultMode", Choice(MODES))
         .about("The permission mode at the start, unless `--permission-mode` sets it.")
         .or("`default`"),
-    guard("permissions.disableBypassPermissionsMode", Choice(DISABLE))
+    protect("permissions.disableBypassPermissionsMode", Choice(DISABLE))
         .about("`disable` forbids the mode `bypassPermissions`."),
-    guard("permissions.disableAutoMode", Choice(DISABLE)).about("`disable` forbids the mode `auto`."),
-    guard("allowManagedPermissionRulesOnly", Switch)
+    protect("permissions.disableAutoMode", Choice(DISABLE)).about("`disable` forbids the mode `auto`."),
+    protect("allowManagedPermissionRulesOnly", Switch)
         .about("Only managed rules can allow calls. Other rules can still deny and ask.")
-        .only(Managed),
+        .scope(Managed),
     idle("skipDangerousModePermissionPrompt", Switch)
         .about("Skip the warning when `bypassPermissions` starts.")
-        .only(NotForeign),
-    guard("disableAutoMode", Choice(DISABLE)).about("`disable` forbids the mode `auto`."),
+        .scope(NotForeign),
+    protect("disableAutoMode", Choice(DISABLE)).about("`disable` forbids the mode `auto`."),
     idle("useAutoModeDuringPlan", Switch)
         .about("Let a model classify commands in plan mode.")
-        .merged(Strict(false)),
+        .merge(Strict(false)),
     key("autoMode", Group)
         .about("Instructions for the model that classifies commands in auto mode.")
-        .only(OutsideRepositories),
+        .scope(OutsideRepositories),
     key("autoMode.environment", TEXTS)
         .about("Facts about the environment. `$defaults` stands for the built-in list, here and below."),
     key("autoMode.allow", TEXTS).about("Actions it may allow."),
@@ -70,10 +70,10 @@ pub(crate) static KEYS: &[Key] = &[
     // Hooks.
     trusted("hooks", Map(&List(&Object)))
         .about("Hooks: for each event a list of matcher groups.")
-        .merged(MergeRule::AddUp),
+        .merge(MergeRule::AddUp),
     trusted("disableAllHooks", Switch)
         .about("Run no hooks. Managed hooks run unless this is a managed setting."),
-    guard("allowManagedHooksOnly", Switch).about("Run managed hooks only.").only(Managed),
+    protect("allowManagedHooksOnly", Switch).about("Run managed hooks only.").scope(Managed),
     trusted("allowedHttpHookUrls", TEXTS)
         .about("URLs that HTTP hooks may call; `*` matches anything.")
         .or("all"),
@@ -81,93 +81,98 @@ pub(crate) static KEYS: &[Key] = &[
         .about("Environment variables that HTTP hooks may put into headers.")
         .or("all that the hook lists"),
     // Sandbox.
-    guard("sandbox", Group).about("The sandbox for commands."),
-    guard("sandbox.enabled", Switch).about("Run commands in a sandbox.").or("false").only(ForeignOnly(true)),
-    guard("sandbox.failIfUnavailable", Switch)
+    protect("sandbox", Group).about("The sandbox for commands."),
+    protect("sandbox.enabled", Switch)
+        .about("Run commands in a sandbox.")
+        .or("false")
+        .scope(ForeignOnly(true)),
+    protect("sandbox.failIfUnavailable", Switch)
         .about("Refuse to start when the sandbox is on and unavailable; `false` runs commands without it.")
         .or("true")
-        .only(ForeignOnly(true)),
-    guard("sandbox.hooks", Switch)
+        .scope(ForeignOnly(true)),
+    protect("sandbox.hooks", Switch)
         .about("Run command hooks in the sandbox too.")
         .or("false")
-        .only(ForeignOnly(true)),
+        .scope(ForeignOnly(true)),
     key("sandbox.autoAllowBashIfSandboxed", Switch)
         .about("Run sandboxed commands without asking.")
         .or("true")
-        .only(ForeignOnly(false)),
-    key("sandbox.excludedCommands", TEXTS).about("Commands that run outside the sandbox.").only(NotForeign),
+        .scope(ForeignOnly(false)),
+    key("sandbox.excludedCommands", TEXTS).about("Commands that run outside the sandbox.").scope(NotForeign),
     key("sandbox.allowUnsandboxedCommands", Switch)
         .about("Let the model ask to run a command outside the sandbox.")
         .or("true")
-        .only(ForeignOnly(false)),
-    guard("sandbox.filesystem", Group).about("File access in the sandbox."),
+        .scope(ForeignOnly(false)),
+    protect("sandbox.filesystem", Group).about("File access in the sandbox."),
     key("sandbox.filesystem.allowWrite", TEXTS)
         .about("Paths that commands can write.")
-        .anchored()
-        .only(NotForeign),
-    guard("sandbox.filesystem.denyWrite", TEXTS).about("Paths that commands cannot write.").anchored(),
-    guard("sandbox.filesystem.denyRead", TEXTS).about("Paths that commands cannot read.").anchored(),
+        .anchor()
+        .scope(NotForeign),
+    protect("sandbox.filesystem.denyWrite", TEXTS).about("Paths that commands cannot write.").anchor(),
+    protect("sandbox.filesystem.denyRead", TEXTS).about("Paths that commands cannot read.").anchor(),
     key("sandbox.filesystem.allowRead", TEXTS)
         .about("Paths inside `denyRead` that commands can read.")
-        .anchored()
-        .only(NotForeign),
+        .anchor()
+        .scope(NotForeign),
     key("sandbox.filesystem.disabled", Switch)
         .about("Turn off file restrictions in the sandbox.")
         .or("false")
-        .only(OutsideRepositories),
-    guard("sandbox.filesystem.allowManagedReadPathsOnly", Switch)
+        .scope(OutsideRepositories),
+    protect("sandbox.filesystem.allowManagedReadPathsOnly", Switch)
         .about("Use only the managed `allowRead` list.")
-        .only(Managed),
-    guard("sandbox.network", Group).about("Network access in the sandbox."),
-    key("sandbox.network.allowedDomains", TEXTS).about("Hosts that commands can reach.").only(NotForeign),
-    guard("sandbox.network.deniedDomains", TEXTS).about("Hosts that commands can never reach."),
+        .scope(Managed),
+    protect("sandbox.network", Group).about("Network access in the sandbox."),
+    key("sandbox.network.allowedDomains", TEXTS).about("Hosts that commands can reach.").scope(NotForeign),
+    protect("sandbox.network.deniedDomains", TEXTS).about("Hosts that commands can never reach."),
     key("sandbox.network.strictAllowlist", Switch)
         .about("Deny other hosts without asking.")
         .or("false")
-        .only(OutsideRepositories),
-    guard("sandbox.network.allowManagedDomainsOnly", Switch)
+        .scope(OutsideRepositories),
+    protect("sandbox.network.allowManagedDomainsOnly", Switch)
         .about("Use only the managed `allowedDomains` list.")
-        .only(Managed),
-    idle("sandbox.network.httpProxyPort", PORT).about("A proxy of your own.").only(OutsideRepositories),
-    idle("sandbox.network.socksProxyPort", PORT).about("A proxy of your own.").only(OutsideRepositories),
-    idle("sandbox.network.tlsTerminate", Any).about("Let the proxy decrypt TLS.").only(OutsideRepositories),
+        .scope(Managed),
+    idle("sandbox.network.httpProxyPort", PORT).about("A proxy of your own.").scope(OutsideRepositories),
+    idle("sandbox.network.socksProxyPort", PORT).about("A proxy of your own.").scope(OutsideRepositories),
+    idle("sandbox.network.tlsTerminate", Any).about("Let the proxy decrypt TLS.").scope(OutsideRepositories),
     idle("sandbox.network.allowUnixSockets", TEXTS)
         .about("Unix sockets that commands can reach.")
-        .only(NotForeign),
+        .scope(NotForeign),
     idle("sandbox.network.allowAllUnixSockets", Switch)
         .about("Let commands reach every Unix socket.")
-        .only(NotForeign),
+        .scope(NotForeign),
     idle("sandbox.network.allowLocalBinding", Switch)
         .about("Let commands listen on local ports.")
-        .only(NotForeign),
+        .scope(NotForeign),
     idle("sandbox.network.allowMachLookup", TEXTS)
         .about("Mach services that commands can reach.")
-        .only(NotForeign),
-    guard("sandbox.credentials", Group).about("Credentials hidden from commands."),
-    guard(
+        .scope(NotForeign),
+    protect("sandbox.credentials", Group).about("Credentials hidden from commands."),
+    protect(
         "sandbox.credentials.files",
         List(&Fields(&[("path", Text, true), ("mode", Choice(CREDENTIAL), true)])),
     )
     .about("Files hidden from commands. `mask` is not supported and hides them too.")
-    .anchored(),
-    guard(
+    .anchor(),
+    protect(
         "sandbox.credentials.envVars",
         List(&Fields(&[("name", Text, true), ("mode", Choice(CREDENTIAL), true)])),
     )
     .about("Variables hidden from commands. `mask` is not supported and hides them too."),
-    idle("sandbox.ignoreViolations", Map(&TEXTS)).about("Violations that are not reported.").only(NotForeign),
+    idle("sandbox.ignoreViolations", Map(&TEXTS))
+        .about("Violations that are not reported.")
+        .scope(NotForeign),
     idle("sandbox.enableWeakerNestedSandbox", Switch)
         .about("Use a weaker sandbox inside containers.")
-        .only(OutsideRepositories),
+        .scope(OutsideRepositories),
     idle("sandbox.enableWeakerNetworkIsolation", Switch)
         .about("Use weaker network isolation.")
-        .only(OutsideRepositories),
+        .scope(OutsideRepositories),
     idle("sandbox.allowAppleEvents", Switch)
         .about("Let commands send Apple events.")
-        .only(OutsideRepositories),
-    idle("sandbox.ripgrep", Object).about("The search program of the sandbox.").only(OutsideRepositories),
-    key("sandbox.bwrapPath", Text).about("The path of `bwrap`.").only(OutsideRepositories),
-    idle("sandbox.socatPath", Text).about("The path of `socat`.").only(OutsideRepositories),
+        .scope(OutsideRepositories),
+    idle("sandbox.ripgrep", Object).about("The search program of the sandbox.").scope(OutsideRepositories),
+    key("sandbox.bwrapPath", Text).about("The path of `bwrap`.").scope(OutsideRepositories),
+    idle("sandbox.socatPath", Text).about("The path of `socat`.").scope(OutsideRepositories),
     // Context, files, commands.
     trusted("autoCompactEnabled", Switch)
         .about(
@@ -195,9 +200,9 @@ pub(crate) static KEYS: &[Key] = &[
         .or("25"),
     trusted("claudeMdExcludes", TEXTS)
         .about("Patterns of memory files to skip; managed memory files are always read."),
-    idle("claudeMd", Text).about("Managed memory for all users.").only(Managed),
+    idle("claudeMd", Text).about("Managed memory for all users.").scope(Managed),
     idle("autoMemoryEnabled", Switch).about("Let sessions save memories on their own."),
-    idle("autoMemoryDirectory", Text).about("The directory for such memories.").only(OutsideRepositories),
+    idle("autoMemoryDirectory", Text).about("The directory for such memories.").scope(OutsideRepositories),
     key("fileCheckpointingEnabled", Switch)
         .about("Save the previous content of files before tool calls change them, for `/rewind`.")
         .or("true"),
@@ -208,19 +213,19 @@ pub(crate) static KEYS: &[Key] = &[
         .about("The most characters of a command's output in a tool result, from 4000 to 128000.")
         .or("30000"),
     idle("bashEditDiffEnabled", Switch).about("Show the file changes a command made."),
-    idle("processWrapper", Any).about("A program that starts commands.").only(OutsideRepositories),
+    idle("processWrapper", Any).about("A program that starts commands.").scope(OutsideRepositories),
     idle("worktree", Group).about("How Git worktrees are created."),
     idle("worktree.baseRef", Choice(&["fresh", "head"])).about("The commit they start from."),
     idle("worktree.symlinkDirectories", TEXTS).about("Directories to symlink into them.").waits(),
     idle("worktree.sparsePaths", TEXTS).about("Paths to check out."),
     idle("worktree.bgIsolation", Any).about("Give background work its own worktree."),
     // Credentials.
-    idle("apiKeyHelper", Text).about("A command that prints the API key.").only(OutsideRepositories),
-    idle("awsAuthRefresh", Text).about("A command that refreshes the login.").only(OutsideRepositories),
-    idle("awsCredentialExport", Text).about("A command that prints credentials.").only(OutsideRepositories),
-    idle("gcpAuthRefresh", Text).about("A command that refreshes the login.").only(OutsideRepositories),
-    idle("otelHeadersHelper", Text).about("A command that prints headers.").only(OutsideRepositories),
-    idle("policyHelper", Any).about("A command that prints managed settings.").only(Managed),
+    idle("apiKeyHelper", Text).about("A command that prints the API key.").scope(OutsideRepositories),
+    idle("awsAuthRefresh", Text).about("A command that refreshes the login.").scope(OutsideRepositories),
+    idle("awsCredentialExport", Text).about("A command that prints credentials.").scope(OutsideRepositories),
+    idle("gcpAuthRefresh", Text).about("A command that refreshes the login.").scope(OutsideRepositories),
+    idle("otelHeadersHelper", Text).about("A command that prints headers.").scope(OutsideRepositories),
+    idle("policyHelper", Any).about("A command that prints managed settings.").scope(Managed),
     // Agents, servers, plugins, skills.
     idle("agent", Text).about("The agent that the session runs as.").waits(),
     idle("enableAllProjectMcpServers", Switch).about("Start every server in `.mcp.json`.").waits(),
@@ -230,16 +235,16 @@ pub(crate) static KEYS: &[Key] = &[
     idle("deniedMcpServers", List(&Object)).about("MCP servers that never start."),
     idle("allowManagedMcpServersOnly", Switch)
         .about("Use only the managed list of allowed MCP servers.")
-        .only(Managed),
+        .scope(Managed),
     idle("enabledPlugins", Map(&Any)).about("Plugins to load.").waits(),
     idle("extraKnownMarketplaces", Map(&Object)).about("Additional plugin marketplaces.").waits(),
-    idle("pluginConfigs", Map(&Any)).about("Configuration of plugins.").only(OutsideRepositories),
-    idle("strictKnownMarketplaces", Any).about("The only plugin marketplaces allowed.").only(Managed),
+    idle("pluginConfigs", Map(&Any)).about("Configuration of plugins.").scope(OutsideRepositories),
+    idle("strictKnownMarketplaces", Any).about("The only plugin marketplaces allowed.").scope(Managed),
     idle("strictPluginOnlyCustomization", Any)
         .about("Allow customization through plugins only.")
-        .only(Managed),
-    idle("disableSideloadFlags", Any).about("Refuse flags that load plugins and MCP servers.").only(Managed),
-    idle("requiredMinimumVersion", Text).about("The oldest version allowed to start.").only(Managed),
+        .scope(Managed),
+    idle("disableSideloadFlags", Any).about("Refuse flags that load plugins and MCP servers.").scope(Managed),
+    idle("requiredMinimumVersion", Text).about("The oldest version allowed to start.").scope(Managed),
     idle("skillOverrides", Map(&Choice(&["on", "name-only", "user-invocable-only", "off"])))
         .about("How each skill is offered."),
     idle("disableBundledSkills", Switch).about("Offer no built-in skills."),
@@ -248,14 +253,12 @@ pub(crate) static KEYS: &[Key] = &[
         .about("The share of the context window for the list of skills."),
     idle("skillListingMaxDescChars", Whole(1, u64::MAX))
         .about("The most characters of a skill's description in the list."),
-    idle("disableClaudeAiConnectors", Switch).about("Offer no claude.ai connectors.").merged(Strict(true)),
-    idle("syncClaudeAiSkills", Switch).about("Sync skills from claude.ai.").merged(Strict(false)),
+    idle("disableClaudeAiConnectors", Switch).about("Offer no claude.ai connectors.").merge(Strict(true)),
+    idle("syncClaudeAiSkills", Switch).about("Sync skills from claude.ai.").merge(Strict(false)),
     idle("isolatePeerMachines", Switch)
         .about("Isolate this machine from the account's other machines.")
-        .merged(Strict(true)),
-    idle("remoteControlAtStartup", Switch)
-        .about("Allow remote control of the session.")
-        .merged(Strict(false)),
+        .merge(Strict(true)),
+    idle("remoteControlAtStartup", Switch).about("Allow remote control of the session.").merge(Strict(false)),
     idle("crossSessionInbound", Any).about("Messages accepted from other sessions."),
     // Git.
     idle("attribution", Group).about("Attribution in commits and pull requests."),
@@ -269,8 +272,8 @@ pub(crate) static KEYS: &[Key] = &[
     idle("statusLine", Object).about("A command that prints the status line.").waits(),
     idle("subagentStatusLine", Object).about("A command that prints the status line of subagents.").waits(),
     idle("fileSuggestion", Object).about("A command that suggests files.").waits(),
-    idle("footerLinksRegexes", Any).about("Links below the input.").only(OutsideRepositories),
-    idle("spellcheck", Any).about("Check the spelling of prompts.").only(OutsideRepositories),
+    idle("footerLinksRegexes", Any).about("Links below the input.").scope(OutsideRepositories),
+    idle("spellcheck", Any).about("Check the spelling of prompts.").scope(OutsideRepositories),
     idle("spinnerVerbs", Any).about("The words shown while the model works."),
     idle("spinnerTipsEnabled", Switch).about("Show tips while the model works."),
     idle("theme", Text).about("The colour theme."),
@@ -278,7 +281,7 @@ pub(crate) static KEYS: &[Key] = &[
     idle("viewMode", Text).about("How much detail is shown."),
     idle("verbose", Switch).about("Show full tool output."),
     idle("editorMode", Text).about("Key bindings of the input."),
-    idle("vimInsertModeRemaps", Any).about("Key bindings of the input.").only(OutsideRepositories),
+    idle("vimInsertModeRemaps", Any).about("Key bindings of the input.").scope(OutsideRepositories),
     idle("keybindingFlavor", Text).about("Key bindings of the input."),
     idle("preferredNotifChannel", Text).about("The channel for notifications."),
     idle("prefersReducedMotion", Switch).about("Reduce animations."),
@@ -288,5 +291,5 @@ pub(crate) static KEYS: &[Key] = &[
     idle("showTurnDuration", Switch).about("Show how long each turn took."),
     idle("askUserQuestionTimeout", Any)
         .about("The timeout of questions to the user.")
-        .only(OutsideRepositories),
+        .scope(OutsideRepositories),
 ];

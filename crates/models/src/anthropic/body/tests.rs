@@ -9,7 +9,7 @@ use windlass_protocol::{
 
 use windlass_protocol::{ContextEdits, Delivery, Effort, RequestThinking, TaskBudget};
 
-use super::{BodyBuilder, Extras, RequestBody};
+use super::{BodyBuilder, OptionalFields, RequestBody};
 
 fn raw(json: &str) -> Arc<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap().into()
@@ -51,7 +51,7 @@ fn request(messages: Vec<Arc<Message>>, breakpoints: &[usize]) -> ModelRequest {
 }
 
 fn build(builder: &BodyBuilder, request: &ModelRequest) -> RequestBody {
-    builder.build(request, &Extras::of(request, |_| false))
+    builder.build(request, &OptionalFields::of(request, |_| false))
 }
 
 fn text_of(body: &RequestBody) -> String {

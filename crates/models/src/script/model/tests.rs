@@ -116,9 +116,9 @@ async fn requests_get_responses_in_order_and_clones_share_the_place() {
 async fn a_stream_that_is_not_polled_takes_no_turn() {
     let model = model(r#"{"blocks":[{"text":"a"}]}"#);
     drop(model.stream(prompt("hi")));
-    assert_eq!(model.played(), 0);
+    assert_eq!(model.played_count(), 0);
     assert_eq!(outcome(&model, prompt("hi")).await, "a = end_turn");
-    assert_eq!(model.played(), 1);
+    assert_eq!(model.played_count(), 1);
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn responses_with_a_condition_answer_out_of_turn() {
     assert!(ids.contains("toolu_script_w1_2_2"), "{ids}");
     let wrong = outcome(&model.clone(), seen("sonnet", "go on")).await;
     assert_eq!(wrong, "= BadRequest");
-    assert_eq!(model.played(), 5);
+    assert_eq!(model.played_count(), 5);
 }
 
 #[tokio::test]

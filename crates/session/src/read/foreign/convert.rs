@@ -58,9 +58,9 @@ impl Adopter {
         match record {
             Record::Answered(answered) => {
                 self.saw_request(answered.request);
-                self.asked(answered.id, &answered.block);
+                self.note_call(answered.id, &answered.block);
             }
-            Record::Result(result) => self.answered(&result.result),
+            Record::Result(result) => self.note_result(&result.result),
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ impl Adopter {
         };
         let message = Arc::new(Message::user(self.next_id(), origin, said));
         records.push(if entry.is_summary {
-            self.compacted(message)
+            self.compaction_record(message)
         } else {
             Record::Said(UserEntry::plain(message))
         });
@@ -144,7 +144,7 @@ impl Adopter {
             .map(|block| {
                 let id = self.next_id();
                 let index = self.index(&message_id);
-                self.asked(id, &block);
+                self.note_call(id, &block);
                 Record::Answered(AnswerBlock {
                     id,
                     request: self.request,
@@ -177,14 +177,14 @@ impl Adopter {
 
     fn result(&mut self, result: Block, structured: Option<Arc<RawValueEq>>) -> Record {
         let known = tool_use_id(&result).and_then(|id| self.calls.get(id).cloned());
-        self.answered(&result);
+        self.note_result(&result);
         let id = self.next_id();
         let call = known.unwrap_or(ForeignCall { asked_by: MessageId(0), id: CallId(0), name: "".into() });
         let ForeignCall { asked_by, id: call, name } = call;
         Record::Result(CallResult { id, call, asked_by, name, result, structured })
     }
 
-    fn compacted(&mut self, boundary: Arc<Message>) -> Record {
+    fn compaction_record(&mut self, boundary: Arc<Message>) -> Record {
         let (trigger, tokens_before) = self.boundary.take().unwrap_or((CompactTrigger::Auto, 0));
         let tokens_after = boundary.tokens().into();
         Record::Decided(Decision::Compacted(Box::new(Compaction {
@@ -199,7 +199,7 @@ impl Adopter {
         })))
     }
 
-    fn asked(&mut self, asked_by: MessageId, block: &Block) {
+    fn note_call(&mut self, asked_by: MessageId, block: &Block) {
         if let Some(tool_use) = block.as_tool_use() {
             self.calls_made = self.calls_made.saturating_add(1);
             let call = ForeignCall { asked_by, id: CallId(self.calls_made), name: tool_use.name.clone() };
@@ -207,7 +207,7 @@ impl Adopter {
         }
     }
 
-    fn answered(&mut self, result: &Block) {
+    fn note_result(&mut self, result: &Block) {
         if let Some(id) = tool_use_id(result) {
             self.calls.remove(id);
         }

@@ -154,7 +154,7 @@ impl EntryIndex {
             }
             let parts = path[..=index].iter().rev().copied();
             let parts = parts.take_while(|part| self.nodes[*part].response.as_ref() == Some(response));
-            for more in beside.of(response, parts, &self.nodes[*place]) {
+            for more in beside.parts_of(response, parts, &self.nodes[*place]) {
                 if taken.insert(more) {
                     whole.push(more);
                 }
@@ -199,7 +199,7 @@ impl<'a> OffPathEntries<'a> {
     }
 
     /// The other blocks of a response, then the results of all, in the order of the file.
-    fn of(&self, response: &Arc<str>, on_path: impl Iterator<Item = usize>, like: &Node) -> Vec<usize> {
+    fn parts_of(&self, response: &Arc<str>, on_path: impl Iterator<Item = usize>, like: &Node) -> Vec<usize> {
         let same_side = |place: &&usize| self.index.nodes[**place].entry.is_aside == like.entry.is_aside;
         let blocks: Vec<usize> =
             self.blocks.get(response).into_iter().flatten().filter(same_side).copied().collect();

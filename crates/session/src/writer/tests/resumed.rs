@@ -50,7 +50,7 @@ fn a_log_that_was_cut_anywhere_goes_on() {
         let before = batches(&loaded.records);
         if let Some(torn) = &loaded.torn {
             let from = usize::try_from(torn.offset).unwrap();
-            assert_eq!(fs::read(paths.torn(torn.offset)).unwrap(), &bytes[from..end], "cut at {end}");
+            assert_eq!(fs::read(paths.torn_end(torn.offset)).unwrap(), &bytes[from..end], "cut at {end}");
         }
         append(&mut log, 4, Durability::Synced).unwrap();
         let after = fs::read(paths.file()).unwrap();
@@ -73,7 +73,7 @@ fn a_torn_piece_is_kept_once_and_private() {
     fs::write(paths.file(), &bytes).unwrap();
     resume(&paths);
     resume(&paths);
-    let part = paths.torn(offset);
+    let part = paths.torn_end(offset);
     assert_eq!(fs::read(&part).unwrap(), b"{\"type\":\"user\",\"mess");
     assert_eq!(fs::metadata(&part).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(paths.side()).unwrap().permissions().mode() & 0o777, 0o700);

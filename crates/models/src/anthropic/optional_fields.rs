@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::{Map, Value, json};
 use windlass_protocol::{
     ContextEdits, Delivery, Failure, FailureClass, ModelRequest, RequestThinking, Role, TaskBudget,
-    ThinkingDisplay,
 };
 
 use crate::model_card;
@@ -19,7 +19,7 @@ const THINKING_TOKENS_MIN: u32 = 1_024;
 
 /// A part of a request that may be refused without the rest of it being wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Extra {
+pub(super) enum OptionalField {
     /// What happens to thinking that does not fit its prefix.
     Binding,
     /// What is shown of thinking.
@@ -31,8 +31,8 @@ pub(super) enum Extra {
     Thinking,
 }
 
-impl Extra {
-    /// Every extra; one whose field lies inside another's stands before it.
+impl OptionalField {
+    /// Every field; one that lies inside another's stands before it.
     pub(super) const ALL: [Self; 6] =
         [Self::Binding, Self::Display, Self::TaskBudget, Self::Effort, Self::Edits, Self::Thinking];
 
@@ -59,46 +59,46 @@ impl Extra {
 
 /// What one request says beside model, cap, system prompt, tools and messages.
 #[derive(Debug)]
-pub(super) struct Extras {
+pub(super) struct OptionalFields {
     pub(super) output_tokens_max: u32,
     /// The fields, each with a comma in front.
     pub(super) json: String,
-    pub(super) used: Vec<Extra>,
+    pub(super) used: Vec<OptionalField>,
 }
 
-impl Extras {
-    /// The extras of a request, without those that `refused` names.
-    pub(super) fn of(request: &ModelRequest, refused: impl Fn(Extra) -> bool) -> Self {
+impl OptionalFields {
+    /// The optional fields of a request, without those that `refused` names.
+    pub(super) fn of(request: &ModelRequest, refused: impl Fn(OptionalField) -> bool) -> Self {
         let output_tokens_max = match request.delivery {
             Delivery::Streamed => request.output_tokens_max,
             Delivery::Whole => request.output_tokens_max.min(WHOLE_OUTPUT_TOKENS_MAX),
         };
-        let mut extras = Self { output_tokens_max, json: String::new(), used: Vec::new() };
-        let takes = |extra: Extra| !refused(extra);
-        if takes(Extra::Thinking) {
-            extras.add_thinking(request, &takes);
+        let mut fields = Self { output_tokens_max, json: String::new(), used: Vec::new() };
+        let takes = |field: OptionalField| !refused(field);
+        if takes(OptionalField::Thinking) {
+            fields.add_thinking(request, &takes);
         }
-        extras.add_output_config(request, &takes);
-        if let Some(edits) = request.edits.as_ref().filter(|_| takes(Extra::Edits)) {
-            extras.used.push(Extra::Edits);
-            extras.add_field("context_management", &edits_json(edits));
+        fields.add_output_config(request, &takes);
+        if let Some(edits) = request.edits.as_ref().filter(|_| takes(OptionalField::Edits)) {
+            fields.used.push(OptionalField::Edits);
+            fields.add_field("context_management", &edits_json(edits));
         }
-        extras
+        fields
     }
 
     pub(super) fn betas(&self) -> impl Iterator<Item = &'static str> {
-        self.used.iter().filter_map(|extra| extra.beta())
+        self.used.iter().filter_map(|field| field.beta())
     }
 
-    fn add_field(&mut self, name: &str, value: &str) {
+    fn add_field(&mut self, name: &str, value: &Value) {
         let _ = write!(self.json, r#","{name}":{value}"#);
     }
 
-    fn add_thinking(&mut self, request: &ModelRequest, takes: &dyn Fn(Extra) -> bool) {
-        let (mut json, display) = match request.thinking {
+    fn add_thinking(&mut self, request: &ModelRequest, takes: &dyn Fn(OptionalField) -> bool) {
+        let (mut thinking, display) = match request.thinking {
             RequestThinking::Unsaid => return,
-            RequestThinking::Disabled => (r#"{"type":"disabled""#.to_owned(), None),
-            RequestThinking::Adaptive { display } => (r#"{"type":"adaptive""#.to_owned(), display),
+            RequestThinking::Disabled => (json!({"type": "disabled"}), None),
+            RequestThinking::Adaptive { display } => (json!({"type": "adaptive"}), display),
             RequestThinking::Budgeted { tokens, display } => {
                 let tokens = if self.output_tokens_max < request.output_tokens_max {
                     // The budget was made for a larger cap.
@@ -106,34 +106,33 @@ impl Extras {
                 } else {
                     tokens
                 };
-                (format!(r#"{{"type":"enabled","budget_tokens":{tokens}"#), display)
+                (json!({"type": "enabled", "budget_tokens": tokens}), display)
             }
         };
-        self.used.push(Extra::Thinking);
-        if let Some(display) = display.filter(|_| takes(Extra::Display)) {
-            self.used.push(Extra::Display);
-            let _ = write!(json, r#","display":"{}""#, ThinkingDisplay::name(display));
+        self.used.push(OptionalField::Thinking);
+        if let Some(display) = display.filter(|_| takes(OptionalField::Display)) {
+            self.used.push(OptionalField::Display);
+            thinking["display"] = display.name().into();
         }
-        if needs_binding(request) && takes(Extra::Binding) {
-            self.used.push(Extra::Binding);
-            json.push_str(r#","block_binding":{"prefix_mismatch_behavior":"drop_block"}"#);
+        if needs_binding(request) && takes(OptionalField::Binding) {
+            self.used.push(OptionalField::Binding);
+            thinking["block_binding"] = json!({"prefix_mismatch_behavior": "drop_block"});
         }
-        json.push('}');
-        self.add_field("thinking", &json);
+        self.add_field("thinking", &thinking);
     }
 
-    fn add_output_config(&mut self, request: &ModelRequest, takes: &dyn Fn(Extra) -> bool) {
-        let mut fields = Vec::new();
-        if let Some(effort) = request.effort.filter(|_| takes(Extra::Effort)) {
-            self.used.push(Extra::Effort);
-            fields.push(format!(r#""effort":"{}""#, effort.name()));
+    fn add_output_config(&mut self, request: &ModelRequest, takes: &dyn Fn(OptionalField) -> bool) {
+        let mut config = Map::new();
+        if let Some(effort) = request.effort.filter(|_| takes(OptionalField::Effort)) {
+            self.used.push(OptionalField::Effort);
+            config.insert("effort".into(), effort.name().into());
         }
-        if let Some(budget) = &request.task_budget.filter(|_| takes(Extra::TaskBudget)) {
-            self.used.push(Extra::TaskBudget);
-            fields.push(format!(r#""task_budget":{}"#, budget_json(budget)));
+        if let Some(budget) = &request.task_budget.filter(|_| takes(OptionalField::TaskBudget)) {
+            self.used.push(OptionalField::TaskBudget);
+            config.insert("task_budget".into(), budget_json(budget));
         }
-        if !fields.is_empty() {
-            self.add_field("output_config", &format!("{{{}}}", fields.join(",")));
+        if !config.is_empty() {
+            self.add_field("output_config", &config.into());
         }
     }
 }
@@ -146,20 +145,25 @@ fn needs_binding(request: &ModelRequest) -> bool {
         && request.transcript.iter().any(|message| message.role == Role::Assistant)
 }
 
-fn budget_json(budget: &TaskBudget) -> String {
-    let remaining = budget.remaining.map(|left| format!(r#","remaining":{left}"#)).unwrap_or_default();
-    format!(r#"{{"type":"tokens","total":{}{remaining}}}"#, budget.total)
+fn budget_json(budget: &TaskBudget) -> Value {
+    let mut json = json!({"type": "tokens", "total": budget.total});
+    if let Some(remaining) = budget.remaining {
+        json["remaining"] = remaining.into();
+    }
+    json
 }
 
-fn edits_json(edits: &ContextEdits) -> String {
+fn edits_json(edits: &ContextEdits) -> Value {
     let ContextEdits { trigger_tokens, keep_results, clear_at_least_tokens } = edits;
-    let at_least = match clear_at_least_tokens {
-        0 => String::new(),
-        tokens => format!(r#","clear_at_least":{{"type":"input_tokens","value":{tokens}}}"#),
-    };
-    format!(
-        r#"{{"edits":[{{"type":"clear_tool_uses_20250919","trigger":{{"type":"input_tokens","value":{trigger_tokens}}},"keep":{{"type":"tool_uses","value":{keep_results}}}{at_least}}}]}}"#
-    )
+    let mut edit = json!({
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "input_tokens", "value": trigger_tokens},
+        "keep": {"type": "tool_uses", "value": keep_results},
+    });
+    if *clear_at_least_tokens > 0 {
+        edit["clear_at_least"] = json!({"type": "input_tokens", "value": clear_at_least_tokens});
+    }
+    json!({"edits": [edit]})
 }
 
 /// What servers say about a field they do not know.
@@ -181,66 +185,67 @@ const NOT_THIS_MODEL: &[&str] = &["not supported", "does not support"];
 
 /// The refusals one client has met. They last as long as the client.
 #[derive(Debug, Default)]
-pub(super) struct ExtraRefusals {
-    known: Mutex<LearntExtras>,
+pub(super) struct FieldRefusals {
+    known: Mutex<LearntRefusals>,
 }
 
 #[derive(Debug, Default)]
-struct LearntExtras {
+struct LearntRefusals {
     /// Each with the model that does not take it; without one, none at this endpoint does.
-    refused: BTreeSet<(Option<Arc<str>>, Extra)>,
-    accepted: BTreeSet<Extra>,
+    refused: BTreeSet<(Option<Arc<str>>, OptionalField)>,
+    accepted: BTreeSet<OptionalField>,
 }
 
-impl ExtraRefusals {
+impl FieldRefusals {
     /// Whether a request to this model must do without.
-    pub(super) fn has(&self, model: &Arc<str>, extra: Extra) -> bool {
+    pub(super) fn has(&self, model: &Arc<str>, field: OptionalField) -> bool {
         let known = self.lock();
-        known.refused.contains(&(None, extra)) || known.refused.contains(&(Some(Arc::clone(model)), extra))
+        known.refused.contains(&(None, field)) || known.refused.contains(&(Some(Arc::clone(model)), field))
     }
 
-    /// A request with these extras was taken.
-    pub(super) fn accept(&self, used: &[Extra]) {
+    /// A request with these optional fields was taken.
+    pub(super) fn accept(&self, used: &[OptionalField]) {
         if !used.is_empty() {
             self.lock().accepted.extend(used);
         }
     }
 
-    /// Learns from the words of a refusal. If it was for an extra, the failure says to retry without it.
+    /// Learns from the words of a refusal. If it was for an optional field, the failure says to retry without it.
     pub(super) fn learn(
         &self,
         mut failure: Failure,
         words: &str,
-        used: &[Extra],
+        used: &[OptionalField],
         model: &Arc<str>,
     ) -> Failure {
         if !matches!(failure.class, FailureClass::BadRequest | FailureClass::Server) {
             return failure;
         }
-        let Some((is_by_model, mut refused)) = refused(&words.to_ascii_lowercase(), used) else {
+        let Some((is_by_model, mut refused)) = refused_by(&words.to_ascii_lowercase(), used) else {
             return failure;
         };
         let mut known = self.lock();
         let model = is_by_model.then(|| Arc::clone(model));
         if model.is_none() {
             // A request is tried again once only, so what is not proven goes with what is refused.
-            let unproven = |extra: &&Extra| extra.beta().is_some() && !known.accepted.contains(*extra);
+            let unproven =
+                |field: &&OptionalField| field.beta().is_some() && !known.accepted.contains(*field);
             refused.extend(used.iter().filter(unproven));
         }
-        known.refused.extend(refused.into_iter().map(|extra| (model.clone(), extra)));
+        known.refused.extend(refused.into_iter().map(|field| (model.clone(), field)));
         failure.class = FailureClass::BadRequest;
         failure.should_retry = Some(true);
         failure.message.push_str(" Windlass retries without it.");
         failure
     }
 
-    fn lock(&self) -> MutexGuard<'_, LearntExtras> {
+    fn lock(&self) -> MutexGuard<'_, LearntRefusals> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether a message in lower case is about this model only, and which of these extras it refuses.
-fn refused(message: &str, used: &[Extra]) -> Option<(bool, Vec<Extra>)> {
+/// Whether a message in lower case is about this model only, and which of these optional fields it refuses.
+fn refused_by(message: &str, used: &[OptionalField]) -> Option<(bool, Vec<OptionalField>)> {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let found = if UNKNOWN_BETA.iter().any(|words| words.iter().all(|word| message.contains(word))) {
         (false, refused_betas(message, used))
@@ -257,25 +262,25 @@ fn refused(message: &str, used: &[Extra]) -> Option<(bool, Vec<Extra>)> {
     (!found.1.is_empty()).then_some(found)
 }
 
-/// The extras whose beta is named; all that need one, if no name of ours is there.
-fn refused_betas(message: &str, used: &[Extra]) -> Vec<Extra> {
-    let of_ours = |extra: &&Extra| extra.beta().is_some_and(|beta| message.contains(beta));
+/// The optional fields whose beta is named; all that need one, if no name of ours is there.
+fn refused_betas(message: &str, used: &[OptionalField]) -> Vec<OptionalField> {
+    let of_ours = |field: &&OptionalField| field.beta().is_some_and(|beta| message.contains(beta));
     let named: Vec<_> = used.iter().filter(of_ours).copied().collect();
     if named.is_empty() && !message.contains("anthropic-beta") {
-        return used.iter().filter(|extra| extra.beta().is_some()).copied().collect();
+        return used.iter().filter(|field| field.beta().is_some()).copied().collect();
     }
     named
 }
 
-/// The extra whose field is named; the innermost, since a path names the outer fields too.
-fn refused_field(message: &str, used: &[Extra]) -> Vec<Extra> {
-    let named = |extra: &&Extra| message.contains(extra.field());
-    if let Some(extra) = Extra::ALL.iter().find(named) {
-        return used.iter().filter(|known| *known == extra).copied().collect();
+/// The field that is named; the innermost, since a path names the outer fields too.
+fn refused_field(message: &str, used: &[OptionalField]) -> Vec<OptionalField> {
+    let named = |field: &&OptionalField| message.contains(field.field());
+    if let Some(field) = OptionalField::ALL.iter().find(named) {
+        return used.iter().filter(|known| *known == field).copied().collect();
     }
     if message.contains("output_config") {
-        let inside = [Extra::Effort, Extra::TaskBudget];
-        return used.iter().filter(|extra| inside.contains(extra)).copied().collect();
+        let inside = [OptionalField::Effort, OptionalField::TaskBudget];
+        return used.iter().filter(|field| inside.contains(field)).copied().collect();
     }
     Vec::new()
 }
@@ -283,7 +288,7 @@ fn refused_field(message: &str, used: &[Extra]) -> Vec<Extra> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_protocol::{Block, Effort, Message, MessageId, Origin};
+    use windlass_protocol::{Block, Effort, Message, MessageId, Origin, ThinkingDisplay};
 
     fn request(model: &str, change: impl FnOnce(&mut ModelRequest)) -> ModelRequest {
         let prompt = Message::user(MessageId(1), Origin::Prompt, vec![Block::text("hi")]);
@@ -306,9 +311,9 @@ mod tests {
     }
 
     fn check(request: &ModelRequest, json: &str, betas: &str) {
-        let extras = Extras::of(request, |_| false);
-        assert_eq!(extras.json, json);
-        assert_eq!(extras.betas().collect::<Vec<_>>().join(","), betas);
+        let fields = OptionalFields::of(request, |_| false);
+        assert_eq!(fields.json, json);
+        assert_eq!(fields.betas().collect::<Vec<_>>().join(","), betas);
     }
 
     #[test]
@@ -370,8 +375,8 @@ mod tests {
             r#","context_management":{"edits":[{"type":"clear_tool_uses_20250919","trigger":{"type":"input_tokens","value":100},"keep":{"type":"tool_uses","value":5},"clear_at_least":{"type":"input_tokens","value":7}}]}"#,
             "context-management-2025-06-27",
         );
-        let extras = Extras::of(&with(0), |_| false);
-        assert!(!extras.json.contains("clear_at_least"), "{}", extras.json);
+        let fields = OptionalFields::of(&with(0), |_| false);
+        assert!(!fields.json.contains("clear_at_least"), "{}", fields.json);
     }
 
     #[test]
@@ -405,14 +410,14 @@ mod tests {
             })
         };
         let seen = |cap, tokens| {
-            let extras = Extras::of(&whole(cap, tokens), |_| false);
-            (extras.output_tokens_max, extras.json)
+            let fields = OptionalFields::of(&whole(cap, tokens), |_| false);
+            (fields.output_tokens_max, fields.json)
         };
         let thinking = |tokens| format!(r#","thinking":{{"type":"enabled","budget_tokens":{tokens}}}"#);
         assert_eq!(seen(64_000, 40_000), (21_333, thinking(21_332)));
         assert_eq!(seen(64_000, 2_000), (21_333, thinking(2_000)));
         assert_eq!(seen(8_000, 7_000), (8_000, thinking(7_000)));
-        assert_eq!(Extras::of(&request("x", |_| ()), |_| false).output_tokens_max, 32_000);
+        assert_eq!(OptionalFields::of(&request("x", |_| ()), |_| false).output_tokens_max, 32_000);
     }
 
     #[test]
@@ -425,13 +430,13 @@ mod tests {
             request.edits =
                 Some(ContextEdits { trigger_tokens: 1, keep_results: 1, clear_at_least_tokens: 1 });
         });
-        assert_eq!(Extras::of(&all, |_| false).used.len(), Extra::ALL.len());
-        for extra in Extra::ALL {
-            let left = Extras::of(&all, |refused| refused == extra);
-            assert!(!left.json.contains(&format!("\"{}\"", extra.field())), "{extra:?}: {}", left.json);
-            assert!(left.betas().all(|beta| Some(beta) != extra.beta()), "{extra:?}");
+        assert_eq!(OptionalFields::of(&all, |_| false).used.len(), OptionalField::ALL.len());
+        for field in OptionalField::ALL {
+            let left = OptionalFields::of(&all, |refused| refused == field);
+            assert!(!left.json.contains(&format!("\"{}\"", field.field())), "{field:?}: {}", left.json);
+            assert!(left.betas().all(|beta| Some(beta) != field.beta()), "{field:?}");
         }
-        assert_eq!(Extras::of(&all, |_| true).json, "");
+        assert_eq!(OptionalFields::of(&all, |_| true).json, "");
     }
 }
 
@@ -439,12 +444,18 @@ mod tests {
 mod refusal_tests {
     use super::*;
 
-    const USED: &[Extra] =
-        &[Extra::Thinking, Extra::Display, Extra::Binding, Extra::Effort, Extra::TaskBudget, Extra::Edits];
+    const USED: &[OptionalField] = &[
+        OptionalField::Thinking,
+        OptionalField::Display,
+        OptionalField::Binding,
+        OptionalField::Effort,
+        OptionalField::TaskBudget,
+        OptionalField::Edits,
+    ];
 
     /// What a message makes a client leave out with the same model and with another one.
-    fn check(message: &str, same: &[Extra], other: &[Extra]) {
-        let refusals = ExtraRefusals::default();
+    fn check(message: &str, same: &[OptionalField], other: &[OptionalField]) {
+        let refusals = FieldRefusals::default();
         refusals.accept(USED);
         let model: Arc<str> = "m".into();
         let failure = Failure::new(FailureClass::BadRequest, message);
@@ -452,7 +463,7 @@ mod refusal_tests {
         assert_eq!(learned.should_retry, (!same.is_empty()).then_some(true), "{message}");
         let left_out = |model: &str| -> Vec<_> {
             let model = Arc::from(model);
-            Extra::ALL.into_iter().filter(|extra| refusals.has(&model, *extra)).collect()
+            OptionalField::ALL.into_iter().filter(|field| refusals.has(&model, *field)).collect()
         };
         assert_eq!(left_out("m"), same, "{message}");
         assert_eq!(left_out("n"), other, "{message}");
@@ -460,36 +471,42 @@ mod refusal_tests {
 
     #[test]
     fn betas_and_fields_that_an_endpoint_does_not_know() {
-        let endpoint = |message: &str, extras: &[Extra]| check(message, extras, extras);
+        let endpoint = |message: &str, fields: &[OptionalField]| check(message, fields, fields);
         endpoint(
             "Unexpected value(s) `context-management-2025-06-27` for the `anthropic-beta` header. Please consult our \
              documentation at docs.anthropic.com or try again without the header.",
-            &[Extra::Edits],
+            &[OptionalField::Edits],
         );
         endpoint(
             "Unexpected value(s) `task-budgets-2026-03-13`, `thinking-binding-controls-2026-08-01` for the \
              `anthropic-beta` header.",
-            &[Extra::Binding, Extra::TaskBudget],
+            &[OptionalField::Binding, OptionalField::TaskBudget],
         );
-        endpoint("invalid beta flag", &[Extra::Binding, Extra::TaskBudget, Extra::Edits]);
-        endpoint("context_management: Extra inputs are not permitted", &[Extra::Edits]);
+        endpoint(
+            "invalid beta flag",
+            &[OptionalField::Binding, OptionalField::TaskBudget, OptionalField::Edits],
+        );
+        endpoint("context_management: Extra inputs are not permitted", &[OptionalField::Edits]);
         endpoint(
             r#"litellm.BadRequestError: BedrockException - {"message":"thinking.adaptive.block_binding: Extra inputs are not permitted"}"#,
-            &[Extra::Binding],
+            &[OptionalField::Binding],
         );
-        endpoint("thinking.enabled.display: Extra inputs are not permitted", &[Extra::Display]);
-        endpoint("output_config: Extra inputs are not permitted", &[Extra::TaskBudget, Extra::Effort]);
-        endpoint("thinking: Extra inputs are not permitted", &[Extra::Thinking]);
-        endpoint("Unrecognized request argument supplied: thinking", &[Extra::Thinking]);
+        endpoint("thinking.enabled.display: Extra inputs are not permitted", &[OptionalField::Display]);
+        endpoint(
+            "output_config: Extra inputs are not permitted",
+            &[OptionalField::TaskBudget, OptionalField::Effort],
+        );
+        endpoint("thinking: Extra inputs are not permitted", &[OptionalField::Thinking]);
+        endpoint("Unrecognized request argument supplied: thinking", &[OptionalField::Thinking]);
     }
 
     #[test]
     fn what_a_model_does_not_take_is_left_out_for_that_model() {
-        check("adaptive thinking is not supported on this model", &[Extra::Thinking], &[]);
-        check("This model does not support the effort parameter.", &[Extra::Effort], &[]);
+        check("adaptive thinking is not supported on this model", &[OptionalField::Thinking], &[]);
+        check("This model does not support the effort parameter.", &[OptionalField::Effort], &[]);
         check(
             "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\"",
-            &[Extra::Thinking],
+            &[OptionalField::Thinking],
             &[],
         );
     }
@@ -501,7 +518,7 @@ mod refusal_tests {
         check("metadata: Extra inputs are not permitted", &[], &[]);
         check("This model does not support assistant message prefill.", &[], &[]);
         check("max_tokens must be greater than thinking.budget_tokens", &[], &[]);
-        let refusals = ExtraRefusals::default();
+        let refusals = FieldRefusals::default();
         let words = "thinking is not supported";
         let overloaded = Failure::new(FailureClass::Overloaded, words);
         assert_eq!(refusals.learn(overloaded.clone(), words, USED, &"m".into()), overloaded);
@@ -509,12 +526,13 @@ mod refusal_tests {
 
     #[test]
     fn what_is_unproven_goes_with_what_is_refused() {
-        let refusals = ExtraRefusals::default();
+        let refusals = FieldRefusals::default();
         let model: Arc<str> = "m".into();
-        refusals.accept(&[Extra::TaskBudget]);
+        refusals.accept(&[OptionalField::TaskBudget]);
         let words = "context_management: Extra inputs are not permitted";
         refusals.learn(Failure::new(FailureClass::BadRequest, words), words, USED, &model);
-        let left_out: Vec<_> = Extra::ALL.into_iter().filter(|extra| refusals.has(&model, *extra)).collect();
-        assert_eq!(left_out, [Extra::Binding, Extra::Edits]);
+        let left_out: Vec<_> =
+            OptionalField::ALL.into_iter().filter(|field| refusals.has(&model, *field)).collect();
+        assert_eq!(left_out, [OptionalField::Binding, OptionalField::Edits]);
     }
 }

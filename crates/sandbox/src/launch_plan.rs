@@ -1,4 +1,4 @@
-//! What is to be run and how it is to be confined, as the processes between the engine and the command are told.
+//! The messages to the processes between the engine and a command: what to run, and how to confine it.
 
 use std::ffi::OsString;
 use std::io;
@@ -68,7 +68,7 @@ pub(crate) enum NetworkReach {
     Open,
 }
 
-/// What a process inside the sandbox is told: what to run, and how.
+/// The message to a process inside the sandbox: how to confine itself, and where the command starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ConfinedRun {
     pub(crate) plan: ConfinementPlan,

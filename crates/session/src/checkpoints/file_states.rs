@@ -27,7 +27,7 @@ const TRIES: u32 = 3;
 
 /// What a file looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct StatKey {
     device: u64,
     inode: u64,
     size: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Stamp {
     changed: i128,
 }
 
-impl Stamp {
+impl StatKey {
     #[expect(
         clippy::unnecessary_cast,
         clippy::cast_sign_loss,
@@ -73,11 +73,11 @@ pub(crate) struct LookResult {
 /// What is remembered of paths, so that unchanged files are not read again.
 #[derive(Default)]
 pub(crate) struct LookCache {
-    looks: BTreeMap<PathBuf, (Stamp, FileState)>,
+    looks: BTreeMap<PathBuf, (StatKey, FileState)>,
 }
 
 impl LookCache {
-    fn note(&mut self, path: &Path, stamp: Stamp, state: &FileState) {
+    fn note(&mut self, path: &Path, stamp: StatKey, state: &FileState) {
         if self.looks.len() >= REMEMBERED_MAX {
             self.looks.clear();
         }
@@ -135,7 +135,7 @@ impl<'a> FileLook<'a> {
         if is_in_repository(path) {
             return Ok(FileState::Repository);
         }
-        if let Some(state) = self.remembered(path) {
+        if let Some(state) = self.known_state(path) {
             return Ok(state);
         }
         let place = match NoFollowPath::open(path) {
@@ -151,9 +151,9 @@ impl<'a> FileLook<'a> {
                 Err(Errno::NOENT) => return Ok(FileState::Absent { missing: 0 }),
                 Err(error) => return Ok(unreadable(&error.into())),
             };
-            let stamp = Stamp::new(&stat);
+            let stamp = StatKey::new(&stat);
             state = self.of_stat(&place, &stat, &stamp)?;
-            if place.stat().is_ok_and(|after| Stamp::new(&after) == stamp) {
+            if place.stat().is_ok_and(|after| StatKey::new(&after) == stamp) {
                 self.memory.note(path, stamp, &state);
                 return Ok(state);
             }
@@ -162,16 +162,16 @@ impl<'a> FileLook<'a> {
     }
 
     /// What was found here before, if it still looks the same and, when contents are kept, is kept.
-    fn remembered(&self, path: &Path) -> Option<FileState> {
+    fn known_state(&self, path: &Path) -> Option<FileState> {
         let stat = rustix::fs::lstat(path).ok()?;
-        let (_, state) = self.memory.looks.get(path).filter(|(seen, _)| *seen == Stamp::new(&stat))?;
+        let (_, state) = self.memory.looks.get(path).filter(|(seen, _)| *seen == StatKey::new(&stat))?;
         match (state, &self.blobs) {
             (FileState::File { sum, .. }, Some(blobs)) if !blobs.path(sum).is_file() => None,
             _ => Some(state.clone()),
         }
     }
 
-    fn of_stat(&mut self, place: &NoFollowPath, stat: &Stat, stamp: &Stamp) -> io::Result<FileState> {
+    fn of_stat(&mut self, place: &NoFollowPath, stat: &Stat, stamp: &StatKey) -> io::Result<FileState> {
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => FileState::Directory { mode: stamp.permissions() },
             FileType::Symlink => FileState::Link,
@@ -184,7 +184,7 @@ impl<'a> FileLook<'a> {
         })
     }
 
-    fn of_file(&mut self, place: &NoFollowPath, stamp: &Stamp) -> io::Result<FileState> {
+    fn of_file(&mut self, place: &NoFollowPath, stamp: &StatKey) -> io::Result<FileState> {
         let mut file = match place.read() {
             Ok(file) => file,
             Err(error) => return Ok(unreadable(&error)),

@@ -122,7 +122,7 @@ pub(crate) fn close_inherited() {
 }
 
 /// The descriptor inherited under a fixed number. Only for the start of a process, and once for each number.
-pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
+pub(crate) fn take_inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: asking about a number changes nothing.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! A command to run, and how bash is told to run it.
+//! A command to run, and the process that runs it: bash with its prelude, or the program itself.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 
-use crate::plan::{CommandToRun, ShellScript};
+use crate::launch_plan::{CommandToRun, ShellScript};
 use crate::sandbox::Sandbox;
-use crate::system::{self, ChildSetup, Leader};
+use crate::unsafe_calls::{self, ChildSetup, Leader};
 
 /// One command line for bash.
 #[derive(Clone, Debug)]
-pub struct ShellJob {
+pub struct ShellCommand {
     /// The command, exactly as bash gets it.
     pub script: String,
     /// Where it starts.
@@ -35,7 +35,7 @@ pub struct ShellJob {
 
 /// One program with its arguments; no shell reads them.
 #[derive(Clone, Debug)]
-pub struct ProgramJob {
+pub struct ProgramCommand {
     /// The program, looked for in `PATH` if it has no slash, and its arguments.
     pub argv: Vec<OsString>,
     /// Where it starts.
@@ -70,7 +70,7 @@ const BASH: &[&str] = &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
 /// What is to be started, with everything it does before it is the program; and the pipe on which the last working
 /// directory will arrive. Without an environment it has that of this process, and without an input that is at its end at once.
-pub(crate) fn command(
+pub(crate) fn prepare(
     run: &CommandToRun,
     environment: Option<&[(OsString, OsString)]>,
     input: Option<OwnedFd>,
@@ -89,7 +89,7 @@ pub(crate) fn command(
         CommandToRun::Shell(script) => attach(&mut command, script, &mut setup)?,
         CommandToRun::Program(_) => None,
     };
-    system::before_exec(&mut command, setup);
+    unsafe_calls::before_exec(&mut command, setup);
     Ok((command, cwd))
 }
 
@@ -137,7 +137,7 @@ fn prelude_text(should_track_cwd: bool, source: Option<&Path>) -> Vec<u8> {
     let mut text = format!("unset BASH_ENV; exec {PRELUDE_FD}<&-\n").into_bytes();
     if let Some(source) = source {
         text.extend(b". ");
-        text.extend(quoted(source));
+        text.extend(quote(source));
         text.push(b'\n');
     }
     if should_track_cwd {
@@ -147,7 +147,7 @@ fn prelude_text(should_track_cwd: bool, source: Option<&Path>) -> Vec<u8> {
     text
 }
 
-fn quoted(path: &Path) -> Vec<u8> {
+fn quote(path: &Path) -> Vec<u8> {
     let parts: Vec<&[u8]> = path.as_os_str().as_bytes().split(|&byte| byte == b'\'').collect();
     [b"'", &parts.join(&br"'\''"[..])[..], b"'"].concat()
 }

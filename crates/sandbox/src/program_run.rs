@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, interval_at, sleep_until, timeout_at};
 
-use crate::job::ProgramJob;
+use crate::commands::ProgramCommand;
 use crate::launch::{LaunchError, Launcher};
 use crate::process::{Exit, ProgramProcess};
 use crate::{InputPipe, OutputPipe};
@@ -48,27 +48,27 @@ pub struct CapturedOutput {
 }
 
 impl Launcher {
-    /// Runs a program to its end, with `input` if the job has a pipe. Nothing it started outlives this future. Must be
+    /// Runs a program to its end, with `input` if the command has a pipe. Nothing it started outlives this future. Must be
     /// called inside a tokio runtime with I/O and time enabled.
     pub async fn run(
         &self,
-        job: &ProgramJob,
+        command: &ProgramCommand,
         input: &[u8],
         bounds: ProgramBounds,
     ) -> Result<ProgramOutcome, LaunchError> {
-        self.run_seen(job, input, bounds, |_, _| ()).await
+        self.run_seen(command, input, bounds, |_, _| ()).await
     }
 
     /// The same, and shows what the program has printed on both streams so far: about once a second, while there is news.
     pub async fn run_seen(
         &self,
-        job: &ProgramJob,
+        command: &ProgramCommand,
         input: &[u8],
         bounds: ProgramBounds,
         see: impl Fn(&[u8], &[u8]) + Send,
     ) -> Result<ProgramOutcome, LaunchError> {
         let ProgramProcess { input: pipe, output: out, errors: err, mut exit, tree } =
-            self.start_program(job)?;
+            self.start_program(command)?;
         let deadline = Instant::now() + bounds.time;
         let (output, errors) = (Mutex::default(), Mutex::default());
         let mut ticks = interval_at(Instant::now() + SEEN_EVERY, SEEN_EVERY);

@@ -58,21 +58,21 @@ pub(crate) struct PackedNumbers;
 pub(crate) type Pair = (PlainForm, PlainForm);
 
 /// A value in one of its forms, for serde.
-pub(crate) struct As<T, F = PlainForm>(T, PhantomData<F>);
+pub(crate) struct FieldValue<T, F = PlainForm>(T, PhantomData<F>);
 
-impl<T, F> As<T, F> {
+impl<T, F> FieldValue<T, F> {
     pub(crate) fn new(value: T) -> Self {
         Self(value, PhantomData)
     }
 }
 
-impl<T, F: FieldForm<T>> Serialize for As<&T, F> {
+impl<T, F: FieldForm<T>> Serialize for FieldValue<&T, F> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         F::serialize(self.0, to)
     }
 }
 
-impl<'de, T, F: FieldForm<T>> Deserialize<'de> for As<T, F> {
+impl<'de, T, F: FieldForm<T>> Deserialize<'de> for FieldValue<T, F> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         F::deserialize(from).map(Self::new)
     }
@@ -96,11 +96,11 @@ hex!(u32: "{:08x}", u64: "{:016x}", u128: "{:032x}");
 
 impl<A, B, F: FieldForm<A>, G: FieldForm<B>> FieldForm<(A, B)> for (F, G) {
     fn serialize<S: Serializer>((first, second): &(A, B), to: S) -> Result<S::Ok, S::Error> {
-        (As::<_, F>::new(first), As::<_, G>::new(second)).serialize(to)
+        (FieldValue::<_, F>::new(first), FieldValue::<_, G>::new(second)).serialize(to)
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<(A, B), D::Error> {
-        let (first, second): (As<A, F>, As<B, G>) = Deserialize::deserialize(from)?;
+        let (first, second): (FieldValue<A, F>, FieldValue<B, G>) = Deserialize::deserialize(from)?;
         Ok((first.0, second.0))
     }
 }
@@ -122,11 +122,11 @@ impl FieldForm<Arc<[u32]>> for PackedNumbers {
 
 impl<T, F: FieldForm<T>> FieldForm<Option<T>> for F {
     fn serialize<S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(As::<_, F>::new).serialize(to)
+        value.as_ref().map(FieldValue::<_, F>::new).serialize(to)
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-        let value: Option<As<T, F>> = Deserialize::deserialize(from)?;
+        let value: Option<FieldValue<T, F>> = Deserialize::deserialize(from)?;
         Ok(value.map(|value| value.0))
     }
 
@@ -141,11 +141,11 @@ impl<T, F: FieldForm<T>> FieldForm<Option<T>> for F {
 
 impl<T, F: FieldForm<T>> FieldForm<Vec<T>> for F {
     fn serialize<S: Serializer>(value: &Vec<T>, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.iter().map(As::<_, F>::new))
+        to.collect_seq(value.iter().map(FieldValue::<_, F>::new))
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
-        let list: Vec<As<T, F>> = Deserialize::deserialize(from)?;
+        let list: Vec<FieldValue<T, F>> = Deserialize::deserialize(from)?;
         Ok(list.into_iter().map(|item| item.0).collect())
     }
 
@@ -163,11 +163,11 @@ where
     K: Ord + Serialize + for<'a> Deserialize<'a>,
 {
     fn serialize<S: Serializer>(value: &BTreeMap<K, V>, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(value.iter().map(|(key, value)| (key, As::<_, F>::new(value))))
+        to.collect_map(value.iter().map(|(key, value)| (key, FieldValue::<_, F>::new(value))))
     }
 
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<K, V>, D::Error> {
-        let map: BTreeMap<K, As<V, F>> = Deserialize::deserialize(from)?;
+        let map: BTreeMap<K, FieldValue<V, F>> = Deserialize::deserialize(from)?;
         Ok(map.into_iter().map(|(key, value)| (key, value.0)).collect())
     }
 
@@ -180,25 +180,21 @@ where
     }
 }
 
-impl<T, F: FieldForm<T>> FieldForm<Arc<T>> for F {
-    fn serialize<S: Serializer>(value: &Arc<T>, to: S) -> Result<S::Ok, S::Error> {
-        <F as FieldForm<T>>::serialize(value, to)
-    }
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        impl<T, F: FieldForm<T>> FieldForm<$pointer<T>> for F {
+            fn serialize<S: Serializer>(value: &$pointer<T>, to: S) -> Result<S::Ok, S::Error> {
+                <F as FieldForm<T>>::serialize(value, to)
+            }
 
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<T>, D::Error> {
-        <F as FieldForm<T>>::deserialize(from).map(Arc::new)
-    }
+            fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$pointer<T>, D::Error> {
+                <F as FieldForm<T>>::deserialize(from).map($pointer::new)
+            }
+        }
+    )*};
 }
 
-impl<T, F: FieldForm<T>> FieldForm<Box<T>> for F {
-    fn serialize<S: Serializer>(value: &Box<T>, to: S) -> Result<S::Ok, S::Error> {
-        <F as FieldForm<T>>::serialize(value, to)
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<T>, D::Error> {
-        <F as FieldForm<T>>::deserialize(from).map(Box::new)
-    }
-}
+pointers!(Arc, Box);
 
 macro_rules! by_serde {
     ($($type:ty),*) => {$(
@@ -215,21 +211,9 @@ macro_rules! by_serde {
 }
 
 by_serde!(u16, u32, u64, usize, i64, String, Arc<str>, Ipv4Addr, Ipv6Addr, CacheCreation, ServerToolUse);
-by_serde!(
-    RequestId,
-    CallId,
-    TimerId,
-    ForkId,
-    HookId,
-    StoreId,
-    LookId,
-    MessageId,
-    Terminal,
-    StartSource,
-    Role
-);
-by_serde!(CallKind, HookEnding, HookFailureKind, CompactTrigger, FailureClass, Interrupt, Speaker, Priority);
-by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair, HoldingLine);
+by_serde!(RequestId, CallId, TimerId, ForkId, HookId, StoreId, LookId, MessageId, Role, Speaker, Priority);
+by_serde!(CallKind, HookEnding, HookFailureKind, CompactTrigger, FailureClass, Interrupt, StartSource);
+by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair, HoldingLine, Terminal);
 
 impl FieldForm<bool> for PlainForm {
     fn serialize<S: Serializer>(value: &bool, to: S) -> Result<S::Ok, S::Error> {
@@ -383,7 +367,7 @@ pub(crate) fn put_field<T, F: FieldForm<T>, M: SerializeMap>(
     name: &str,
     value: &T,
 ) -> Result<(), M::Error> {
-    if F::is_left_out(value) { Ok(()) } else { map.serialize_entry(name, &As::<_, F>::new(value)) }
+    if F::is_left_out(value) { Ok(()) } else { map.serialize_entry(name, &FieldValue::<_, F>::new(value)) }
 }
 
 /// The fields of an object that is being read.
@@ -415,7 +399,7 @@ impl<'a> JsonFields<'a> {
 /// The form of a field: the usual one unless another is named.
 macro_rules! form {
     () => {
-        $crate::format::form::PlainForm
+        $crate::format::field_forms::PlainForm
     };
     ($form:ty) => {
         $form
@@ -435,18 +419,18 @@ macro_rules! field_name {
 /// A struct as an object: `object!(Type { field, field: Form, field = "name" })`; `without` names fields left out.
 macro_rules! object {
     ($type:ident { $($field:ident $(= $name:literal)? $(: $form:ty)?),* $(,)? } $(without { $($left:ident),* })?) => {
-        impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
+        impl $crate::format::field_forms::FieldForm<$type> for $crate::format::field_forms::PlainForm {
             fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 let $type { $($field,)* $($($left: _),*)? } = value;
                 let mut map = serde::Serializer::serialize_map(to, None)?;
-                $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, $crate::format::form::field_name!($field $($name)?), $field)?; )*
+                $( $crate::format::field_forms::put_field::<_, $crate::format::field_forms::form!($($form)?), _>(&mut map, $crate::format::field_forms::field_name!($field $($name)?), $field)?; )*
                 serde::ser::SerializeMap::end(map)
             }
 
             fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                let fields = <$crate::format::form::JsonFields<'_> as serde::Deserialize>::deserialize(from)?;
+                let fields = <$crate::format::field_forms::JsonFields<'_> as serde::Deserialize>::deserialize(from)?;
                 Ok($type {
-                    $( $field: fields.read::<_, $crate::format::form::form!($($form)?), _>($crate::format::form::field_name!($field $($name)?))?, )*
+                    $( $field: fields.read::<_, $crate::format::field_forms::form!($($form)?), _>($crate::format::field_forms::field_name!($field $($name)?))?, )*
                     $($( $left: Default::default(), )*)?
                 })
             }
@@ -460,27 +444,27 @@ macro_rules! choice {
     ($type:ident {
         $( $name:literal = $variant:ident $(($one:ident $(: $one_form:ty)?))? $([$($item:ident),*])? $({ $($field:ident $(= $field_name:literal)? $(: $form:ty)?),* $(,)? })? ),* $(,)?
     }) => {
-        impl $crate::format::form::FieldForm<$type> for $crate::format::form::PlainForm {
+        impl $crate::format::field_forms::FieldForm<$type> for $crate::format::field_forms::PlainForm {
             fn serialize<S: serde::Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 let mut map = to.serialize_map(None)?;
                 match value {
                     $( $type::$variant $(($one))? $(($($item),*))? $({ $($field),* })? => {
                         serde::ser::SerializeMap::serialize_entry(&mut map, "is", $name)?;
-                        $( $crate::format::form::put_field::<_, $crate::format::form::form!($($one_form)?), _>(&mut map, "of", $one)?; )?
-                        $( $( $crate::format::form::put_field::<_, PlainForm, _>(&mut map, stringify!($item), $item)?; )* )?
-                        $( $( $crate::format::form::put_field::<_, $crate::format::form::form!($($form)?), _>(&mut map, $crate::format::form::field_name!($field $($field_name)?), $field)?; )* )?
+                        $( $crate::format::field_forms::put_field::<_, $crate::format::field_forms::form!($($one_form)?), _>(&mut map, "of", $one)?; )?
+                        $( $( $crate::format::field_forms::put_field::<_, PlainForm, _>(&mut map, stringify!($item), $item)?; )* )?
+                        $( $( $crate::format::field_forms::put_field::<_, $crate::format::field_forms::form!($($form)?), _>(&mut map, $crate::format::field_forms::field_name!($field $($field_name)?), $field)?; )* )?
                     } )*
                 }
                 serde::ser::SerializeMap::end(map)
             }
 
             fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
-                let fields = <$crate::format::form::JsonFields<'_> as serde::Deserialize>::deserialize(from)?;
+                let fields = <$crate::format::field_forms::JsonFields<'_> as serde::Deserialize>::deserialize(from)?;
                 match &*fields.plain::<String, D::Error>("is")? {
                     $( $name => Ok($type::$variant
-                        $(({ let $one = fields.read::<_, $crate::format::form::form!($($one_form)?), _>("of")?; $one }))?
+                        $(({ let $one = fields.read::<_, $crate::format::field_forms::form!($($one_form)?), _>("of")?; $one }))?
                         $(( $( fields.plain::<_, D::Error>(stringify!($item))? ),* ))?
-                        $({ $($field: fields.read::<_, $crate::format::form::form!($($form)?), _>($crate::format::form::field_name!($field $($field_name)?))?),* })?
+                        $({ $($field: fields.read::<_, $crate::format::field_forms::form!($($form)?), _>($crate::format::field_forms::field_name!($field $($field_name)?))?),* })?
                     ), )*
                     other => Err(serde::de::Error::custom(format_args!("unknown value `{other}`"))),
                 }
@@ -493,14 +477,16 @@ pub(crate) use {choice, field_name, form, object};
 
 #[cfg(test)]
 mod tests {
+    use windlass_protocol::ModelEvent;
+
     use super::*;
 
     fn check<T: std::fmt::Debug>(value: &T, expected: &str)
     where
         PlainForm: FieldForm<T>,
     {
-        assert_eq!(serde_json::to_string(&As::<_, PlainForm>::new(value)).unwrap(), expected);
-        let back: As<T> = serde_json::from_str(expected).unwrap();
+        assert_eq!(serde_json::to_string(&FieldValue::<_, PlainForm>::new(value)).unwrap(), expected);
+        let back: FieldValue<T> = serde_json::from_str(expected).unwrap();
         assert_eq!(format!("{:?}", back.0), format!("{value:?}"));
     }
 
@@ -530,16 +516,32 @@ mod tests {
     }
 
     #[test]
+    fn a_block_keeps_its_bytes_in_an_enum_where_derived_code_cannot_read_it() {
+        #[derive(Deserialize)]
+        #[serde(tag = "is", rename_all = "snake_case")]
+        enum Derived {
+            Block { block: Box<RawValue> },
+        }
+        let json = r#"{"is":"block","index":0,"block":{"type":"text","text":"\u00e9", "n":1.50}}"#;
+        assert!(serde_json::from_str(json).map(|Derived::Block { block }| block).is_err());
+        let event: FieldValue<ModelEvent> = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&FieldValue::<_, PlainForm>::new(&event.0)).unwrap(), json);
+    }
+
+    #[test]
     fn hashes_are_text_and_lists_of_numbers_are_packed() {
         let numbers: Arc<[u32]> = [1, u32::MAX].into();
-        assert_eq!(serde_json::to_string(&As::<_, Hex>::new(&7_u64)).unwrap(), r#""0000000000000007""#);
         assert_eq!(
-            serde_json::to_string(&As::<_, PackedNumbers>::new(&numbers)).unwrap(),
+            serde_json::to_string(&FieldValue::<_, Hex>::new(&7_u64)).unwrap(),
+            r#""0000000000000007""#
+        );
+        assert_eq!(
+            serde_json::to_string(&FieldValue::<_, PackedNumbers>::new(&numbers)).unwrap(),
             r#""AQAAAP////8=""#
         );
-        let packed: serde_json::Result<As<Arc<[u32]>, PackedNumbers>> =
+        let packed: serde_json::Result<FieldValue<Arc<[u32]>, PackedNumbers>> =
             serde_json::from_str(r#""AQAAAP////8=""#);
         assert_eq!(packed.unwrap().0, numbers);
-        assert!(serde_json::from_str::<As<Arc<[u32]>, PackedNumbers>>(r#""AQAAAP//""#).is_err());
+        assert!(serde_json::from_str::<FieldValue<Arc<[u32]>, PackedNumbers>>(r#""AQAAAP//""#).is_err());
     }
 }
