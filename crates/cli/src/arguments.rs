@@ -105,134 +105,101 @@ Examples:
 pub(crate) struct Arguments {
     /// The prompt; windlass adds text on standard input to it
     prompt: Option<String>,
-
     /// Run the prompt, print the answer and exit
     #[arg(short = 'p', long)]
     pub(crate) print: bool,
-
     /// Output format: the final text, one JSON result, or one JSON message per line
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output_format: Format,
-
     /// Input format: text, or one JSON message per line on standard input (needs --output-format stream-json)
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) input_format: InputFormat,
-
     /// With --input-format stream-json: repeat each prompt on standard output when it is accepted
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
-
     /// Show progress on standard error. Always on for text at a terminal; needed with json; required with stream-json, where progress is on standard output
     #[arg(long)]
     pub(crate) verbose: bool,
-
     /// With stream-json: also print partial messages as they arrive
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
-
     /// With stream-json: also print when each hook starts, its output and how it ends (always printed for hooks at the start of a session)
     #[arg(long)]
     pub(crate) include_hook_events: bool,
-
     /// Suggest the next prompt after a run, at a terminal or with --input-format stream-json
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) prompt_suggestions: Option<bool>,
-
     /// The model: an id, or opus, sonnet, haiku or fable
     #[arg(long)]
     model: Option<String>,
-
     /// Models to use, in this order, when the model is overloaded or unreachable; separated by commas
     #[arg(long, value_name = "MODELS")]
     fallback_model: Option<String>,
-
     /// Effort level of the model: low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL")]
     effort: Option<String>,
-
     /// Thinking mode: adaptive, enabled or disabled
     #[arg(long, value_name = "MODE")]
     thinking: Option<String>,
-
     /// Limit on thinking tokens; 0 turns thinking off
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_thinking_tokens: Option<String>,
-
     /// How to show thinking: summarized or omitted
     #[arg(long, value_name = "FORM")]
     thinking_display: Option<String>,
-
     /// JSON schema that the final answer must match; the json result also holds the value itself
     #[arg(long, value_name = "SCHEMA")]
     json_schema: Option<String>,
-
     /// Stop when this command has spent this much, in USD
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     max_budget_usd: Option<String>,
-
     /// Token budget of the whole run, which the model is told; at least 20000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     task_budget: Option<String>,
-
     /// Compact as if the context window had this many tokens, such as 500k; auto uses the model's window
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
     autocompact: Option<String>,
-
     /// Stop after this many turns
     #[arg(long, value_name = "N", value_parser = from_one::<u32>, allow_negative_numbers = true)]
     max_turns: Option<u32>,
-
     /// What runs without asking: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
     #[arg(long, value_name = "MODE")]
     permission_mode: Option<String>,
-
     /// The same as --permission-mode bypassPermissions
     #[arg(long)]
     dangerously_skip_permissions: bool,
-
     /// Settings for this run: a file or a JSON object; can be repeated
     #[arg(long, value_name = "FILE-OR-JSON")]
     settings: Vec<String>,
-
     /// Settings and memory files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Vec<String>,
-
     /// Trust this project for this run: its hooks, variables and allow rules take effect
     #[arg(long)]
     trust_project: bool,
-
     /// Tools or rules that need no approval, such as Read or 'Bash(npm test *)'; takes all following words
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
     allowed_tools: Vec<String>,
-
     /// Tools to remove, or rules for calls to deny; takes all following words
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "TOOLS", num_args = 1..)]
     disallowed_tools: Vec<String>,
-
     /// Replace the system prompt; empty means none
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system_prompt: Option<String>,
-
     /// Replace the system prompt with the text of a file
     #[arg(long, value_name = "PATH", conflicts_with = "system_prompt")]
     system_prompt_file: Option<PathBuf>,
-
     /// Append to the system prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     append_system_prompt: Option<String>,
-
     /// Append the text of a file to the system prompt
     #[arg(long, value_name = "PATH", conflicts_with = "append_system_prompt")]
     append_system_prompt_file: Option<PathBuf>,
-
     /// Additional working directories; takes all following words
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     add_dir: Vec<PathBuf>,
-
     #[command(flatten)]
     pub(crate) session: SessionFlags,
-
     /// Print the version
     #[arg(short = 'v', visible_short_alias = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,

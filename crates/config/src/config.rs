@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_permission::{Permissions, RuleError};
+use windlass_permission::RuleError;
 use windlass_protocol::{HookAnswer, HookEvent, RawValue};
 use windlass_text::shorten::shorten;
 
@@ -53,8 +53,6 @@ pub struct RunConfig {
     pub lost_rules: Vec<RuleError>,
     /// What the user should know about this run alone.
     pub run_warnings: Vec<String>,
-    /// Who may do what.
-    pub permissions: Permissions,
     /// Replaces the system prompt.
     pub system_prompt: Option<String>,
     /// Added to the system prompt.

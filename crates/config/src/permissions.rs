@@ -32,7 +32,7 @@ impl RunConfig {
             start,
             home: place.home.clone(),
         };
-        self.permissions = Permissions {
+        self.settings.run.permissions = Permissions {
             mode,
             rules: self.rules(flags, files, &anchors)?,
             asking: Answerer::Nobody,

@@ -270,7 +270,7 @@ fn modes_are_checked() {
     let check = |mode: &str, expected: &str| {
         let flags = Flags { permission_mode: Some(mode.into()), ..Flags::default() };
         let seen = match config(&[], &flags) {
-            Ok(config) => config.permissions.mode.name().to_owned(),
+            Ok(config) => config.settings.run.permissions.mode.name().to_owned(),
             Err(error) => error.to_string(),
         };
         assert_eq!(seen, expected);
@@ -300,7 +300,7 @@ fn skipping_permissions_leaves_no_other_mode() {
         let permission_mode = mode.map(str::to_owned);
         let flags = Flags { permission_mode, should_skip_permissions: true, ..Flags::default() };
         let seen = match config(&[], &flags) {
-            Ok(config) => config.permissions.mode.name().to_owned(),
+            Ok(config) => config.settings.run.permissions.mode.name().to_owned(),
             Err(error) => error.to_string(),
         };
         assert!(seen.starts_with(expected), "{seen}");
@@ -336,7 +336,11 @@ fn root_may_not_bypass_outside_a_sandbox() {
         let config =
             RunConfig::new(settings(variables).unwrap(), &Flags::default(), place, FileSettings::default())
                 .unwrap();
-        assert_eq!(config.permissions.is_bypass_refused, expected, "{variables:?} {}", place.is_root);
+        assert_eq!(
+            config.settings.run.permissions.is_bypass_refused, expected,
+            "{variables:?} {}",
+            place.is_root
+        );
     };
     check(&[], &root, true);
     check(&[("IS_SANDBOX", "1")], &root, false);

@@ -90,7 +90,7 @@ impl Windlass {
         let mut flags = options.flags.clone();
         fill_flags(&mut flags, found.saved_flags(), cwd);
         let mut config = settings.config(&flags)?;
-        config.permissions.asking = options.asking;
+        config.settings.run.permissions.asking = options.asking;
         let origin = ProcessOrigin::new(&config, &flags, &options.audience, settings.git.clone());
         let chosen = options.models.clone().map_or_else(|| models(&config), Ok)?;
         let mut wired =

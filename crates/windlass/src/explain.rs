@@ -56,7 +56,7 @@ impl Explainer {
     pub fn with_config(config: RunConfig) -> Self {
         let roots = working_directories(&config.cwd, &config.added_directories);
         let sandbox = sandbox::sandbox_permissions(&config);
-        Self::new(Permissions { sandbox, ..config.permissions }, config.cwd, roots)
+        Self::new(Permissions { sandbox, ..config.settings.run.permissions }, config.cwd, roots)
     }
 
     /// Knows these tools beside our own.

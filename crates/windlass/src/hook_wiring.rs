@@ -38,7 +38,7 @@ pub(crate) fn read_hooks(
         set.callback(hook).map_err(|problem| Error::Hook(Box::new(problem)))?;
     }
     let mut problems = Vec::new();
-    let anchors = &config.permissions.anchors;
+    let anchors = &config.settings.run.permissions.anchors;
     let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
     for group in &config.files.hooks {
         let origin = group.origin.to_string();
@@ -81,10 +81,10 @@ pub(crate) fn settings_hooks(
     let host = HookHost {
         environment,
         pass: config.settings.shell.pass.clone(),
-        home: config.permissions.anchors.home.clone(),
+        home: config.settings.run.permissions.anchors.home.clone(),
         http_urls: texts(&config.files.hook_urls),
         http_variables: texts(&config.files.hook_variables),
-        rules: Some(rule_match(config.permissions.anchors.clone())),
+        rules: Some(rule_match(config.settings.run.permissions.anchors.clone())),
         model: Some(Arc::new(OneQuestion { client, card })),
         launcher: launcher(),
         confinement,

@@ -45,7 +45,7 @@ pub fn prepare(config: &mut RunConfig) -> Result<Option<Sandbox>, Error> {
     match available(config) {
         Ok(sandbox) => {
             config.run_warnings.extend(lost);
-            config.permissions.sandbox = sandbox_permissions(config);
+            config.settings.run.permissions.sandbox = sandbox_permissions(config);
             if sandbox.is_reduced() {
                 config.run_warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
             }
@@ -95,7 +95,7 @@ pub fn lost_bwrap(config: &RunConfig) -> Option<String> {
 /// What commands can reach, by the settings.
 pub fn policy(config: &RunConfig) -> SandboxPolicy {
     let wanted = &config.files.sandbox;
-    let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
+    let home = config.settings.run.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
     let roots: Vec<PathBuf> =
         std::iter::once(&config.cwd).chain(&config.added_directories).cloned().collect();
     let unconfined = wanted.switch("sandbox.filesystem.disabled") == Some(true);
@@ -114,7 +114,7 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
     policy.hidden.extend(config.home.directory().map(Path::to_owned));
     policy.hidden.extend(wanted.paths("sandbox.filesystem.denyRead"));
     policy.hidden.extend(wanted.paths("sandbox.credentials.files"));
-    policy.hidden.extend(denied_paths(&config.permissions.rules, &roots));
+    policy.hidden.extend(denied_paths(&config.settings.run.permissions.rules, &roots));
     policy.readable.extend(wanted.paths("sandbox.filesystem.allowRead"));
     policy.bwrap = wanted.text("sandbox.bwrapPath").map(PathBuf::from);
     policy.network = Network::Proxied(arbiter(config));
@@ -191,7 +191,7 @@ fn arbiter(config: &RunConfig) -> Arbiter {
     hosts.allow(&wanted.texts("sandbox.network.allowedDomains"));
     hosts.deny(&wanted.texts("sandbox.network.deniedDomains"));
     if wanted.switch("sandbox.network.allowManagedDomainsOnly") != Some(true) {
-        hosts.add_rules(&config.permissions.rules);
+        hosts.add_rules(&config.settings.run.permissions.rules);
     }
     Arbiter::new(move |destination: NetworkDestination| {
         let fact = match &destination.host {

@@ -171,7 +171,6 @@ fn engine_config(
             .unwrap_or(is_chosen && (is_person || audience.is_host)),
         has_prompt_suggestions: suggestions.unwrap_or(is_chosen && is_person),
         has_partial_messages: audience.has_partial_messages,
-        permissions: config.permissions.clone(),
         ..run.clone()
     })
 }
@@ -187,7 +186,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
     SessionSetup {
         additional_directories: config.added_directories.iter().map(|path| path_text(path)).collect(),
         model: card.id.to_string(),
-        permission_mode: config.permissions.mode.name().to_owned(),
+        permission_mode: config.settings.run.permissions.mode.name().to_owned(),
         api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
         betas: api.betas.clone(),
         slash_commands: slash_commands::NAMES.map(str::to_owned).to_vec(),
@@ -239,7 +238,13 @@ fn tools(
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
         environment: sandbox::without_hidden(environment(config), config),
-        can_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.can_leave),
+        can_leave_sandbox: config
+            .settings
+            .run
+            .permissions
+            .sandbox
+            .as_ref()
+            .is_some_and(|sandbox| sandbox.can_leave),
         sandbox,
         later,
         env: vec![

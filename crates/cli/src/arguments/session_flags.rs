@@ -11,43 +11,33 @@ pub(crate) struct SessionFlags {
     /// Continue the latest session of this directory
     #[arg(short = 'c', long = "continue")]
     newest: bool,
-
     /// Continue a session: its id or the beginning of it, its name, or words of its first prompt
     #[arg(short = 'r', long = "resume", value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     named: Option<String>,
-
     /// With --resume or --continue: continue in a copy with a new id
     #[arg(long = "fork-session")]
     fork: bool,
-
     /// With --resume or --continue: continue after the message with this uuid and drop the later ones
     #[arg(long = "resume-session-at", value_name = "UUID")]
     at: Option<String>,
-
     /// With --resume-session-at: refuse unless exactly the turn of this prompt is dropped
     #[arg(long = "resume-drops-turn", value_name = "UUID")]
     drops: Option<String>,
-
     /// UUID for the new session
     #[arg(long = "session-id", value_name = "UUID")]
     id: Option<String>,
-
     /// Name for the session, to find it again
     #[arg(short = 'n', long)]
     name: Option<String>,
-
     /// With --resume or --continue: restore files to their state at this prompt, and exit; undo reverts that; without a value, list the prompts
     #[arg(long, value_name = "UUID", num_args = 0..=1, default_missing_value = "")]
     pub(super) rewind_files: Option<String>,
-
     /// With --rewind-files: only show what would change
     #[arg(long)]
     pub(super) dry_run: bool,
-
     /// Do not save the session
     #[arg(long = "no-session-persistence")]
     forget: bool,
-
     /// How many bytes of the session's log a copy takes over; not for the command line.
     #[arg(skip)]
     pub(crate) cut: Option<u64>,

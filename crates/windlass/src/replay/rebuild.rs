@@ -49,10 +49,10 @@ pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) 
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;
     let mut config = RunConfig::new(settings, &flags, &place, files)?;
-    config.permissions.asking = given.asking;
+    config.settings.run.permissions.asking = given.asking;
     // What is gone since then counts as it was named.
     config.is_replayed = true;
-    config.permissions.anchors.roots.extend(gone.iter().cloned());
+    config.settings.run.permissions.anchors.roots.extend(gone.iter().cloned());
     config.added_directories.extend(gone);
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);

@@ -47,7 +47,8 @@ impl ProcessOrigin {
         git: Option<GitProgram>,
     ) -> Self {
         let home = &config.settings.home;
-        let started_by = if config.permissions.asking == Answerer::Person { "cli" } else { "sdk-cli" };
+        let started_by =
+            if config.settings.run.permissions.asking == Answerer::Person { "cli" } else { "sdk-cli" };
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),

@@ -70,8 +70,8 @@ impl RecordedConfig {
                 prompt_suggestions: audience.has_prompt_suggestions,
             }),
             settings: RecordedSettings::of(&config.files),
-            asks_person: Some(config.permissions.asking == Answerer::Person),
-            bypass_refused: config.permissions.is_bypass_refused,
+            asks_person: Some(config.settings.run.permissions.asking == Answerer::Person),
+            bypass_refused: config.settings.run.permissions.is_bypass_refused,
             ..Self::default()
         }
     }
@@ -121,8 +121,8 @@ impl RecordedConfig {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
         config.scripted_hooks = events.map(|event| (event, VecDeque::new())).collect();
-        config.permissions.is_bypass_refused = self.bypass_refused;
-        config.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
+        config.settings.run.permissions.is_bypass_refused = self.bypass_refused;
+        config.settings.run.permissions.sandbox = self.sandbox.map(|sandbox| SandboxPermissions {
             should_auto_allow: sandbox.auto_allow,
             can_leave: sandbox.may_leave,
             excluded: sandbox.excluded.iter().filter_map(|text| CommandPattern::parse(text)).collect(),
@@ -176,8 +176,8 @@ mod tests {
         let mut config = RunConfig::default();
         RecordedConfig::read(&header).unwrap().apply(&mut config);
         assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
-        assert!(config.permissions.is_bypass_refused);
-        let sandboxing = config.permissions.sandbox.unwrap();
+        assert!(config.settings.run.permissions.is_bypass_refused);
+        let sandboxing = config.settings.run.permissions.sandbox.unwrap();
         assert_eq!(
             (sandboxing.should_auto_allow, sandboxing.can_leave, sandboxing.excluded.len()),
             (true, false, 1)
