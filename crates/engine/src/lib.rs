@@ -7,9 +7,9 @@
 
 mod builder;
 mod check;
+mod effect_futures;
 mod inbox;
 mod inflight;
-mod jobs;
 mod journal;
 mod machine;
 mod prompt;

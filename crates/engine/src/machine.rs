@@ -21,7 +21,7 @@ const EVENTS_IN_A_ROW: usize = 128;
 
 /// What all machines of a session have in common.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct SessionResources {
     pub(crate) shared: Arc<EngineParts>,
     /// Where results go that are too large for the transcript.
     pub(crate) results: Arc<ResultFiles>,
@@ -33,7 +33,7 @@ pub(crate) struct World {
 pub(crate) struct Machine {
     pub(crate) state: State,
     config: Arc<Config>,
-    world: World,
+    resources: SessionResources,
     seed: SessionSeed,
     /// How many inputs there were: the position in the seed's randomness.
     inputs: u64,
@@ -47,12 +47,17 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(world: World, config: Arc<Config>, state: State, seed: SessionSeed) -> Self {
-        let inflight = Inflight::new(world.clone(), config.clone(), seed);
+    pub(crate) fn new(
+        resources: SessionResources,
+        config: Arc<Config>,
+        state: State,
+        seed: SessionSeed,
+    ) -> Self {
+        let inflight = Inflight::new(resources.clone(), config.clone(), seed);
         Self {
             state,
             config,
-            world,
+            resources,
             seed,
             inputs: 0,
             is_running: false,
@@ -163,7 +168,7 @@ impl Machine {
     /// An event with the time and the chance of this moment.
     fn input(&mut self, event: Event) -> Input {
         self.inputs += 1;
-        let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let at_ms = u64::try_from(self.resources.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Input { at_ms, wall_ms: now_ms(), entropy: self.seed.entropy(self.inputs), event }
     }
 

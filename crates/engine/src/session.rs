@@ -14,9 +14,9 @@ use windlass_protocol::{
 };
 
 use crate::builder::{Engine, EngineParts};
+use crate::effect_futures::ask_hooks;
 use crate::inbox::{Handle, Inbox, inbox};
-use crate::jobs::ask_hooks;
-use crate::machine::{Machine, World};
+use crate::machine::{Machine, SessionResources};
 use crate::prompt::{environment_note, introduction, token_budget};
 use crate::results::ResultFiles;
 use crate::run::{Background, Run};
@@ -47,12 +47,12 @@ enum PendingIntroduction {
 impl Session {
     pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
-        let world = World { shared: shared.clone(), results, started: Instant::now() };
+        let resources = SessionResources { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.ports.tasks.clone());
         let is_new = state.messages().is_empty();
         let untold = if is_new { PendingIntroduction::Everything } else { PendingIntroduction::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
-        let machine = Machine::new(world, shared.config.clone(), state, seed);
+        let machine = Machine::new(resources, shared.config.clone(), state, seed);
         Self { machine, inbox, shared, seed, untold, start, has_run: false, handle }
     }
 

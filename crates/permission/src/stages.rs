@@ -10,7 +10,7 @@ use windlass_protocol::{
     RulingRule, ToolProfile, Verdict,
 };
 
-use crate::rules::{Behaviour, Match, Rule, RuleScope, RuleSubject, is_private};
+use crate::rules::{Behaviour, RestrictionMatch, Rule, RuleScope, RuleSubject, is_private};
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
 mod advice;
@@ -129,8 +129,8 @@ impl<'a> CaseReview<'a> {
         let mut doubting = None;
         let mut means = |rule: &&'a Rule| {
             let seen = restricts(rule, case, &subject);
-            doubting = doubting.or((seen == Match::May).then_some(*rule));
-            seen == Match::Yes
+            doubting = doubting.or((seen == RestrictionMatch::May).then_some(*rule));
+            seen == RestrictionMatch::Yes
         };
         let denying = rules.list(Behaviour::Deny).iter().find(&mut means);
         // A rule about every command was made for commands that can reach everything.
@@ -143,7 +143,7 @@ impl<'a> CaseReview<'a> {
 }
 
 /// Where a part of a line cannot be seen, every command may hide, and every path that no sandbox keeps closed.
-fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> Match {
+fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> RestrictionMatch {
     let seen = rule.restricts(subject);
     let unseen = case.facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some());
     let may_hide = || match rule.what {
@@ -151,7 +151,7 @@ fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) 
         RuleScope::Paths(..) => !sandbox::is_confined(case),
         _ => false,
     };
-    if unseen && may_hide() { seen.max(Match::May) } else { seen }
+    if unseen && may_hide() { seen.max(RestrictionMatch::May) } else { seen }
 }
 
 /// A stage settles the case or passes it on.

@@ -5,7 +5,7 @@ use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind, ToolProfile, ToolSubject};
 
 use crate::address::url_fact;
-use crate::bash::commands::{LineJudgement, line_facts};
+use crate::bash::commands::{LineAssessment, line_facts};
 use crate::file;
 use crate::paths::{self, locate};
 
@@ -18,7 +18,11 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
         ToolSubject::Command(field) => {
             let line = text(field).ok_or("`command` is missing")?;
             let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
-            describe_line(line, if background { LineJudgement::ByRules } else { LineJudgement::ByWords }, cx)
+            describe_line(
+                line,
+                if background { LineAssessment::ByRules } else { LineAssessment::ByWords },
+                cx,
+            )
         }
         ToolSubject::File(_) => file::facts(profile.kind, path(&text)?, cx),
         ToolSubject::FileNames(_) | ToolSubject::FileContents(_) => {
@@ -45,7 +49,7 @@ fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static
 /// A command line as Bash would judge it.
 pub(crate) fn describe_line(
     line: &str,
-    judged: LineJudgement,
+    assessment: LineAssessment,
     cx: &ExamineContext,
 ) -> Result<CallFacts, String> {
     if line.trim().is_empty() {
@@ -54,7 +58,7 @@ pub(crate) fn describe_line(
     if line.contains('\0') {
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
-    Ok(line_facts(line, cx, judged))
+    Ok(line_facts(line, cx, assessment))
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.

@@ -7,9 +7,9 @@ use windlass_protocol::{
     Admission, Answer, BlockKind, CallId, CallIntent, CallResult, MessageId, ToolOutput, ToolUse,
 };
 
-use crate::records::Trace;
-use crate::story::{CallOutcome, TracedCall};
+use crate::record_reader::Trace;
 use crate::text;
+use crate::traced_session::{CallOutcome, TracedCall};
 
 /// What is known of the calls of one process that have no place in the story yet, and the places of the others.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use windlass_protocol::{
 use windlass_text::plurals::counted;
 
 use crate::hooks;
-use crate::lines::Id;
+use crate::lines::LineUuid;
 use crate::translate::Translator;
 
 impl Translator {
@@ -26,7 +26,7 @@ impl Translator {
             }
             Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
             Update::Decided(Decision::Snipped { messages, tokens, .. }) => {
-                let removed: Vec<Id> =
+                let removed: Vec<LineUuid> =
                     self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
                 let metadata = json!({ "removed_uuids": removed, "tokens_freed": tokens });
                 self.write_system("snip_boundary", &json!({ "snip_metadata": metadata }), out);

@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use windlass_protocol::{Block, Priority, SessionKey};
 
-use crate::lines::{Id, UserLine, UserMessage};
+use crate::lines::{LineUuid, UserLine, UserMessage};
 use crate::{fit, time};
 
 /// The most bytes of a line: what the largest request to a provider may have.
@@ -210,7 +210,7 @@ pub fn replay(session: impl Into<SessionKey>, uuid: &str, blocks: &[Block], wall
         let line = UserLine {
             message: UserMessage { role: "user", content: &content },
             parent_tool_use_id: None,
-            session_id: Id(session.id),
+            session_id: LineUuid(session.id),
             uuid,
             timestamp: &timestamp,
             tool_use_result: None,

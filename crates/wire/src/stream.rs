@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{Delta, HostUsage, Usage};
 
-use crate::fit::{self, Detail};
-use crate::lines::{AssistantMessage, Id, Prompts};
+use crate::fit::{self, DetailLevel};
+use crate::lines::{AssistantMessage, LineUuid, Prompts};
 use crate::translate::LineIds;
 
 /// The most bytes of one piece of text; a larger delta is written as several.
@@ -18,9 +18,9 @@ const PIECE_BYTES_MAX: usize = 128 * 1024;
 #[serde(tag = "type", rename = "stream_event")]
 struct StreamLine<'a> {
     event: &'a StreamEventJson<'a>,
-    session_id: Id,
+    session_id: LineUuid,
     parent_tool_use_id: Option<&'a str>,
-    uuid: Id,
+    uuid: LineUuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttft_ms: Option<u64>,
     #[serde(flatten)]
@@ -149,7 +149,7 @@ impl Events<'_> {
         };
         fit::append(self.out, |detail, out| {
             // An event of unknown kind that is too large has nothing that could be left out: it is skipped.
-            if detail != Detail::Bare {
+            if detail != DetailLevel::Bare {
                 fit::write_json(&line, out);
             }
         });

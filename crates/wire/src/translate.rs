@@ -13,7 +13,8 @@ use windlass_protocol::{
 
 use crate::fit::{self, block_at};
 use crate::lines::{
-    AssistantLine, AssistantMessage, Id, Lifecycle, LineEnvelope, Prompts, SystemBody, UserLine, UserMessage,
+    AssistantLine, AssistantMessage, Lifecycle, LineEnvelope, LineUuid, Prompts, SystemBody, UserLine,
+    UserMessage,
 };
 use crate::result::{self, ResultContext};
 use crate::stream::Events;
@@ -73,17 +74,17 @@ impl LineIds {
         Self { key, without_message: 0 }
     }
 
-    pub(crate) fn session(&self) -> Id {
-        Id(self.key.id)
+    pub(crate) fn session(&self) -> LineUuid {
+        LineUuid(self.key.id)
     }
 
-    pub(crate) fn of(&self, message: MessageId) -> Id {
-        Id(self.key.seed.message_uuid(message))
+    pub(crate) fn of(&self, message: MessageId) -> LineUuid {
+        LineUuid(self.key.seed.message_uuid(message))
     }
 
     /// An id for a line that belongs to no message. Counted from the far end, where no message ever gets.
-    pub(crate) fn next(&mut self) -> Id {
-        let id = Id(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
+    pub(crate) fn next(&mut self) -> LineUuid {
+        let id = LineUuid(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
         self.without_message += 1;
         id
     }
@@ -126,7 +127,7 @@ pub struct Translator {
 pub(crate) struct CurrentRun {
     began_ms: u64,
     ttft_ms: Option<u64>,
-    retracted: Vec<Id>,
+    retracted: Vec<LineUuid>,
     calls: Vec<RunningCall>,
     /// Prompts that nothing has answered yet, by the ids their senders gave them.
     unanswered: Vec<Arc<str>>,
@@ -373,7 +374,7 @@ impl Translator {
     }
 
     /// Writes one block of an answer.
-    fn write_answer(&mut self, uuid: Id, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
+    fn write_answer(&mut self, uuid: LineUuid, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
         let (failure, aborted) = match *source {
             AnswerSource::Failure(category, request_id) => (Some((category, request_id)), false),
             AnswerSource::Model { is_aborted } => (None, is_aborted),
@@ -421,9 +422,9 @@ impl Translator {
                 message: UserMessage { role: "user", content: &content },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: Id(self.ids.key.said_uuid(said.id, said.prompts)),
+                uuid: LineUuid(self.ids.key.said_uuid(said.id, said.prompts)),
                 timestamp: &timestamp,
-                tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
+                tool_use_result: said.structured.filter(|_| detail == fit::DetailLevel::Whole),
                 is_synthetic: said.is_synthetic,
                 is_replay: false,
             };

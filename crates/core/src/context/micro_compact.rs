@@ -65,7 +65,7 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
     Some(Decision::Cleared { results, tokens, unbound_from })
 }
 
-struct Old<'a> {
+struct OldResult<'a> {
     place: usize,
     tool_use_id: &'a Arc<str>,
     result: &'a Block,
@@ -73,7 +73,7 @@ struct Old<'a> {
 }
 
 /// The results that can be cleared, in the order in which they go: the large ones first, the oldest of them first.
-fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
+fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<OldResult<'a>> {
     let messages = &cx.state.carry.messages;
     let uses = tool_uses(messages);
     let is_clearable = |id: &str| uses.get(id).is_some_and(|call| cx.config.profile(&call.name).is_clearable);
@@ -85,12 +85,13 @@ fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
         .filter(|(_, id, _)| is_clearable(id))
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));
-    let old = found.into_iter().map(|(place, tool_use_id, result)| Old {
+    let old = found.into_iter().map(|(place, tool_use_id, result)| OldResult {
         place,
         tool_use_id,
         result,
         tokens: u64::from(estimate_tokens(result)),
     });
-    let (large, small): (Vec<Old<'_>>, Vec<Old<'_>>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
+    let (large, small): (Vec<OldResult<'_>>, Vec<OldResult<'_>>) =
+        old.partition(|old| old.tokens >= LARGE_TOKENS);
     large.into_iter().chain(small).collect()
 }

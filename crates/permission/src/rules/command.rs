@@ -2,7 +2,7 @@
 
 use windlass_protocol::{CommandFacts, CommandWord, FoundCommand, PlainCommand};
 
-use super::Match;
+use super::RestrictionMatch;
 use super::input::runs_input;
 use super::position_set::PositionSet;
 use super::text::is_listed;
@@ -174,46 +174,56 @@ impl CommandPattern {
     }
 
     /// Whether a deny or ask rule with this pattern means something in a line.
-    pub(crate) fn restricts(&self, facts: &CommandFacts) -> Match {
+    pub(crate) fn restricts(&self, facts: &CommandFacts) -> RestrictionMatch {
         if self.is_line(&facts.line) {
-            return Match::Yes;
+            return RestrictionMatch::Yes;
         }
         let found = facts.found.iter().map(|command| self.restricts_found(command));
-        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(written(command))));
-        found.chain(plain).max().unwrap_or(Match::No)
+        let plain =
+            facts.plain.iter().flatten().map(|command| RestrictionMatch::sure(self.is(written(command))));
+        found.chain(plain).max().unwrap_or(RestrictionMatch::No)
     }
 
     /// The command by its name and by the last part of it: `/bin/rm` is `rm`.
-    fn restricts_found(&self, command: &FoundCommand) -> Match {
-        let Some((name, rest)) = command.words.split_first() else { return Match::No };
+    fn restricts_found(&self, command: &FoundCommand) -> RestrictionMatch {
+        let Some((name, rest)) = command.words.split_first() else { return RestrictionMatch::No };
         let base = base_name(name);
-        let by_base = base.as_ref().map_or(Match::No, |base| self.compare(std::iter::once(base).chain(rest)));
+        let by_base = base
+            .as_ref()
+            .map_or(RestrictionMatch::No, |base| self.compare(std::iter::once(base).chain(rest)));
         match self.compare(command.words.iter()).max(by_base) {
-            Match::No => Match::May.min(self.behind(name, rest)),
+            RestrictionMatch::No => RestrictionMatch::May.min(self.behind(name, rest)),
             seen => seen,
         }
     }
 
     /// A program that is not known may run the rest of its words.
-    fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> Match {
+    fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> RestrictionMatch {
         let begins = |at: &usize| !self.name.is_empty() && words[*at].base_name() == Some(&self.name);
         let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
         if places.peek().is_none()
             || program.base_name().is_some_and(|program| is_listed(TAKE_WORDS, program))
         {
-            return Match::No;
+            return RestrictionMatch::No;
         }
         let name = CommandWord::from(self.name.as_str());
         let run = |at: usize| self.compare(std::iter::once(&name).chain(&words[at + 1..]));
-        places.map(run).max().unwrap_or(Match::No)
+        places.map(run).max().unwrap_or(RestrictionMatch::No)
     }
 
-    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone) -> Match {
+    fn compare<'a>(
+        &self,
+        words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone,
+    ) -> RestrictionMatch {
         if self.runs(words.clone(), Reading::Sure) {
-            return Match::Yes;
+            return RestrictionMatch::Yes;
         }
         let unknown = words.clone().any(|word| !word.is_known());
-        if unknown && self.runs(words, Reading::Possible) { Match::May } else { Match::No }
+        if unknown && self.runs(words, Reading::Possible) {
+            RestrictionMatch::May
+        } else {
+            RestrictionMatch::No
+        }
     }
 
     fn is(&self, words: &[CommandWord]) -> bool {
@@ -449,7 +459,7 @@ mod tests {
 
     /// The pattern, the words with `|` between them and `$` for what is not known, and what becomes of them.
     #[track_caller]
-    fn check(pattern: &str, command: &str, expected: Match) {
+    fn check(pattern: &str, command: &str, expected: RestrictionMatch) {
         let pattern = CommandPattern::parse(pattern).unwrap();
         let seen = pattern.restricts_found(&FoundCommand {
             words: words(command),
@@ -462,7 +472,7 @@ mod tests {
 
     #[test]
     fn patterns_mean_words() {
-        use Match::{May, No, Yes};
+        use RestrictionMatch::{May, No, Yes};
         check("npm run build", "npm|run|build", Yes);
         check("npm run build", "npm|run|build|x", No);
         check("npm run build", "npm|run build", No);
@@ -550,20 +560,20 @@ mod tests {
 
     #[test]
     fn what_a_program_nobody_knows_is_given_may_run() {
-        let check = |pattern: &str, line: &str, expected: Match| {
+        let check = |pattern: &str, line: &str, expected: RestrictionMatch| {
             let words = line.split(' ').map(CommandWord::from).collect();
             let command = FoundCommand { words, reads: vec![], writes: vec![], removes: vec![] };
             assert_eq!(CommandPattern::parse(pattern).unwrap().restricts_found(&command), expected, "{line}");
         };
-        check("rm:*", "wrapped -x rm y", Match::May);
-        check("rm:*", "wrapped /bin/rm y", Match::May);
-        check("git push *", "wrapped git push origin", Match::May);
-        check("git push *", "wrapped git pull", Match::No);
-        check("rm:*", "git rm y", Match::No);
-        check("rm:*", "docker rm y", Match::No);
-        check("rm:*", "wrapped rmdir y", Match::No);
-        check("rm:*", "rm y", Match::Yes);
-        check("*", "wrapped y", Match::Yes);
+        check("rm:*", "wrapped -x rm y", RestrictionMatch::May);
+        check("rm:*", "wrapped /bin/rm y", RestrictionMatch::May);
+        check("git push *", "wrapped git push origin", RestrictionMatch::May);
+        check("git push *", "wrapped git pull", RestrictionMatch::No);
+        check("rm:*", "git rm y", RestrictionMatch::No);
+        check("rm:*", "docker rm y", RestrictionMatch::No);
+        check("rm:*", "wrapped rmdir y", RestrictionMatch::No);
+        check("rm:*", "rm y", RestrictionMatch::Yes);
+        check("*", "wrapped y", RestrictionMatch::Yes);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::paths::{path_fact, resolve};
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// What a call would do that runs a line in this place.
-pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgement) -> CallFacts {
+pub(crate) fn line_facts(line: &str, place: &ExamineContext, assessment: LineAssessment) -> CallFacts {
     let Analysis { plain, found, unseen, has_hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
@@ -42,7 +42,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
             command.writes.retain(is_known);
         }
     }
-    if judged == LineJudgement::ByRules {
+    if assessment == LineAssessment::ByRules {
         plain.iter_mut().flatten().for_each(|command| command.effect = CommandEffect::Unknown);
     }
     let opens = look.opens;
@@ -102,7 +102,7 @@ fn changed(facts: &CommandFacts) -> impl Iterator<Item = &CommandPath> {
 }
 
 /// What is below a directory of what may not be read.
-enum Below {
+enum HiddenBelow {
     Nothing,
     /// This, and perhaps more.
     Hidden(PathBuf),
@@ -282,11 +282,14 @@ impl LineLookup<'_> {
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
             for path in paths.iter_mut().filter(|path| path.is_recursive) {
-                let below =
-                    if is_names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
-                path.is_recursive = !matches!(below, Below::Nothing);
+                let below = if is_names_only {
+                    HiddenBelow::Nothing
+                } else {
+                    self.below(&path.path, listed.only.as_ref())
+                };
+                path.is_recursive = !matches!(below, HiddenBelow::Nothing);
                 // Where nobody can look, what it looks for is still known.
-                if let (Below::Unknown, Some(only)) = (below, &listed.only)
+                if let (HiddenBelow::Unknown, Some(only)) = (below, &listed.only)
                     && !only.patterns.is_empty()
                 {
                     path.is_recursive = false;
@@ -304,7 +307,7 @@ impl LineLookup<'_> {
         let mut named = self.named(list);
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.is_recursive && path.path.is_directory()) {
-            if let Below::Hidden(hidden) = self.below(&path.path, None) {
+            if let HiddenBelow::Hidden(hidden) = self.below(&path.path, None) {
                 let (path, naming) = self.names.exact(hidden);
                 inside.push(plain_path((path.into(), naming)));
             }
@@ -385,22 +388,22 @@ impl LineLookup<'_> {
     }
 
     /// What below a directory may not be read; unknown if there is too much or it cannot be looked into.
-    fn below(&mut self, path: &CommandPath, only: Option<&SearchFilter>) -> Below {
+    fn below(&mut self, path: &CommandPath, only: Option<&SearchFilter>) -> HiddenBelow {
         if self.place.hidden.is_empty() {
-            return Below::Nothing;
+            return HiddenBelow::Nothing;
         }
         let root = path.as_known().and_then(|path| path.resolved.as_ref());
-        let Some(root) = root else { return Below::Unknown };
+        let Some(root) = root else { return HiddenBelow::Unknown };
         // What is not there, in a place that is, holds nothing; nor does a file.
         let is_missing = root.symlink_metadata().is_err();
         let is_known = self.place.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
         if is_missing && (is_known || is_named_like_file(root)) {
-            return Below::Nothing;
+            return HiddenBelow::Nothing;
         }
         let meant = only.and_then(|only| patterns(&only.patterns));
         for entry in piped_names::walker(root, only.is_some_and(|only| only.is_only_visible)).build() {
             let (Ok(entry), Some(left)) = (entry, self.names.entries.checked_sub(1)) else {
-                return Below::Unknown;
+                return HiddenBelow::Unknown;
             };
             self.names.entries = left;
             let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
@@ -408,10 +411,10 @@ impl LineLookup<'_> {
                 || !entry.file_name().is_ascii()
                 || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
             if is_meant && self.place.hidden.hides(entry.path()) {
-                return Below::Hidden(entry.into_path());
+                return HiddenBelow::Hidden(entry.into_path());
             }
         }
-        Below::Nothing
+        HiddenBelow::Nothing
     }
 
     /// What a path that a command names is, or may be.
@@ -500,9 +503,9 @@ fn word(word: &Word) -> CommandWord {
     CommandWord::Partial(pieces.map(str::to_owned).collect())
 }
 
-/// Whether a line is judged by its words, or only by rules about it.
+/// Whether a line is assessed by its words, or only by rules about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineJudgement {
+pub(crate) enum LineAssessment {
     ByWords,
     /// Something beside the words decides what happens.
     ByRules,

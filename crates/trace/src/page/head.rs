@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Sheet, each_once, end_html};
 use crate::activities::{Activity, time_saved, time_spent};
 use crate::figures::{counted, date, duration, money, number, percent, rough};
-use crate::story::{CallOutcome, TracedSession};
+use crate::traced_session::{CallOutcome, TracedSession};
 
 /// The drum of a windlass with its rope.
 const DRAWING: &str = "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\"><path d=\"M5 6v20M27 6v20M5 16H1m26 0h4\"/>\
@@ -145,7 +145,7 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
         let _ = writeln!(
             out,
             "<p class=\"quiet\">Tools ran for {} in total; {} of it while the model answered or other tools ran.</p>",
-            duration(story.calls.iter().filter_map(crate::story::TracedCall::took).sum()),
+            duration(story.calls.iter().filter_map(crate::traced_session::TracedCall::took).sum()),
             duration(saved)
         );
     }

@@ -8,7 +8,7 @@ use windlass_protocol::Usage;
 use super::head::percent_of;
 use super::{Sheet, each_once};
 use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
-use crate::story::{MarkKind, TracedRequest, TracedSession};
+use crate::traced_session::{MarkKind, TracedRequest, TracedSession};
 
 /// More columns than this are not told apart on a screen; each then stands for the largest of several requests.
 const COLUMNS_MAX: usize = 600;

@@ -7,7 +7,7 @@ use windlass_protocol::FailureClass;
 use super::series::part_of;
 use super::{Sheet, TracedItem};
 use crate::figures::{duration, money, number, offset};
-use crate::story::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
+use crate::traced_session::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
 
 const COLUMNS: [&str; 11] =
     ["At", "What", "About", "Outcome", "Waited", "Took", "Context", "Cached", "New", "Out", "Cost"];

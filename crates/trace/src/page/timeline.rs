@@ -8,7 +8,9 @@ use windlass_protocol::CallKind;
 
 use super::{Sheet, TracedItem, end_html};
 use crate::figures::{counted, duration, money, percent, real, short, time_step};
-use crate::story::{CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession};
+use crate::traced_session::{
+    CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession,
+};
 
 /// Runs beyond this many are closed at first, but for the last.
 const OPEN_RUNS_MAX: usize = 8;

@@ -5,9 +5,9 @@ use windlass_protocol::{
 };
 
 use crate::figures;
-use crate::records::{Trace, text_of};
-use crate::story::{MarkKind, TraceMark};
+use crate::record_reader::{Trace, text_of};
 use crate::text;
+use crate::traced_session::{MarkKind, TraceMark};
 
 impl Trace {
     pub(crate) fn on_note(&mut self, note: &ModelNote) {

@@ -1,4 +1,4 @@
-//! The jobs that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
+//! The effects that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
 //! failure of what stands behind it is an answer, never a crash.
 
 pub(crate) mod redaction;
@@ -23,7 +23,7 @@ use crate::builder::EngineParts;
 use crate::machine::Machine;
 use crate::results::ResultFiles;
 
-type Job = BoxFuture<'static, Option<Event>>;
+type EffectFuture = BoxFuture<'static, Option<Event>>;
 
 /// What comes of some work of others; `failed` says what stands for it if it panics.
 async fn shielded<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) -> T {
@@ -35,7 +35,7 @@ pub(crate) fn tool(
     tool_use: &ToolUse,
     context: ToolContext,
     redactor: Redactor,
-) -> Job {
+) -> EffectFuture {
     let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.json());
     async move {
         let work = async {
@@ -52,7 +52,12 @@ pub(crate) fn tool(
 }
 
 /// Runs a machine of its own to its end.
-pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mpsc::Sender<Event>) -> Job {
+pub(crate) fn fork(
+    fork: ForkId,
+    mut machine: Machine,
+    prompt: Prompt,
+    news: mpsc::Sender<Event>,
+) -> EffectFuture {
     let mut prompt = Some(prompt);
     // A word that finds no room matters only if the fork is cancelled before the next one.
     let spent = move |models| drop(news.try_send(Event::ForkSpent(fork, models)));
@@ -71,7 +76,7 @@ pub(crate) fn hooks(
     call: HookCall,
     scene: HookScene,
     cancel: CancellationToken,
-) -> Job {
+) -> EffectFuture {
     let asked = ask_hooks(shared, call, scene, cancel);
     asked.map(move |answer| Some(Event::Hooked(hook, Box::new(answer)))).boxed()
 }
@@ -104,7 +109,11 @@ pub(crate) fn ask_hooks(
 }
 
 /// Puts results into files, on a thread that may wait for the disk.
-pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<str>, Block)>) -> Job {
+pub(crate) fn store(
+    place: Arc<ResultFiles>,
+    store: StoreId,
+    results: Vec<(Arc<str>, Block)>,
+) -> EffectFuture {
     async move {
         let count = results.len();
         let written = tokio::task::spawn_blocking(move || place.store(&results)).await;
@@ -119,7 +128,7 @@ pub(crate) fn look(
     known: Vec<FileSeen>,
     show: Vec<(PathBuf, usize)>,
     redactor: Redactor,
-) -> Job {
+) -> EffectFuture {
     async move {
         let work = async {
             match change_watcher {
@@ -134,7 +143,7 @@ pub(crate) fn look(
 }
 
 /// Looks for memory. If there is none, nobody is told.
-pub(crate) fn prefetch(memory: Option<Arc<dyn MemoryPrefetch>>, text: Arc<str>) -> Job {
+pub(crate) fn prefetch(memory: Option<Arc<dyn MemoryPrefetch>>, text: Arc<str>) -> EffectFuture {
     async move {
         let memory = memory?;
         let notes = shielded(async { memory.prefetch(text).await }, Vec::new).await;

@@ -9,10 +9,10 @@ use windlass_protocol::{
 };
 
 use crate::calls::CallTracker;
-use crate::story::{
+use crate::text;
+use crate::traced_session::{
     MarkKind, MessageExcerpt, RequestOutcome, RunEnd, SessionProcess, TracedRequest, TracedRun, TracedSession,
 };
-use crate::text;
 
 /// The records of one session, as far as a page shows them.
 #[derive(Debug, Default)]
