@@ -23,13 +23,13 @@ use windlass_protocol::{
 };
 
 use crate::builder::EnginePorts;
-use crate::effect_futures;
+use crate::effects;
 use crate::inbox::Inbox;
-use crate::machine::{Machine, SessionResources};
+use crate::machine::{Machine, SessionParts};
 
 /// The model's stream, the effects, the timers, and what is known already.
 pub(crate) struct Inflight {
-    resources: SessionResources,
+    session: SessionParts,
     config: Arc<Config>,
     seed: SessionSeed,
     /// Events that are known already.
@@ -68,9 +68,9 @@ struct Stop {
 }
 
 impl Inflight {
-    pub(crate) fn new(resources: SessionResources, config: Arc<Config>, seed: SessionSeed) -> Self {
+    pub(crate) fn new(session: SessionParts, config: Arc<Config>, seed: SessionSeed) -> Self {
         Self {
-            resources,
+            session,
             config,
             seed,
             ready: VecDeque::new(),
@@ -96,8 +96,7 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
-            let progress =
-                effect_futures::redaction::progress(&self.resources.shared.ports.redactor, progress);
+            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, progress);
             return Poll::Ready(Event::Progress(call, progress));
         }
         if let Some(event) = poll_running(&mut self.effects, &mut self.stops, cx) {
@@ -124,13 +123,13 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel(request, body) => {
-                self.model = Some((request, with_panics_caught(&*self.resources.shared.model, body)));
+                self.model = Some((request, with_panics_caught(&*self.session.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
             }
             Effect::Examine(call, tool_use, cwd) => {
-                let admission = self.resources.shared.toolbox.examine(&tool_use, &cwd, &self.config);
+                let admission = self.session.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined(call, admission));
             }
             Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, is_confined } => {
@@ -140,20 +139,16 @@ impl Inflight {
                     tool_use_id,
                     cwd: cwd.to_path_buf(),
                     roots: self.config.roots.clone(),
-                    hidden: self.hidden(permissions, &facts.paths),
+                    hidden: self.paths_to_hide(permissions, &facts.paths),
                     facts,
                     seen,
                     is_confined,
                     cancel: cancel.clone(),
                     progress: self.progress.0.clone(),
                 };
-                let tool = self.resources.shared.toolbox.find(&tool_use.name).cloned();
-                let work = effect_futures::tool(
-                    tool,
-                    &tool_use,
-                    context,
-                    self.resources.shared.ports.redactor.clone(),
-                );
+                let tool = self.session.shared.toolbox.find(&tool_use.name).cloned();
+                let work =
+                    effects::tool(tool, &tool_use, context, self.session.shared.ports.redactor.clone());
                 self.start(Stoppable::Call(call), cancel, work);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
@@ -162,35 +157,26 @@ impl Inflight {
                 self.timers.push((timer, Box::pin(tokio::time::sleep(Duration::from_millis(after_ms)))));
             }
             Effect::Fork { fork, state, config, prompt } => {
-                let machine = Machine::new(self.resources.clone(), config, *state, self.seed.fork(fork));
-                let work = effect_futures::fork(fork, machine, prompt, self.fork_news.0.clone());
+                let machine = Machine::new(self.session.clone(), config, *state, self.seed.fork(fork));
+                let work = effects::fork(fork, machine, prompt, self.fork_news.0.clone());
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
             Effect::CancelFork(fork) => self.drop_effect(Stoppable::Fork(fork)),
             Effect::RunHooks(hook, call, scene) => {
                 let cancel = CancellationToken::new();
-                let work = effect_futures::hooks(&self.resources.shared, hook, call, scene, cancel.clone());
+                let work = effects::hooks(&self.session.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
             Effect::CancelHooks(hook) => self.drop_effect(Stoppable::Hooks(hook)),
             Effect::Store(store, results) => {
-                self.start_simple(effect_futures::store(self.resources.results.clone(), store, results));
+                self.start_simple(effects::store(self.session.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
-                let EnginePorts { change_watcher, redactor, .. } = &self.resources.shared.ports;
-                self.start_simple(effect_futures::look(
-                    change_watcher.clone(),
-                    look,
-                    known,
-                    show,
-                    redactor.clone(),
-                ));
+                let EnginePorts { change_watcher, redactor, .. } = &self.session.shared.ports;
+                self.start_simple(effects::look(change_watcher.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {
-                self.start_simple(effect_futures::prefetch(
-                    self.resources.shared.ports.prefetch.clone(),
-                    text,
-                ));
+                self.start_simple(effects::prefetch(self.session.shared.ports.prefetch.clone(), text));
             }
             // The machine does these itself.
             Effect::Emit(_) | Effect::Persist(..) => (),
@@ -198,7 +184,7 @@ impl Inflight {
     }
 
     /// What searches must leave out. Whoever agreed to look where a question is due agreed to what lies there.
-    fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
+    fn paths_to_hide(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
         let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
         if !rules.restricts_any_reading() {
             return HiddenPaths::default();
@@ -249,7 +235,7 @@ impl Inflight {
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
         let request = *request;
         let event = item.unwrap_or_else(|| {
-            broken("The model client ended its stream without a result. This is a bug in the client.")
+            broken_stream("The model client ended its stream without a result. This is a bug in the client.")
         });
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
@@ -309,7 +295,7 @@ fn poll_running(
 
 /// The client's events. Its panics end the response, not the program.
 fn with_panics_caught(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-    let failed = || broken("The model client panicked. This is a bug in the client.");
+    let failed = || broken_stream("The model client panicked. This is a bug in the client.");
     match std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(body))) {
         Ok(answers) => {
             let answers = AssertUnwindSafe(answers).catch_unwind();
@@ -320,7 +306,7 @@ fn with_panics_caught(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxSt
 }
 
 /// A client that does not keep its promise has no better answer than a provider that does not.
-fn broken(message: &str) -> ModelEvent {
+fn broken_stream(message: &str) -> ModelEvent {
     ModelEvent::Failed(Box::new(Failure::new(FailureClass::Malformed, message)))
 }
 

@@ -177,11 +177,11 @@ const STAGES: [Stage; 19] = [
     allowed_by_rule,
     harmless_call,
     accepted_edit,
-    classified,
+    judged_call,
 ];
 
 /// Decides about a call.
-pub fn judge(case: &PermissionCase<'_>) -> Ruling {
+pub fn decide_call(case: &PermissionCase<'_>) -> Ruling {
     let review = CaseReview::new(case);
     STAGES.iter().find_map(|stage| stage(&review)).unwrap_or_else(|| ask(case))
 }
@@ -358,7 +358,7 @@ fn allowed_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
 
 fn allowed_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
     let rule = case.allow_rules().find(|rule| rule.covers(&case.subject));
-    rule.map(allow_by).or_else(|| commands::allowed(case))
+    rule.map(allow_by).or_else(|| commands::allowed_line(case))
 }
 
 /// Reading inside the working directories, and what touches only the session itself.
@@ -385,7 +385,7 @@ fn accepted_edit(case: &CaseReview<'_>) -> Option<Ruling> {
     })
 }
 
-fn classified(case: &CaseReview<'_>) -> Option<Ruling> {
+fn judged_call(case: &CaseReview<'_>) -> Option<Ruling> {
     (case.mode() == PermissionMode::Auto).then(|| classify(case))
 }
 

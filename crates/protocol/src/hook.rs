@@ -352,7 +352,7 @@ pub struct HookAnswer {
 
 impl HookAnswer {
     /// Everything that the user is to know, in words.
-    pub fn told(self) -> Vec<String> {
+    pub fn into_user_texts(self) -> Vec<String> {
         self.notices.into_iter().chain(self.failures.into_iter().map(|failure| failure.text)).collect()
     }
 }

@@ -347,7 +347,7 @@ impl UserEntry {
     }
 
     /// The same as a prompt whose run has not ended well.
-    pub fn unfinished(&self) -> UnfinishedPrompt {
+    pub fn unfinished_prompt(&self) -> UnfinishedPrompt {
         UnfinishedPrompt { message: self.message.id, prompts: self.prompts.clone(), context: self.context }
     }
 

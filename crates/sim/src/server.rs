@@ -249,7 +249,7 @@ impl ModelServer {
             .as_ref()
             .is_some_and(|body| is_thinking_on(body.thinking, card_of(&body.model, config)));
         let block = match rng.below(16) {
-            0..=2 if is_thinking => self.thought(rng),
+            0..=2 if is_thinking => self.think(rng),
             3 => Block::from_json("{\"type\":\"news\",\"field\":[1]}").ok(),
             4 => rng.one_in(4).then(|| Block::text("  ")),
             5..=7 => Some(Block::text(scene::long_text(rng))),
@@ -259,7 +259,7 @@ impl ModelServer {
         ModelEvent::Block { index, block: block.unwrap_or_else(|| Block::text("words")) }
     }
 
-    fn thought(&mut self, rng: &mut Rng) -> Option<Block> {
+    fn think(&mut self, rng: &mut Rng) -> Option<Block> {
         self.thoughts += 1;
         let n = format!("{}{}", self.name, self.thoughts);
         if rng.one_in(4) {

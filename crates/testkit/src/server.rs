@@ -139,7 +139,7 @@ impl Server {
 
     /// How many turns of the script have been taken; scripts for certain models do not count.
     #[must_use]
-    pub fn played(&self) -> usize {
+    pub fn turns_played(&self) -> usize {
         self.shared.player.played()
     }
 

@@ -60,7 +60,7 @@ async fn a_prompt_over_the_window_is_refused_with_its_numbers() {
     assert_eq!(failure.class, FailureClass::Overflow, "{}", failure.message);
     let Some(Overflow { needed, limit: 1000 }) = failure.overflow else { panic!("{failure:?}") };
     assert!((2000..2100).contains(&needed), "{needed}");
-    assert_eq!((server.played(), server.refusals().len()), (1, 1));
+    assert_eq!((server.turns_played(), server.refusals().len()), (1, 1));
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn each_model_may_have_its_own_script() {
     assert_eq!(text(&ask(&client, to("claude-opus-5")).await), "hello");
     assert_eq!(text(&ask(&client, to("claude-haiku-5-5")).await), "small");
     assert_eq!(text(&ask(&client, to("claude-opus-5")).await), "hello");
-    assert_eq!(server.played(), 2);
+    assert_eq!(server.turns_played(), 2);
     let models: Vec<_> = server.exchanges().iter().map(windlass_testkit::Exchange::model).collect();
     assert_eq!(models, ["claude-opus-5", "claude-haiku-5-5", "claude-opus-5"]);
     let events = ask(&client, to("claude-haiku-5-5")).await;

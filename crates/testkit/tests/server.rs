@@ -191,7 +191,7 @@ fn an_invalid_request_is_refused_and_takes_no_turn() {
     client.send(&BODY.replace("say hi", " "));
     let seen = client.read_to("\"req_script\"}");
     assert!(seen.starts_with("HTTP/1.1 400 ") && seen.contains("non-whitespace"), "{seen}");
-    assert_eq!(server.played(), 0);
+    assert_eq!(server.turns_played(), 0);
     assert!(client.ask().contains(r#""text":"ok""#));
 }
 

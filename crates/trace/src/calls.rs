@@ -82,7 +82,7 @@ impl Trace {
             call.ended.get_or_insert(at);
         }
         if *is_error {
-            text::kept(&text::of_result(&result.result)).clone_into(&mut call.complaint);
+            text::beginning(&text::of_result(&result.result)).clone_into(&mut call.complaint);
         }
     }
 
@@ -121,7 +121,7 @@ impl Trace {
         if let Some((_, Admission::Ready { tool, facts })) = self.calls.examined.get(&id) {
             call.name = tool.clone();
             call.kind = Some(facts.kind);
-            text::kept(&facts.target).clone_into(&mut call.target);
+            text::beginning(&facts.target).clone_into(&mut call.target);
         }
         if let Some((asked, answered, _)) = self.calls.answers.get(&id) {
             call.question = Some((*asked, *answered));

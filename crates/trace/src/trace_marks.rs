@@ -105,7 +105,7 @@ impl Trace {
     pub(crate) fn mark_since(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
         let Some((run, at)) = self.place() else { return };
         let from = from.map(|from| from.min(at));
-        let (name, about) = (name.to_owned(), text::kept(about).to_owned());
+        let (name, about) = (name.to_owned(), text::beginning(about).to_owned());
         let requests_before = self.story.requests.len();
         self.story.marks.push(TraceMark { run, kind, from, at, name, about, requests_before });
     }
@@ -124,5 +124,5 @@ fn hooks_said(answer: &HookAnswer) -> Vec<String> {
     let context = answer.context.iter().map(|text| format!("added: {text}"));
     let runs = answer.runs.iter().map(|run| format!("{} took {} ms", run.hook, run.duration_ms));
     let said = stop.chain(blocks).chain(permission).chain(input).chain(context);
-    said.chain(answer.clone().told()).chain(runs).collect()
+    said.chain(answer.clone().into_user_texts()).chain(runs).collect()
 }

@@ -110,7 +110,7 @@ impl Session {
                 CommandOutcome::Compaction(Run { compaction: Some(compaction), ..run })
             }
             SlashCommand::Context => CommandOutcome::Context(self.context_report()),
-            SlashCommand::Cost => CommandOutcome::Cost { models: self.spent().clone(), time: self.time() },
+            SlashCommand::Cost => CommandOutcome::Cost { models: self.spending().clone(), time: self.time() },
             SlashCommand::Help => CommandOutcome::Help,
             SlashCommand::Rewind(_) if self.kept.is_none() => return Err(SessionError::NotSaved),
             SlashCommand::Rewind(words) => match RewindRequest::parse(&words)? {

@@ -27,7 +27,7 @@ impl Translator {
             Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
             Update::Decided(Decision::Snipped { messages, tokens, .. }) => {
                 let removed: Vec<LineUuid> =
-                    self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
+                    self.shown.of(messages).into_iter().map(|id| self.ids.message_uuid(id)).collect();
                 let metadata = json!({ "removed_uuids": removed, "tokens_freed": tokens });
                 self.write_system("snip_boundary", &json!({ "snip_metadata": metadata }), out);
             }
@@ -124,9 +124,9 @@ impl Translator {
         // The messages that stay, from the first to the last, and the boundary they now stand behind.
         if let Some((head, tail)) = compaction.tail.zip(self.latest).filter(|(head, latest)| head <= latest) {
             metadata["preserved_segment"] = json!({
-                "head_uuid": self.ids.of(head),
-                "anchor_uuid": self.ids.of(compaction.boundary.id),
-                "tail_uuid": self.ids.of(tail),
+                "head_uuid": self.ids.message_uuid(head),
+                "anchor_uuid": self.ids.message_uuid(compaction.boundary.id),
+                "tail_uuid": self.ids.message_uuid(tail),
             });
         }
         self.write_system("compact_boundary", &json!({ "compact_metadata": metadata }), out);

@@ -68,7 +68,7 @@ pub(crate) struct Events<'a> {
 }
 
 impl Events<'_> {
-    pub(crate) fn started(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
+    pub(crate) fn start_message(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
         let message = AssistantMessage {
             id: message_id,
             kind: "message",
@@ -116,7 +116,7 @@ impl Events<'_> {
         self.write(&StreamEventJson::ContentBlockStop { index }, None);
     }
 
-    pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
+    pub(crate) fn end_message(&mut self, stop_reason: &str, usage: &Usage) {
         let delta = StopJson { stop_reason, stop_sequence: None };
         let usage = HostUsage::from(usage);
         self.write(&StreamEventJson::MessageDelta { delta, usage }, None);

@@ -78,7 +78,7 @@ impl LineIds {
         LineUuid(self.key.id)
     }
 
-    pub(crate) fn of(&self, message: MessageId) -> LineUuid {
+    pub(crate) fn message_uuid(&self, message: MessageId) -> LineUuid {
         LineUuid(self.key.seed.message_uuid(message))
     }
 
@@ -189,7 +189,7 @@ impl Translator {
     }
 
     /// A former process left these prompts, which is told with the first run.
-    pub fn left(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
+    pub fn with_left_prompts(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
         Self { left: prompts, ..self }
     }
 
@@ -246,17 +246,17 @@ impl Translator {
             Update::Block { id, index, block, is_aborted } => {
                 self.latest = Some(*id);
                 let source = AnswerSource::Model { is_aborted: *is_aborted };
-                self.write_answer(self.ids.of(*id), block, &source, out);
+                self.write_answer(self.ids.message_uuid(*id), block, &source, out);
                 if !is_aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
             }
             Update::Responded { stop_reason, usage, .. } => {
-                self.write_stream(out, |events| events.responded(stop_reason, usage));
+                self.write_stream(out, |events| events.end_message(stop_reason, usage));
             }
             Update::Retracted { messages, calls } => {
                 self.run.calls.retain(|running| !calls.contains(&running.call));
-                self.run.retracted.extend(messages.iter().map(|id| self.ids.of(*id)));
+                self.run.retracted.extend(messages.iter().map(|id| self.ids.message_uuid(*id)));
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
             // What is done gives no more signs of life, also while its result waits for its turn.
@@ -370,7 +370,7 @@ impl Translator {
         self.usage = usage.clone();
         self.run.ttft_ms.get_or_insert(now_ms.saturating_sub(self.run.began_ms));
         let ttft_ms = now_ms.saturating_sub(self.requested_ms);
-        self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
+        self.write_stream(out, |events| events.start_message(message_id, model, usage, ttft_ms));
     }
 
     /// Writes one block of an answer.
@@ -394,7 +394,7 @@ impl Translator {
                     kind: "message",
                     role: "assistant",
                     model,
-                    content: &[signed(block_at(block, detail))],
+                    content: &[sign_thinking(block_at(block, detail))],
                     stop_reason: failure.map(|_| "stop_sequence"),
                     stop_sequence: failure.map(|_| ""),
                     usage: HostUsage::from(usage),
@@ -541,7 +541,7 @@ impl Translator {
 }
 
 /// The block with a signature if it is thinking without one: a host in Python stops at a missing key.
-fn signed(block: Block) -> Block {
+fn sign_thinking(block: Block) -> Block {
     if block.kind() != &BlockKind::Thinking {
         return block;
     }

@@ -161,7 +161,9 @@ fn input(arguments: &Arguments, session: &Session) -> anyhow::Result<Input> {
     }
     match prompt::read(arguments.prompt())? {
         texts if !texts.is_empty() => Ok(Input::Once(Job::of_texts(&texts))),
-        _ if session.awaits_answer() || !session.unfinished().is_empty() => Ok(Input::Once(Job::GoOn)),
+        _ if session.awaits_answer() || !session.unfinished_prompts().is_empty() => {
+            Ok(Input::Once(Job::GoOn))
+        }
         _ => Err(anyhow!(prompt::missing(arguments.swallowed_prompt()))),
     }
 }
@@ -242,7 +244,7 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
 /// What puts a run into lines of the protocol.
 fn translator(session: &Session, left: &UnfinishedWork) -> Translator {
     let translator = Translator::new(session.key, session.wired.setup.clone());
-    translator.resumed(session.spent()).left(left.fates())
+    translator.resumed(session.spending()).with_left_prompts(left.fates())
 }
 
 /// A whole interactive session.

@@ -6,7 +6,7 @@ use windlass_protocol::{Block, Decision, Message, estimate_tokens};
 
 use super::Thresholds;
 use super::apply::bound_after;
-use super::results::{answered, placeholder};
+use super::results::{answered_call, placeholder};
 use super::rounds::tool_uses;
 use crate::step::Cx;
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
@@ -81,7 +81,7 @@ fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<OldResult<'a>> {
         .iter()
         .enumerate()
         .flat_map(|(place, message)| message.blocks.iter().map(move |block| (place, block)))
-        .filter_map(|(place, block)| answered(block).map(|(id, _)| (place, id, block)))
+        .filter_map(|(place, block)| answered_call(block).map(|(id, _)| (place, id, block)))
         .filter(|(_, id, _)| is_clearable(id))
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));

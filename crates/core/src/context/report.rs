@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_protocol::{Block, BlockKind, ContextReport, Message, Origin, Role, estimate_tokens};
 
 use super::Thresholds;
-use super::tokens::{scaled, system_tokens, tools_tokens};
+use super::tokens::{mul_div, system_tokens, tools_tokens};
 use crate::config::{CompactionPolicy, Config};
 use crate::state::State;
 use crate::step::Cx;
@@ -61,7 +61,7 @@ fn parts(
         sizes[place] += u64::from(tokens);
     }
     let estimated = sizes.iter().sum();
-    PARTS.into_iter().zip(sizes.map(|size| scaled(size, used, estimated))).filter(|(_, size)| *size > 0)
+    PARTS.into_iter().zip(sizes.map(|size| mul_div(size, used, estimated))).filter(|(_, size)| *size > 0)
 }
 
 /// The place in [`PARTS`] of a block.

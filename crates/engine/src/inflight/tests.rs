@@ -59,7 +59,7 @@ fn inflight(builder: EngineBuilder) -> Inflight {
     let shared = builder.build().unwrap().shared;
     let config = shared.config.clone();
     let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
-    Inflight::new(SessionResources { shared, results, started: Instant::now() }, config, SessionSeed(7))
+    Inflight::new(SessionParts { shared, results, started: Instant::now() }, config, SessionSeed(7))
 }
 
 async fn next(inflight: &mut Inflight) -> Event {

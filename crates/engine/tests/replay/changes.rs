@@ -74,7 +74,7 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Decided(Decision::Compacted(compaction)) => {
             let mut compaction = compaction.clone();
             compaction.is_mechanical = !compaction.is_mechanical;
-            (Record::Decided(Decision::Compacted(compaction)), "mechanical")
+            (Record::Decided(Decision::Compacted(compaction)), "is_mechanical")
         }
         Record::Spent(spent) => {
             (Record::Spent(SpendEntry { is_by_fork: !spent.is_by_fork, ..spent.clone() }), "is_by_fork")

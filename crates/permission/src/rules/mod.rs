@@ -23,6 +23,7 @@ mod subject;
 mod text;
 mod tool;
 
+use RestrictionMatch::{May, No, Yes};
 pub use command::CommandPattern;
 use command::UncoveredProgram;
 pub use grammar::RuleError;
@@ -162,11 +163,11 @@ impl Rule {
     pub(crate) fn restricts(&self, subject: &RuleSubject<'_>) -> RestrictionMatch {
         let own = self.names(subject, self.behaviour);
         match &self.what {
-            RuleScope::Every if own => RestrictionMatch::Yes,
+            RuleScope::Every if own => Yes,
             RuleScope::Every => RestrictionMatch::sure(self.is_of_family(subject)),
             RuleScope::Commands(pattern) if own => match &subject.facts.commands {
                 Some(facts) => pattern.restricts(facts),
-                None => RestrictionMatch::No,
+                None => No,
             },
             RuleScope::Paths(access, pattern) => restricts_paths(*access, pattern, subject),
             RuleScope::Hosts(pattern) if own => RestrictionMatch::sure(
@@ -178,7 +179,7 @@ impl Rule {
             RuleScope::Parameter(name, value) if own => {
                 RestrictionMatch::sure(tool::has_value(subject.input, name, value))
             }
-            _ => RestrictionMatch::No,
+            _ => No,
         }
     }
 
@@ -186,14 +187,10 @@ impl Rule {
     pub fn is_about(&self, call: &ExaminedCall) -> Option<bool> {
         let (facts, input) = (&call.facts, call.tool_use.input.json());
         match self.restricts(&RuleSubject::new(&call.tool, call.profile, &input, facts)) {
-            RestrictionMatch::Yes => Some(true),
-            RestrictionMatch::May => None,
-            RestrictionMatch::No
-                if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) =>
-            {
-                None
-            }
-            RestrictionMatch::No => Some(false),
+            Yes => Some(true),
+            May => None,
+            No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,
+            No => Some(false),
         }
     }
 
@@ -307,12 +304,12 @@ fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubj
         PathAccess::Edit => subject.facts.kind == CallKind::Edit,
     };
     let restricts = |path: &PathFact| match &path.resolved {
-        _ if pattern.restricts(&PathNames::of(path)) => RestrictionMatch::Yes,
-        Some(_) => RestrictionMatch::No,
+        _ if pattern.restricts(&PathNames::of(path)) => Yes,
+        Some(_) => No,
         // It leads nobody knows where.
-        None => RestrictionMatch::May,
+        None => May,
     };
-    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(RestrictionMatch::No)
+    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(No)
 }
 
 fn restricts_commands(
@@ -320,12 +317,14 @@ fn restricts_commands(
     pattern: &PathPattern,
     subject: &RuleSubject<'_>,
 ) -> RestrictionMatch {
-    let meant =
-        subject.touched().iter().filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
+    let meant = subject
+        .touched_paths()
+        .iter()
+        .filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
     // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
     let is_deep = |path: &TouchedPath<'_>| path.named.is_recursive && path.access == access;
     let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));
-    matches.max().unwrap_or(RestrictionMatch::No)
+    matches.max().unwrap_or(No)
 }
 
 /// All rules of a session, in the order in which they were given.

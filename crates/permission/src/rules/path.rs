@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_protocol::{NamedPath, PathFact, PathNaming};
 
+use super::RestrictionMatch::{self, May, No, Yes};
 use super::subject::{NameSpelling, NameText, PathNames};
-use super::{Anchors, Behaviour, RestrictionMatch};
+use super::{Anchors, Behaviour};
 
 mod form;
 
@@ -93,14 +94,14 @@ impl PathPattern {
             PathNaming::Mentioned
                 if names.lexical.text(false).start.contains("/**/") && may_be(&names.lexical) =>
             {
-                RestrictionMatch::May
+                May
             }
-            PathNaming::Mentioned => RestrictionMatch::May.min(RestrictionMatch::sure(self.restricts(names))),
-            _ if self.restricts(names) => RestrictionMatch::Yes,
-            PathNaming::Unknown => RestrictionMatch::May,
-            PathNaming::Pattern if may_be(&names.lexical) => RestrictionMatch::May,
-            PathNaming::Exact if is_deep && names.each().any(may_be) => RestrictionMatch::May,
-            PathNaming::Pattern | PathNaming::Exact => RestrictionMatch::No,
+            PathNaming::Mentioned => May.min(RestrictionMatch::sure(self.restricts(names))),
+            _ if self.restricts(names) => Yes,
+            PathNaming::Unknown => May,
+            PathNaming::Pattern if may_be(&names.lexical) => May,
+            PathNaming::Exact if is_deep && names.each().any(may_be) => May,
+            PathNaming::Pattern | PathNaming::Exact => No,
         }
     }
 

@@ -48,7 +48,7 @@ impl<'a> RuleSubject<'a> {
     }
 
     /// What the commands of the call name, in both readings.
-    pub(super) fn touched(&self) -> &[TouchedPath<'a>] {
+    pub(super) fn touched_paths(&self) -> &[TouchedPath<'a>] {
         self.touched.get_or_init(|| {
             let commands = || self.facts.commands.iter();
             let plain = commands().flat_map(|facts| facts.plain.iter().flatten());

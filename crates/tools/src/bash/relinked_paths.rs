@@ -10,7 +10,7 @@ const ENTRIES_MAX: usize = 5_000;
 
 /// Nobody knows what a path is by then that lies in such a place.
 pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [FoundCommand]) {
-    let places: Vec<PathBuf> = found.iter().flat_map(made).collect();
+    let places: Vec<PathBuf> = found.iter().flat_map(find_relinked).collect();
     if places.is_empty() {
         return;
     }
@@ -36,7 +36,7 @@ fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPa
 }
 
 /// The places that lead elsewhere behind a command.
-fn made(command: &FoundCommand) -> Vec<PathBuf> {
+fn find_relinked(command: &FoundCommand) -> Vec<PathBuf> {
     let targets = command
         .writes
         .iter()

@@ -11,7 +11,7 @@ use windlass_text::plurals::counted;
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{ReadJob, bytes, unchanged};
+use super::{ReadJob, bytes, unchanged_notice};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use crate::text_encoding::TextEncoding;
@@ -34,7 +34,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
             bytes(job.source.stamp.size)
         )));
     }
-    let unchanged = |now: &FileSeen| unchanged(&job.subject, &job.wanted, now, job.cx);
+    let unchanged = |now: &FileSeen| unchanged_notice(&job.subject, &job.wanted, now, job.cx);
     if let Some(outcome) = scan.seen.as_ref().and_then(unchanged) {
         return Ok(outcome);
     }

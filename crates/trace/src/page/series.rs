@@ -263,7 +263,7 @@ impl Plot {
         if let Some((level, _)) = &self.level {
             push_path("level", &format!("M0 {}H{WIDTH}", self.y(*level)), out);
         }
-        self.over(columns, out);
+        self.draw_line(columns, out);
         out.push_str("</svg></div></figure>\n");
     }
 
@@ -307,7 +307,7 @@ impl Plot {
         }
     }
 
-    fn over(&self, columns: &Columns<'_>, out: &mut String) {
+    fn draw_line(&self, columns: &Columns<'_>, out: &mut String) {
         let Some(line) = &self.line else { return };
         let most = line.iter().copied().fold(0.0, f64::max) * 1.06;
         let each = WIDTH / real(columns.len().max(1) as u64);
