@@ -29,7 +29,7 @@ pub struct Replay {
     events: u64,
     /// The last few events, the latest last.
     trail: VecDeque<PlayedEvent>,
-    /// Nothing was heard yet, and nobody said what the session was before.
+    /// Nothing was heard yet, and no former state of the session is known.
     is_new: bool,
     /// The log could not be written for a while: only what is restated next is known.
     has_lost_records: bool,

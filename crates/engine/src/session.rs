@@ -210,7 +210,7 @@ impl Session {
 
     /// The prompts of runs that failed, were dropped or were cut off, in order, also those of another process: they may be run
     /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
-    /// since whoever stops a run has seen what came of it.
+    /// since the person who stopped it has seen what came of it.
     pub fn unfinished_prompts(&self) -> Vec<RetryablePrompt> {
         self.machine.state.unfinished_prompts().collect()
     }

@@ -42,7 +42,7 @@ pub struct PermissionCase<'a> {
     pub facts: &'a CallFacts,
     /// What a hook wants to become of it.
     pub hook: Option<&'a HookPermission>,
-    /// Whether the same call was started before, and nobody knows what came of it.
+    /// Whether the same call was started before, with an unknown outcome.
     pub is_doubtful: bool,
     /// Files outside the working directories that tools made for reading.
     pub readable: &'a BTreeSet<PathBuf>,
@@ -217,7 +217,7 @@ pub fn ask_in_place(case: &PermissionCase<'_>, reason: String) -> Ruling {
     ask_because(case, reason, || advice::remedy(case))
 }
 
-/// Whether there is somebody who answers questions.
+/// Whether a person or a host answers questions.
 pub fn can_ask(permissions: &Permissions) -> bool {
     permissions.asking == Answerer::Person && permissions.mode != PermissionMode::DontAsk
 }

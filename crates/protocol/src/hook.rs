@@ -19,11 +19,11 @@ named_enum! {
         SessionStart => "SessionStart",
         /// Memory files become part of the conversation.
         InstructionsLoaded => "InstructionsLoaded",
-        /// A prompt was said and nobody has acted on it.
+        /// A prompt was said, and the run has not acted on it.
         UserPromptSubmit => "UserPromptSubmit",
         /// Before a call, once its input is valid.
         PreToolUse => "PreToolUse",
-        /// A call is about to be asked about, or denied because nobody can be asked.
+        /// A call is about to be asked about, or denied because the run has no one to ask.
         PermissionRequest => "PermissionRequest",
         /// A model denied a call in the user's place.
         PermissionDenied => "PermissionDenied",
@@ -55,7 +55,7 @@ named_enum! {
 }
 
 impl HookEvent {
-    /// The points that nobody reaches yet: there are no sub-agents.
+    /// The points that are never reached yet: there are no sub-agents.
     pub const NOT_REACHED: [Self; 2] = [Self::SubagentStart, Self::SubagentStop];
 
     /// Whether it is asked where a run ends, so that its handlers are reported one by one.
@@ -93,7 +93,7 @@ pub enum HookCall {
     },
     /// A call is about to be decided on.
     PreToolUse(ExaminedCall),
-    /// A call is about to be asked about, or denied because nobody can be asked.
+    /// A call is about to be asked about, or denied because the run has no one to ask.
     PermissionRequest {
         /// What would run.
         call: ExaminedCall,
@@ -431,7 +431,7 @@ pub enum HookPermission {
     Deny(String),
     /// Ask; the text is for the person.
     Ask(String),
-    /// Put it off: the run ends, and whoever resumes it decides.
+    /// Put it off: the run ends, and the process that resumes it decides.
     Defer,
 }
 
@@ -483,7 +483,7 @@ pub enum HookEnding {
     Worked,
     /// It objected by its exit code, or failed.
     Failed,
-    /// Nobody waited for it any more.
+    /// Its answer was not needed any more.
     Cancelled,
 }
 

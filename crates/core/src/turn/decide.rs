@@ -30,7 +30,7 @@ impl Cx<'_> {
         answer: ResponseEnd,
         reported: Option<u64>,
     ) -> Phase {
-        let verdict = self.judge_failure(&streaming);
+        let verdict = self.retry_verdict(&streaming);
         let situation = Situation {
             retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
             form: self.form(&streaming),

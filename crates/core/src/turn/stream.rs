@@ -212,7 +212,7 @@ impl Cx<'_> {
 
     /// What the retry policy says about the failure that is withheld. A response that broke off after something of it had
     /// acted counts with those just before it that did so too.
-    pub(crate) fn judge_failure(&self, streaming: &OpenResponse) -> Option<RetryVerdict> {
+    pub(crate) fn retry_verdict(&self, streaming: &OpenResponse) -> Option<RetryVerdict> {
         let failure = self.state.carry.withheld.as_deref()?;
         let acted = streaming.calls.has_acted();
         let trouble = FailureContext {
