@@ -35,9 +35,9 @@ pub(crate) struct Inflight {
     /// Events that are known already.
     ready: VecDeque<Event>,
     model: Option<(RequestId, BoxStream<'static, ModelEvent>)>,
-    effects: RunningEffects,
+    effects: EffectSet,
     /// Forks, apart from other effects: the core may want some of them to go on after the end of a run.
-    forks: RunningEffects,
+    forks: EffectSet,
     /// What forks tell before they end.
     fork_news: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     stops: BTreeMap<Stoppable, Stop>,
@@ -48,7 +48,7 @@ pub(crate) struct Inflight {
 /// As many words of forks wait at most: far more than there are responses of forks at a time.
 const FORK_NEWS_MAX: usize = 64;
 
-type RunningEffects = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
+type EffectSet = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
 
 /// An effect that is over: what could have stopped it, and what came of it.
 type Done = (Option<Stoppable>, Option<Event>);
@@ -99,7 +99,7 @@ impl Inflight {
             let progress = effects::redaction::progress(&self.session.shared.ports.redactor, progress);
             return Poll::Ready(Event::Progress(call, progress));
         }
-        if let Some(event) = poll_running(&mut self.effects, &mut self.stops, cx) {
+        if let Some(event) = poll_set(&mut self.effects, &mut self.stops, cx) {
             return Poll::Ready(event);
         }
         if let Poll::Ready(Some(event)) = self.poll_forks(cx) {
@@ -113,7 +113,7 @@ impl Inflight {
         if let Poll::Ready(event @ Some(_)) = self.fork_news.1.poll_recv(cx) {
             return Poll::Ready(event);
         }
-        match poll_running(&mut self.forks, &mut self.stops, cx) {
+        match poll_set(&mut self.forks, &mut self.stops, cx) {
             None if !self.forks.is_empty() => Poll::Pending,
             event => Poll::Ready(event),
         }
@@ -147,8 +147,8 @@ impl Inflight {
                     progress: self.progress.0.clone(),
                 };
                 let tool = self.session.shared.toolbox.find(&tool_use.name).cloned();
-                let work =
-                    effects::tool(tool, &tool_use, context, self.session.shared.ports.redactor.clone());
+                let redactor = self.session.shared.ports.redactor.clone();
+                let work = effects::tool(tool, &tool_use, context, redactor);
                 self.start(Stoppable::Call(call), cancel, work);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
@@ -275,12 +275,12 @@ impl Drop for Inflight {
 }
 
 /// What came of the next effect that is over and has something to tell.
-fn poll_running(
-    effects: &mut RunningEffects,
+fn poll_set(
+    set: &mut EffectSet,
     stops: &mut BTreeMap<Stoppable, Stop>,
     cx: &mut Context<'_>,
 ) -> Option<Event> {
-    while let Poll::Ready(Some(done)) = Pin::new(&mut *effects).poll_next(cx) {
+    while let Poll::Ready(Some(done)) = Pin::new(&mut *set).poll_next(cx) {
         // The core does not wait for an effect that it dropped.
         let Ok((effect, event)) = done else { continue };
         if let Some(effect) = effect {

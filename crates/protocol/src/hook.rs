@@ -62,11 +62,6 @@ impl HookEvent {
     pub fn is_stop(self) -> bool {
         matches!(self, Self::Stop | Self::SubagentStop)
     }
-
-    /// Whether the run itself reaches it. The others are told by the host.
-    pub fn is_of_the_loop(self) -> bool {
-        !Self::NOT_REACHED.contains(&self) && !matches!(self, Self::Notification | Self::SessionEnd)
-    }
 }
 
 /// One question to all hooks of an event.

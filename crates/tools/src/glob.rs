@@ -156,13 +156,8 @@ pub(crate) fn goes_up(pattern: &str) -> bool {
     split_literal(pattern.trim()).1.split(['/', '{', '}', ',']).any(|part| part == "..")
 }
 
-/// The directory that a pattern begins with.
-pub(crate) fn literal_part(pattern: &str) -> &str {
-    split_literal(pattern.trim()).0
-}
-
 /// Splits off the directories that a pattern names without any choice.
-fn split_literal(pattern: &str) -> (&str, &str) {
+pub(crate) fn split_literal(pattern: &str) -> (&str, &str) {
     let special = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
     match pattern[..special].rfind('/') {
         // The root is a directory, too.

@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn shown_relative_only_inside() {
         let check = |path: &str, expected: &str| {
-            assert_eq!(display_path(Path::new(path), Path::new("/srv/app")), expected)
+            assert_eq!(display_path(Path::new(path), Path::new("/srv/app")), expected);
         };
         check("/srv/app/src/a.rs", "src/a.rs");
         check("/srv/app2/a.rs", "/srv/app2/a.rs");

@@ -280,7 +280,7 @@ fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &
     let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
     let model = cx.model().id.clone();
     let started = HookCall::SessionStart { source: StartSource::Compact, model };
-    let calls = [Some(compacted), cx.instructions_call(LoadReason::Compact), Some(started)];
+    let calls = [Some(compacted), cx.memory_call(LoadReason::Compact), Some(started)];
     calls.into_iter().flatten().filter(|call| cx.config.hooks.contains(&call.event())).collect()
 }
 

@@ -19,8 +19,12 @@ pub(crate) fn digest(past: &[&Arc<Message>], chars: usize) -> String {
     );
     section(&mut text, "Earlier summary", &earlier(past, chars / 4));
     section(&mut text, "User requests, oldest first", &prompts(past, chars / 4));
-    section(&mut text, "Files read or changed, newest first", &list_names(past, chars / 8, file_touched));
-    section(&mut text, "Commands run, newest first", &list_names(past, chars / 8, command_run));
+    section(
+        &mut text,
+        "Files read or changed, newest first",
+        &list_inputs(past, chars / 8, &["file_path", "notebook_path"]),
+    );
+    section(&mut text, "Commands run, newest first", &list_inputs(past, chars / 8, &["command"]));
     section(&mut text, "Last answers of the assistant", &last_texts(past, chars / 4));
     text
 }
@@ -78,22 +82,15 @@ fn last_texts(past: &[&Arc<Message>], chars: usize) -> String {
     fitting_lines(&texts, chars).into_iter().rev().cloned().collect::<Vec<_>>().join("\n\n")
 }
 
-fn list_names(past: &[&Arc<Message>], chars: usize, name: impl Fn(&ToolUse) -> Option<String>) -> String {
+/// What the newest calls say in the first of these fields that they have, each text once.
+fn list_inputs(past: &[&Arc<Message>], chars: usize, fields: &[&str]) -> String {
     let mut seen = BTreeSet::new();
     let blocks = past.iter().rev().flat_map(|message| message.blocks.iter().rev());
-    let names = blocks.filter_map(Block::as_tool_use).filter_map(name);
+    let text = |call: &ToolUse| fields.iter().find_map(|field| text_field(call, field));
+    let texts = blocks.filter_map(Block::as_tool_use).filter_map(text).map(|text| one_line(&text, 200));
     let lines: Vec<String> =
-        names.filter(|name| seen.insert(name.clone())).map(|name| format!("- {name}")).collect();
+        texts.filter(|text| seen.insert(text.clone())).map(|text| format!("- {text}")).collect();
     fitting_lines(&lines, chars).into_iter().cloned().collect::<Vec<_>>().join("\n")
-}
-
-fn file_touched(call: &ToolUse) -> Option<String> {
-    let field = ["file_path", "notebook_path"].iter().find_map(|field| text_field(call, field));
-    field.map(|path| one_line(&path, 200))
-}
-
-fn command_run(call: &ToolUse) -> Option<String> {
-    text_field(call, "command").map(|command| one_line(&command, 200))
 }
 
 /// A field of a call's input, if it is a text.

@@ -91,7 +91,6 @@ fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<OldResult<'a>> {
         result,
         tokens: u64::from(estimate_tokens(result)),
     });
-    let (large, small): (Vec<OldResult<'_>>, Vec<OldResult<'_>>) =
-        old.partition(|old| old.tokens >= LARGE_TOKENS);
+    let (large, small): (Vec<_>, Vec<_>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
     large.into_iter().chain(small).collect()
 }

@@ -10,8 +10,7 @@ use crate::config::{CompactionPolicy, Config};
 use crate::state::State;
 use crate::step::Cx;
 
-const PARTS: [&str; 8] =
-    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+const PARTS: [&str; 8] = ContextReport::PARTS;
 
 /// What the next request is made of, by whole messages: a rough picture that costs next to nothing.
 pub(crate) fn sizes(cx: &Cx<'_>) -> Vec<(Arc<str>, u64)> {

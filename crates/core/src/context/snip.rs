@@ -130,8 +130,8 @@ impl Reads {
         let remarks: usize = blocks().filter_map(Block::as_text).map(str::len).sum();
         let mut calls = blocks().filter_map(Block::as_tool_use).peekable();
         let result_size = |id: &str| {
-            let mut results =
-                blocks().filter(|block| answered_call(block).is_some_and(|(call, _)| **call == *id));
+            let answers = |block: &&Block| answered_call(block).is_some_and(|(call, _)| **call == *id);
+            let mut results = blocks().filter(answers);
             results.next().map_or(0, |block| block.json().len())
         };
         unit.is_round

@@ -27,7 +27,7 @@ use crate::turn::stream::answer;
 /// use windlass_core::Recall;
 /// let recalled = Recall::new("/project".into()).finish();
 /// assert!(recalled.state.messages().is_empty());
-/// assert!(!recalled.cut_off);
+/// assert!(!recalled.is_cut_off);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Recall {

@@ -152,12 +152,8 @@ fn thinking(
 }
 
 /// A budget that the API takes: from its minimum on, and below the cap. Where there is no room for one, there is no thinking.
-pub(crate) fn thinking_budget(
-    tokens: u32,
-    output_cap: u32,
-    display: Option<ThinkingDisplay>,
-) -> RequestThinking {
-    match output_cap.saturating_sub(1) {
+pub(crate) fn thinking_budget(tokens: u32, cap: u32, display: Option<ThinkingDisplay>) -> RequestThinking {
+    match cap.saturating_sub(1) {
         ..THINKING_TOKENS_MIN => RequestThinking::Unsaid,
         most => RequestThinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display },
     }

@@ -85,7 +85,10 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Snapshot(snapshot) => {
             let rest =
                 SessionMemory { has_been_reached: !snapshot.rest.has_been_reached, ..snapshot.rest.clone() };
-            (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })), "rest.reached")
+            (
+                Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })),
+                "rest.has_been_reached",
+            )
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,
     })

@@ -317,10 +317,8 @@ fn restricts_commands(
     pattern: &PathPattern,
     subject: &RuleSubject<'_>,
 ) -> RestrictionMatch {
-    let meant = subject
-        .touched_paths()
-        .iter()
-        .filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
+    let is_meant = |path: &&TouchedPath<'_>| access == PathAccess::Read || path.access == PathAccess::Edit;
+    let meant = subject.touched_paths().iter().filter(is_meant);
     // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
     let is_deep = |path: &TouchedPath<'_>| path.named.is_recursive && path.access == access;
     let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));

@@ -399,13 +399,13 @@ impl BashAnswer {
 mod tests {
     use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineAssessment, line_facts};
+    use super::super::commands::{LineBasis, line_facts};
 
     fn check(line: &str, expected: Option<&str>) {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
         let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-        let facts = line_facts(line, &place, LineAssessment::ByWords);
+        let facts = line_facts(line, &place, LineBasis::ByWords);
         assert_eq!(facts.run.unwrap().shows, expected.map(|name| cwd.join(name)), "{line}");
     }
 

@@ -25,7 +25,7 @@ use crate::paths::{path_fact, resolve};
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// What a call would do that runs a line in this place.
-pub(crate) fn line_facts(line: &str, place: &ExamineContext, assessment: LineAssessment) -> CallFacts {
+pub(crate) fn line_facts(line: &str, place: &ExamineContext, basis: LineBasis) -> CallFacts {
     let Analysis { plain, found, unseen, has_hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
@@ -42,7 +42,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, assessment: LineAss
             command.writes.retain(is_known);
         }
     }
-    if assessment == LineAssessment::ByRules {
+    if basis == LineBasis::ByRules {
         plain.iter_mut().flatten().for_each(|command| command.effect = CommandEffect::Unknown);
     }
     let opens = look.opens;
@@ -503,9 +503,9 @@ fn word(word: &Word) -> CommandWord {
     CommandWord::Partial(pieces.map(str::to_owned).collect())
 }
 
-/// Whether a line is assessed by its words, or only by rules about it.
+/// Whether the words of a line decide about it, or only rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineAssessment {
+pub(crate) enum LineBasis {
     ByWords,
     /// Something beside the words decides what happens.
     ByRules,

@@ -67,7 +67,7 @@ fn holds_link(named: &NamedPath) -> bool {
 mod tests {
     use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineAssessment, line_facts};
+    use super::super::commands::{LineBasis, line_facts};
     use super::*;
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
         let check = |line: &str, expected: bool| {
             let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-            let facts = line_facts(line, &place, LineAssessment::ByWords).commands.unwrap();
+            let facts = line_facts(line, &place, LineBasis::ByWords).commands.unwrap();
             let commands = facts.plain.as_ref().unwrap();
             let mut named = commands.iter().flat_map(|command| command.reads.iter().chain(&command.writes));
             assert_eq!(named.any(|named| named.naming == PathNaming::Unknown), expected, "{line}");

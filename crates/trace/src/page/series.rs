@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_protocol::Usage;
+use windlass_protocol::{ContextReport, Usage};
 
 use super::head::percent_of;
 use super::{Sheet, each_once};
@@ -17,8 +17,7 @@ const WIDTH: f64 = 1000.0;
 /// Columns this narrow have no space between them.
 const GAP_FROM_PX: f64 = 6.0;
 /// The parts in the order of a request, as far as they have a colour of their own.
-const PARTS: [&str; 8] =
-    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+const PARTS: [&str; 8] = ContextReport::PARTS;
 
 /// What is stacked: its class, its name, its value in each column.
 type Stack = (String, String, Vec<f64>);
@@ -144,10 +143,6 @@ pub(super) fn part_of(request: &TracedRequest, name: &str) -> u64 {
     request.parts.iter().filter(|(part, _)| **part == *name).map(|(_, tokens)| tokens).sum()
 }
 
-fn tokens_label(value: f64) -> String {
-    rough(whole(value))
-}
-
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -208,7 +203,8 @@ fn simple(class: &'static str, title: &'static str, stacks: Vec<Stack>) -> Plot 
     let sums = (0..stacks.first().map_or(0, |stack| stack.2.len()))
         .map(|column| stacks.iter().map(|(_, _, values)| values[column]).sum::<f64>());
     let top = sums.fold(0.0, f64::max) * 1.06;
-    Plot { class, title, stacks, top, label: tokens_label, line: None, level: None, note: String::new() }
+    let label = |value| rough(whole(value));
+    Plot { class, title, stacks, top, label, line: None, level: None, note: String::new() }
 }
 
 fn cost(columns: &Columns<'_>) -> Plot {

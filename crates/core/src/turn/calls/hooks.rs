@@ -50,7 +50,13 @@ impl CallQueue {
         let Some(call) = self.calls.iter_mut().find(waits) else { return };
         cx.show_notices(&answer);
         call.note_stop(answer.stop.as_deref());
+        if !matches!(call.stage, CallStage::Reviewing { .. }) {
+            call.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        }
         match call.stage.clone() {
+            CallStage::Hooking { .. } | CallStage::Requesting { .. } if call.stop.is_some() => {
+                call.finish(ToolOutput::error(STOPPED));
+            }
             CallStage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
             CallStage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
             CallStage::Denying { reason, .. } => call.on_told_denied(&answer, reason, cx),
@@ -82,10 +88,6 @@ impl Call {
 
     /// Stop, then deny, then put off; only then does a changed input matter.
     fn on_hooked_before(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
-        if self.stop.is_some() {
-            return self.finish(ToolOutput::error(STOPPED));
-        }
         self.permission = if answer.blocks.is_empty() {
             answer.permission
         } else {
@@ -124,10 +126,6 @@ impl Call {
     /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
     /// spares the question where nothing else insists on it.
     fn on_requested(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
-        if self.stop.is_some() {
-            return self.finish(ToolOutput::error(STOPPED));
-        }
         let approves = match answer.permission {
             _ if !answer.blocks.is_empty() => return self.deny_by_hook(&answer.blocks.join("\n"), cx),
             Some(HookPermission::Deny(why)) => return self.deny_by_hook(&why, cx),
@@ -156,7 +154,6 @@ impl Call {
 
     /// It stays denied; whether it is worth another try the model is told.
     fn on_told_denied(&mut self, answer: &HookAnswer, reason: String, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         let retry = answer.permission == Some(HookPermission::Allow);
         let reason = if retry { format!("{reason} A hook allows another try.") } else { reason };
         self.deny(reason, /* by a person */ false, cx);
