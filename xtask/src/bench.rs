@@ -29,7 +29,7 @@ pub(crate) const fn lab(binary: &'static str, part: &'static str) -> Program {
 }
 
 pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
-    let [binary, bare, bench] = built(BINARIES)?;
+    let [binary, bare, bench] = build_programs(BINARIES)?;
     let mut command = std::process::Command::new(bench);
     command.env("WINDLASS_BINARY", binary).env("BARE_BINARY", bare).args(names);
     let status = command.status().context("cannot run the benchmarks")?;
@@ -37,7 +37,7 @@ pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
 }
 
 /// Builds these programs for speed, one by one, and says where they are.
-pub(crate) fn built<const N: usize>(programs: &[Program; N]) -> Result<[PathBuf; N]> {
+pub(crate) fn build_programs<const N: usize>(programs: &[Program; N]) -> Result<[PathBuf; N]> {
     for Program { binary, package, features } in programs {
         say(&format!("building {binary}"));
         let mut command = cargo(&["build", "--release", "--quiet", "-p", package, "--bin", binary]);

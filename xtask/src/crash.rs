@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::{Program, SHIPPED, built, lab};
+use crate::bench::{Program, SHIPPED, build_programs, lab};
 use crate::cargo::{cargo, say};
 
 /// So many updates of a shared file are made, by all processes together.
@@ -14,7 +14,7 @@ const BINARIES: &[Program; 2] = &[SHIPPED, lab("windlass-crash", "crash")];
 
 /// The killer reads its own arguments, so that it says what is wrong with them.
 pub(crate) fn main(arguments: &[String]) -> Result<ExitCode> {
-    let [binary, crash] = built(BINARIES)?;
+    let [binary, crash] = build_programs(BINARIES)?;
     let mut command = std::process::Command::new(crash);
     let status = command
         .env("WINDLASS_BINARY", binary)

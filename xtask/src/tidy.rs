@@ -91,6 +91,7 @@ fn complaints() -> Result<Vec<String>> {
         sources::names_mean_something(&sources),
         names::types_have_names_of_their_own(&sources),
         names::names_say_what_things_are(&sources),
+        names::functions_say_what_they_do(&sources),
         names::booleans_are_conditions(&sources),
         sources::nothing_is_waved_through(&sources),
         sources::channels_are_bounded(&sources),

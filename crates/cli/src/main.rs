@@ -59,7 +59,7 @@ pub(crate) fn show_text(text: &str) -> i32 {
 
 /// Says everything about settings files, where people look for it.
 pub(crate) fn complain_of_settings(notices: &SettingsNotices) {
-    notices.untrusted().iter().for_each(complain);
+    notices.trust_notice().iter().for_each(complain);
     notices.all().iter().for_each(complain);
 }
 

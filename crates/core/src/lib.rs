@@ -33,5 +33,5 @@ pub use effect::{Effect, Effects};
 pub use memory::{Recall, RecalledSession};
 pub use state::{PhaseName, RetryablePrompt, State};
 pub use step::step;
-pub use turn::{THINKING_TOKENS_MIN, repair, unheeded};
+pub use turn::{THINKING_TOKENS_MIN, repair, unsupported_settings};
 pub use windlass_protocol::{Event, Input, Interrupt, Priority, Prompt, Speaker};

@@ -262,7 +262,7 @@ impl Ids {
 
     /// Counters of a session whose last message has this id. Each call had a message of its own, so a late answer to a question
     /// about a former call never meets a new one.
-    pub(crate) fn after(message: MessageId) -> Self {
+    pub(crate) fn from_last(message: MessageId) -> Self {
         Self { message: message.0, call: u32::try_from(message.0).unwrap_or(0), ..Self::default() }
     }
 
@@ -342,8 +342,8 @@ impl State {
 
     /// The session in another process, with the ids of a state made from its facts: whoever knows only those goes on alike.
     #[must_use]
-    pub fn reopened(mut self) -> Self {
-        self.ids = Ids::after(self.ids.last_message());
+    pub fn reopen(mut self) -> Self {
+        self.ids = Ids::from_last(self.ids.last_message());
         self
     }
 
@@ -363,7 +363,7 @@ impl State {
     }
 
     /// What the models of this run, forks included, took so far.
-    pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
+    pub fn spending(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.outcome.models
     }
 
@@ -378,7 +378,7 @@ impl State {
     }
 
     /// The prompts of runs that did not end well, since the last that did: they may be said again.
-    pub fn unfinished(&self) -> impl Iterator<Item = RetryablePrompt> + '_ {
+    pub fn unfinished_prompts(&self) -> impl Iterator<Item = RetryablePrompt> + '_ {
         self.carry.unfinished.iter().map(|prompt| {
             let said = self.carry.messages.iter().find(|message| message.id == prompt.message);
             let blocks = said.map(|message| message.blocks.get(prompt.context..).unwrap_or_default());

@@ -218,7 +218,7 @@ fn prompts_of_runs_that_did_not_end_well_are_unfinished() {
     #[track_caller]
     fn check(scenario: &dyn Fn() -> Scenario, expected: &[&str]) {
         let texts = |state: &State| -> Vec<String> {
-            let blocks: Vec<Block> = state.unfinished().flat_map(|prompt| prompt.blocks).collect();
+            let blocks: Vec<Block> = state.unfinished_prompts().flat_map(|prompt| prompt.blocks).collect();
             blocks.iter().filter_map(Block::as_text).map(str::to_owned).collect()
         };
         assert_eq!(texts(&state(scenario())), expected, "at once");

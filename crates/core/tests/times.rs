@@ -52,7 +52,7 @@ fn the_time_of_requests_is_counted_and_that_of_pauses_is_not() {
 fn the_times_of_all_runs_are_those_of_the_session() {
     let run = |state: State, begins_ms: u64, ends_ms: u64, request: u32| {
         let submit = Input::at(begins_ms, Event::Submit("x".into()));
-        let (state, _) = step(state.at_rest(), submit, &Config::default());
+        let (state, _) = step(state.close_run(), submit, &Config::default());
         step(state, Input::at(ends_ms, told(request, ended())), &Config::default()).0
     };
     let check = |state: &State, expected: u64| {
@@ -61,7 +61,7 @@ fn the_times_of_all_runs_are_those_of_the_session() {
     };
     let state = run(run(State::default(), 1_000, 1_250, 1), 9_000, 9_300, 2);
     check(&state, 550);
-    let facts = state.at_rest().snapshot().unwrap_or_else(|| panic!("the session is at rest"));
+    let facts = state.close_run().snapshot().unwrap_or_else(|| panic!("the session is at rest"));
     let state = State::from_snapshot(facts);
     check(&state, 550);
     check(&run(state, 100, 200, 1), 650);

@@ -157,7 +157,7 @@ fn a_run_that_was_dropped_waits_for_none_of_its_forks() {
     let mut run = Run::new(config, talk);
     run.submit();
     assert_eq!(run.forks(), 1, "a span is being summarised");
-    run.state = std::mem::take(&mut run.state).at_rest();
+    run.state = std::mem::take(&mut run.state).close_run();
     run.submit();
     assert_eq!(run.forks(), 2, "the next run does not wait for a fork that is gone");
 }

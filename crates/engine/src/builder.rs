@@ -113,7 +113,7 @@ impl Engine {
         recalled: RecalledSession,
         log: Option<Box<dyn SessionLog>>,
     ) -> Session {
-        let mut session = Session::new(self.shared.clone(), seed, recalled.state.reopened());
+        let mut session = Session::new(self.shared.clone(), seed, recalled.state.reopen());
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
             session.machine.log_on(log, results);
@@ -127,8 +127,8 @@ impl Engine {
     }
 
     /// What was asked for that the model does not take, such as a level of effort. Worth a warning: it has no effect.
-    pub fn unheeded(&self) -> Vec<String> {
-        windlass_core::unheeded(&self.shared.config)
+    pub fn unsupported_settings(&self) -> Vec<String> {
+        windlass_core::unsupported_settings(&self.shared.config)
     }
 
     /// What every session goes by.

@@ -19,7 +19,7 @@ pub struct Handle {
     interrupts: Arc<Interrupts>,
 }
 
-/// The session is gone, so nobody can be told.
+/// The session has ended; it takes no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
 pub struct SessionEnded;
@@ -117,7 +117,7 @@ impl Handle {
         self.interrupts.ask(Interrupt::Stop);
     }
 
-    /// The same because the process is about to end: whoever resumes the session finds the run's prompts unfinished.
+    /// The same because the process is about to end: the run's prompts stay unfinished for the process that resumes the session.
     pub fn leave(&self) {
         self.interrupts.ask(Interrupt::Leave);
     }

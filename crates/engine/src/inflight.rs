@@ -23,21 +23,21 @@ use windlass_protocol::{
 };
 
 use crate::builder::EnginePorts;
+use crate::effects;
 use crate::inbox::Inbox;
-use crate::jobs;
-use crate::machine::{Machine, World};
+use crate::machine::{Machine, SessionParts};
 
-/// The model's stream, the jobs, the timers, and what is known already.
+/// The model's stream, the effects, the timers, and what is known already.
 pub(crate) struct Inflight {
-    world: World,
+    session: SessionParts,
     config: Arc<Config>,
     seed: SessionSeed,
     /// Events that are known already.
     ready: VecDeque<Event>,
     model: Option<(RequestId, BoxStream<'static, ModelEvent>)>,
-    jobs: Jobs,
-    /// Forks, apart from other jobs: the core may want some of them to go on after the end of a run.
-    forks: Jobs,
+    effects: EffectSet,
+    /// Forks, apart from other effects: the core may want some of them to go on after the end of a run.
+    forks: EffectSet,
     /// What forks tell before they end.
     fork_news: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     stops: BTreeMap<Stoppable, Stop>,
@@ -48,9 +48,9 @@ pub(crate) struct Inflight {
 /// As many words of forks wait at most: far more than there are responses of forks at a time.
 const FORK_NEWS_MAX: usize = 64;
 
-type Jobs = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
+type EffectSet = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
 
-/// A job that is over: what could have stopped it, and what came of it.
+/// An effect that is over: what could have stopped it, and what came of it.
 type Done = (Option<Stoppable>, Option<Event>);
 
 /// What the core may want to stop.
@@ -61,21 +61,21 @@ enum Stoppable {
     Hooks(HookId),
 }
 
-/// The two ways to stop a job: ask it, or drop it.
+/// The two ways to stop an effect: ask it, or drop it.
 struct Stop {
     ask: CancellationToken,
     drop: AbortHandle,
 }
 
 impl Inflight {
-    pub(crate) fn new(world: World, config: Arc<Config>, seed: SessionSeed) -> Self {
+    pub(crate) fn new(session: SessionParts, config: Arc<Config>, seed: SessionSeed) -> Self {
         Self {
-            world,
+            session,
             config,
             seed,
             ready: VecDeque::new(),
             model: None,
-            jobs: FuturesUnordered::new(),
+            effects: FuturesUnordered::new(),
             forks: FuturesUnordered::new(),
             fork_news: mpsc::channel(FORK_NEWS_MAX),
             stops: BTreeMap::new(),
@@ -96,10 +96,10 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
-            let progress = jobs::redaction::progress(&self.world.shared.ports.redactor, progress);
+            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, progress);
             return Poll::Ready(Event::Progress(call, progress));
         }
-        if let Some(event) = poll_jobs(&mut self.jobs, &mut self.stops, cx) {
+        if let Some(event) = poll_set(&mut self.effects, &mut self.stops, cx) {
             return Poll::Ready(event);
         }
         if let Poll::Ready(Some(event)) = self.poll_forks(cx) {
@@ -113,7 +113,7 @@ impl Inflight {
         if let Poll::Ready(event @ Some(_)) = self.fork_news.1.poll_recv(cx) {
             return Poll::Ready(event);
         }
-        match poll_jobs(&mut self.forks, &mut self.stops, cx) {
+        match poll_set(&mut self.forks, &mut self.stops, cx) {
             None if !self.forks.is_empty() => Poll::Pending,
             event => Poll::Ready(event),
         }
@@ -123,13 +123,13 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel(request, body) => {
-                self.model = Some((request, with_panics_caught(&*self.world.shared.model, body)));
+                self.model = Some((request, with_panics_caught(&*self.session.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
             }
             Effect::Examine(call, tool_use, cwd) => {
-                let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
+                let admission = self.session.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined(call, admission));
             }
             Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, is_confined } => {
@@ -139,43 +139,44 @@ impl Inflight {
                     tool_use_id,
                     cwd: cwd.to_path_buf(),
                     roots: self.config.roots.clone(),
-                    hidden: self.hidden(permissions, &facts.paths),
+                    hidden: self.paths_to_hide(permissions, &facts.paths),
                     facts,
                     seen,
                     is_confined,
                     cancel: cancel.clone(),
                     progress: self.progress.0.clone(),
                 };
-                let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
-                let work = jobs::tool(tool, &tool_use, context, self.world.shared.ports.redactor.clone());
+                let tool = self.session.shared.toolbox.find(&tool_use.name).cloned();
+                let redactor = self.session.shared.ports.redactor.clone();
+                let work = effects::tool(tool, &tool_use, context, redactor);
                 self.start(Stoppable::Call(call), cancel, work);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
-            Effect::AbandonTool(call) => self.drop_job(Stoppable::Call(call)),
+            Effect::AbandonTool(call) => self.drop_effect(Stoppable::Call(call)),
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.push((timer, Box::pin(tokio::time::sleep(Duration::from_millis(after_ms)))));
             }
             Effect::Fork { fork, state, config, prompt } => {
-                let machine = Machine::new(self.world.clone(), config, *state, self.seed.fork(fork));
-                let work = jobs::fork(fork, machine, prompt, self.fork_news.0.clone());
+                let machine = Machine::new(self.session.clone(), config, *state, self.seed.fork(fork));
+                let work = effects::fork(fork, machine, prompt, self.fork_news.0.clone());
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
-            Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
+            Effect::CancelFork(fork) => self.drop_effect(Stoppable::Fork(fork)),
             Effect::RunHooks(hook, call, scene) => {
                 let cancel = CancellationToken::new();
-                let work = jobs::hooks(&self.world.shared, hook, call, scene, cancel.clone());
+                let work = effects::hooks(&self.session.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
-            Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),
+            Effect::CancelHooks(hook) => self.drop_effect(Stoppable::Hooks(hook)),
             Effect::Store(store, results) => {
-                self.start_simple(jobs::store(self.world.results.clone(), store, results));
+                self.start_simple(effects::store(self.session.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
-                let EnginePorts { change_watcher, redactor, .. } = &self.world.shared.ports;
-                self.start_simple(jobs::look(change_watcher.clone(), look, known, show, redactor.clone()));
+                let EnginePorts { change_watcher, redactor, .. } = &self.session.shared.ports;
+                self.start_simple(effects::look(change_watcher.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {
-                self.start_simple(jobs::prefetch(self.world.shared.ports.prefetch.clone(), text));
+                self.start_simple(effects::prefetch(self.session.shared.ports.prefetch.clone(), text));
             }
             // The machine does these itself.
             Effect::Emit(_) | Effect::Persist(..) => (),
@@ -183,7 +184,7 @@ impl Inflight {
     }
 
     /// What searches must leave out. Whoever agreed to look where a question is due agreed to what lies there.
-    fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
+    fn paths_to_hide(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
         let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
         if !rules.restricts_any_reading() {
             return HiddenPaths::default();
@@ -197,28 +198,28 @@ impl Inflight {
         })
     }
 
-    /// Starts a job that the core may want to stop.
-    fn start(&mut self, job: Stoppable, ask: CancellationToken, work: BoxFuture<'static, Option<Event>>) {
-        let (work, drop) = abortable(work.map(move |event| (Some(job), event)));
-        self.stops.insert(job, Stop { ask, drop });
-        let jobs = if matches!(job, Stoppable::Fork(_)) { &mut self.forks } else { &mut self.jobs };
-        jobs.push(work.boxed());
+    /// Starts an effect that the core may want to stop.
+    fn start(&mut self, effect: Stoppable, ask: CancellationToken, work: BoxFuture<'static, Option<Event>>) {
+        let (work, drop) = abortable(work.map(move |event| (Some(effect), event)));
+        self.stops.insert(effect, Stop { ask, drop });
+        let effects = if matches!(effect, Stoppable::Fork(_)) { &mut self.forks } else { &mut self.effects };
+        effects.push(work.boxed());
     }
 
-    /// Starts a job that is soon over, or that ends with the run.
+    /// Starts an effect that is soon over, or that ends with the run.
     fn start_simple(&mut self, work: BoxFuture<'static, Option<Event>>) {
-        self.jobs.push(work.map(|event| Ok((None, event))).boxed());
+        self.effects.push(work.map(|event| Ok((None, event))).boxed());
     }
 
-    fn ask_to_stop(&self, job: Stoppable) {
-        if let Some(stop) = self.stops.get(&job) {
+    fn ask_to_stop(&self, effect: Stoppable) {
+        if let Some(stop) = self.stops.get(&effect) {
             stop.ask.cancel();
         }
     }
 
-    /// Drops a job; nothing comes of it any more.
-    fn drop_job(&mut self, job: Stoppable) {
-        if let Some(stop) = self.stops.remove(&job) {
+    /// Drops an effect; nothing comes of it any more.
+    fn drop_effect(&mut self, effect: Stoppable) {
+        if let Some(stop) = self.stops.remove(&effect) {
             stop.ask.cancel();
             stop.drop.abort();
         }
@@ -234,7 +235,7 @@ impl Inflight {
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
         let request = *request;
         let event = item.unwrap_or_else(|| {
-            broken("The model client ended its stream without a result. This is a bug in the client.")
+            broken_stream("The model client ended its stream without a result. This is a bug in the client.")
         });
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
@@ -252,8 +253,8 @@ impl Inflight {
 
     /// Drops everything but forks: those that the core does not want any more it has cancelled.
     pub(crate) fn end_run(&mut self) {
-        self.stops.retain(|job, stop| {
-            let is_fork = matches!(job, Stoppable::Fork(_));
+        self.stops.retain(|effect, stop| {
+            let is_fork = matches!(effect, Stoppable::Fork(_));
             if !is_fork {
                 stop.ask.cancel();
             }
@@ -261,7 +262,7 @@ impl Inflight {
         });
         self.ready.clear();
         self.model = None;
-        self.jobs = FuturesUnordered::new();
+        self.effects = FuturesUnordered::new();
         self.timers.clear();
         self.progress = progress_channel();
     }
@@ -273,13 +274,17 @@ impl Drop for Inflight {
     }
 }
 
-/// What came of the next job that is over and has something to tell.
-fn poll_jobs(jobs: &mut Jobs, stops: &mut BTreeMap<Stoppable, Stop>, cx: &mut Context<'_>) -> Option<Event> {
-    while let Poll::Ready(Some(done)) = Pin::new(&mut *jobs).poll_next(cx) {
-        // The core does not wait for a job that it dropped.
-        let Ok((job, event)) = done else { continue };
-        if let Some(job) = job {
-            stops.remove(&job);
+/// What came of the next effect that is over and has something to tell.
+fn poll_set(
+    set: &mut EffectSet,
+    stops: &mut BTreeMap<Stoppable, Stop>,
+    cx: &mut Context<'_>,
+) -> Option<Event> {
+    while let Poll::Ready(Some(done)) = Pin::new(&mut *set).poll_next(cx) {
+        // The core does not wait for an effect that it dropped.
+        let Ok((effect, event)) = done else { continue };
+        if let Some(effect) = effect {
+            stops.remove(&effect);
         }
         if event.is_some() {
             return event;
@@ -290,7 +295,7 @@ fn poll_jobs(jobs: &mut Jobs, stops: &mut BTreeMap<Stoppable, Stop>, cx: &mut Co
 
 /// The client's events. Its panics end the response, not the program.
 fn with_panics_caught(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-    let failed = || broken("The model client panicked. This is a bug in the client.");
+    let failed = || broken_stream("The model client panicked. This is a bug in the client.");
     match std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(body))) {
         Ok(answers) => {
             let answers = AssertUnwindSafe(answers).catch_unwind();
@@ -301,7 +306,7 @@ fn with_panics_caught(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxSt
 }
 
 /// A client that does not keep its promise has no better answer than a provider that does not.
-fn broken(message: &str) -> ModelEvent {
+fn broken_stream(message: &str) -> ModelEvent {
     ModelEvent::Failed(Box::new(Failure::new(FailureClass::Malformed, message)))
 }
 

@@ -168,7 +168,7 @@ impl Journal {
 
     /// The run was dropped in the middle: what the state says now, the log was never told. What was heard still goes in before
     /// a snapshot is written. Whether a step was pending: nobody waits to learn what becomes of it.
-    pub(crate) fn left_behind(&mut self) -> bool {
+    pub(crate) fn abandon_run(&mut self) -> bool {
         self.partial = None;
         self.is_stale = true;
         self.checkpointed = None;
@@ -178,7 +178,7 @@ impl Journal {
     }
 
     /// The log is to be told everything that counts, whatever it knows.
-    pub(crate) fn outdate(&mut self) {
+    pub(crate) fn require_snapshot(&mut self) {
         self.is_stale = true;
     }
 
@@ -188,7 +188,7 @@ impl Journal {
     }
 
     /// A snapshot is written; whether that is all the log knows of what happened last.
-    pub(crate) fn restated(&mut self) -> bool {
+    pub(crate) fn finish_snapshot(&mut self) -> bool {
         self.is_stale = false;
         std::mem::take(&mut self.has_lost_records)
     }

@@ -7,9 +7,9 @@
 
 mod builder;
 mod check;
+mod effects;
 mod inbox;
 mod inflight;
-mod jobs;
 mod journal;
 mod machine;
 mod prompt;
@@ -36,7 +36,7 @@ pub use windlass_core::{
 pub use windlass_permission::{
     Anchors, Answerer, Classifier, CommandPattern, HostReach, Hosts, PROTECTED_DIRECTORIES, PROTECTED_FILES,
     PermissionCase, PermissionMode, Permissions, Rule, RuleError, RuleSource, Rules, SandboxPermissions,
-    UnknownTool, judge, missing_rules, offers,
+    UnknownTool, decide_call, missing_rules, offers,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

@@ -21,7 +21,7 @@ const EVENTS_IN_A_ROW: usize = 128;
 
 /// What all machines of a session have in common.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct SessionParts {
     pub(crate) shared: Arc<EngineParts>,
     /// Where results go that are too large for the transcript.
     pub(crate) results: Arc<ResultFiles>,
@@ -33,7 +33,7 @@ pub(crate) struct World {
 pub(crate) struct Machine {
     pub(crate) state: State,
     config: Arc<Config>,
-    world: World,
+    session: SessionParts,
     seed: SessionSeed,
     /// How many inputs there were: the position in the seed's randomness.
     inputs: u64,
@@ -47,12 +47,12 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(world: World, config: Arc<Config>, state: State, seed: SessionSeed) -> Self {
-        let inflight = Inflight::new(world.clone(), config.clone(), seed);
+    pub(crate) fn new(session: SessionParts, config: Arc<Config>, state: State, seed: SessionSeed) -> Self {
+        let inflight = Inflight::new(session.clone(), config.clone(), seed);
         Self {
             state,
             config,
-            world,
+            session,
             seed,
             inputs: 0,
             is_running: false,
@@ -66,7 +66,7 @@ impl Machine {
     /// Everything that happens from now on goes into this new log, behind what was said so far.
     pub(crate) fn log_to(&mut self, log: Box<dyn SessionLog>) {
         let has_begun = !self.state.messages().is_empty() || self.state.waiting() > 0;
-        self.state = std::mem::take(&mut self.state).reopened();
+        self.state = std::mem::take(&mut self.state).reopen();
         self.journal = Journal::new(log, Vec::new(), has_begun);
     }
 
@@ -163,7 +163,7 @@ impl Machine {
     /// An event with the time and the chance of this moment.
     fn input(&mut self, event: Event) -> Input {
         self.inputs += 1;
-        let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let at_ms = u64::try_from(self.session.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Input { at_ms, wall_ms: now_ms(), entropy: self.seed.entropy(self.inputs), event }
     }
 
@@ -216,7 +216,7 @@ impl Machine {
             return Ok(());
         }
         let Some(snapshot) = self.state.snapshot() else { return Ok(()) };
-        if self.journal.restated() {
+        if self.journal.finish_snapshot() {
             // Whoever reads the log has nothing but this snapshot, so nothing but this snapshot counts from here on.
             let state = State::from_snapshot(snapshot.clone());
             self.state = state.keeping_grants(std::mem::take(&mut self.state));
@@ -225,7 +225,7 @@ impl Machine {
     }
 
     /// Writes a snapshot now, behind everything that was said, and waits until it is in the log. For a machine at rest.
-    pub(crate) fn poll_restated(
+    pub(crate) fn poll_restate(
         &mut self,
         begun: &mut bool,
         cx: &mut Context<'_>,
@@ -238,7 +238,7 @@ impl Machine {
             }
             *begun = true;
             self.journal.next_run();
-            self.journal.outdate();
+            self.journal.require_snapshot();
             if let Err(error) = self.restate() {
                 self.on_log_failed(&error);
                 return Poll::Ready(Err(error));
@@ -286,13 +286,13 @@ impl Machine {
         if std::mem::take(&mut self.is_running) {
             self.inflight.clear();
             self.todo.clear();
-            if self.journal.left_behind() {
+            if self.journal.abandon_run() {
                 let why = "the run was dropped during the write".to_owned();
                 let input = self.input(Event::StoreFailed { why, unstarted: Vec::new() });
                 self.journal.hear(&input);
             }
         }
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.state = std::mem::take(&mut self.state).close_run();
     }
 
     /// The same, and nothing goes on in the background either.

@@ -29,7 +29,7 @@ pub struct Replay {
     events: u64,
     /// The last few events, the latest last.
     trail: VecDeque<PlayedEvent>,
-    /// Nothing was heard yet, and nobody said what the session was before.
+    /// Nothing was heard yet, and no former state of the session is known.
     is_new: bool,
     /// The log could not be written for a while: only what is restated next is known.
     has_lost_records: bool,
@@ -111,7 +111,7 @@ impl Replay {
     /// what that process could not know either.
     pub fn open(&mut self, engine: &Engine, recalled: RecalledSession) {
         self.config = engine.shared.config.clone();
-        self.state = recalled.state.reopened();
+        self.state = recalled.state.reopen();
         self.due = recalled.results.into_iter().map(Record::Result).collect();
         self.is_new = false;
         self.has_lost_records = false;
@@ -203,7 +203,7 @@ impl Replay {
     }
 
     fn rest(&mut self) {
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.state = std::mem::take(&mut self.state).close_run();
     }
 
     /// Everything that followed from the last event must be there before the next one.
@@ -274,7 +274,7 @@ impl Replay {
         }
         let missing = self.due.front().map(|due| self.mismatch(due.kind(), Mismatch::missing(due, "facts")));
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
-        let rested = self.state.clone().at_rest();
+        let rested = self.state.clone().close_run();
         let then = rested.snapshot();
         if !is_over && then.as_ref() == Some(snapshot) {
             self.state = rested;

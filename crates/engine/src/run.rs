@@ -13,7 +13,7 @@ use crate::session::Session;
 /// One submission at work: a stream of updates that ends after exactly one [`Update::Done`].
 ///
 /// No poll, no progress: a reader that pauses pauses the model's stream and, once their pipes are full, the tools.
-/// Dropping a run stops everything it started and leaves the session ready for the next prompt. What nobody waits for,
+/// Dropping a run stops everything it started and leaves the session ready for the next prompt. What does not wait for the run,
 /// such as a summary in the background, ends with the run too; what begins at its end goes on in
 /// [`Session::background`].
 #[must_use = "a run does nothing until it is polled"]

@@ -14,9 +14,9 @@ use windlass_protocol::{
 };
 
 use crate::builder::{Engine, EngineParts};
+use crate::effects::ask_hooks;
 use crate::inbox::{Handle, Inbox, inbox};
-use crate::jobs::ask_hooks;
-use crate::machine::{Machine, World};
+use crate::machine::{Machine, SessionParts};
 use crate::prompt::{environment_note, introduction, token_budget};
 use crate::results::ResultFiles;
 use crate::run::{Background, Run};
@@ -47,12 +47,12 @@ enum PendingIntroduction {
 impl Session {
     pub(crate) fn new(shared: Arc<EngineParts>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
-        let world = World { shared: shared.clone(), results, started: Instant::now() };
+        let parts = SessionParts { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.ports.tasks.clone());
         let is_new = state.messages().is_empty();
         let untold = if is_new { PendingIntroduction::Everything } else { PendingIntroduction::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
-        let machine = Machine::new(world, shared.config.clone(), state, seed);
+        let machine = Machine::new(parts, shared.config.clone(), state, seed);
         Self { machine, inbox, shared, seed, untold, start, has_run: false, handle }
     }
 
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// Says why the session begins, for the hooks of its first run; by default new without a past, else resumed.
-    pub fn begins_as(&mut self, source: StartSource) {
+    pub fn set_start_source(&mut self, source: StartSource) {
         self.start = Some(source);
     }
 
@@ -115,7 +115,7 @@ impl Session {
     pub async fn restate(&mut self) -> Result<(), LogError> {
         self.machine.stop();
         let mut begun = false;
-        std::future::poll_fn(|cx| self.machine.poll_restated(&mut begun, cx)).await
+        std::future::poll_fn(|cx| self.machine.poll_restate(&mut begun, cx)).await
     }
 
     fn start(&mut self, event: Event) -> Run<'_> {
@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// The session goes on in another directory than before: the next prompt tells the model.
-    pub fn moved(&mut self) {
+    pub fn announce_directory(&mut self) {
         if self.untold == PendingIntroduction::Nothing {
             self.untold = PendingIntroduction::Place;
         }
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// What each model took in this session, over all runs.
-    pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
+    pub fn spending(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         self.machine.state.spent_in_session()
     }
 
@@ -205,14 +205,14 @@ impl Session {
 
     /// What this session has cost; nothing if the price of a model it used is not known.
     pub fn cost_usd(&self) -> Option<f64> {
-        ModelSpend::cost_usd(self.spent())
+        ModelSpend::cost_usd(self.spending())
     }
 
     /// The prompts of runs that failed, were dropped or were cut off, in order, also those of another process: they may be run
     /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
-    /// since whoever stops a run has seen what came of it.
-    pub fn unfinished(&self) -> Vec<RetryablePrompt> {
-        self.machine.state.unfinished().collect()
+    /// since the person who stopped it has seen what came of it.
+    pub fn unfinished_prompts(&self) -> Vec<RetryablePrompt> {
+        self.machine.state.unfinished_prompts().collect()
     }
 
     /// Lets hooks hear that the session is left, and waits for them as long as they may take. What they have to say to the user
@@ -258,5 +258,5 @@ fn tell(
     let (cwd, mode) = (Arc::new(cwd), config.permissions.mode.name());
     let scene = HookScene { cwd, mode, effort: config.effort, ..HookScene::default() };
     let asked = ask_hooks(shared, call, scene, CancellationToken::new());
-    async move { if is_heard { asked.await.told() } else { Vec::new() } }
+    async move { if is_heard { asked.await.into_user_texts() } else { Vec::new() } }
 }

@@ -101,13 +101,13 @@ async fn prompts_of_a_run_that_did_not_end_well_are_unfinished() {
     dropped.next().await.unwrap();
     drop(dropped);
     assert_eq!(unfinished(&session), ["p1", "p2"]);
-    assert_eq!(session.unfinished()[1].blocks, [Block::text("other")]);
+    assert_eq!(session.unfinished_prompts()[1].blocks, [Block::text("other")]);
     assert!(outcome(&run(&mut session, with_id("go", "p1")).await).terminal.is_success());
-    assert!(session.unfinished().is_empty());
+    assert!(session.unfinished_prompts().is_empty());
 }
 
 fn unfinished(session: &Session) -> Vec<String> {
-    session.unfinished().iter().flat_map(|prompt| &prompt.ids).map(ToString::to_string).collect()
+    session.unfinished_prompts().iter().flat_map(|prompt| &prompt.ids).map(ToString::to_string).collect()
 }
 
 /// A long answer, a summary of it, and a short answer.
@@ -338,7 +338,7 @@ async fn a_session_knows_how_full_it_is_and_what_it_took() {
         costs += outcome(&run(&mut session, "go").await).cost_usd().unwrap();
     }
     assert!(costs > 0.0 && session.cost_usd() == Some(costs));
-    assert_eq!(session.spent().values().map(|spend| spend.usage.output_tokens).sum::<u64>(), 20);
+    assert_eq!(session.spending().values().map(|spend| spend.usage.output_tokens).sum::<u64>(), 20);
     let report = session.context_report();
     assert_eq!((&*report.model, report.window), (&*card.id, card.window_tokens));
     assert!(report.used >= 1_010, "{report:?}");

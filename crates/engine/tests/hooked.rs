@@ -120,7 +120,7 @@ async fn hooks_hear_why_a_session_begins() {
         let answer = r#"{"blocks": [{"text": "hello"}]}"#;
         let mut session = engine(folder.path(), &hooks, answer).session();
         if let Some(source) = source {
-            session.begins_as(source);
+            session.set_start_source(source);
         }
         run(&mut session, "go").await;
         session.messages().to_json()

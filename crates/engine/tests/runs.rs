@@ -582,7 +582,7 @@ async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
         .with(|config| config.small_model = small);
     let mut session = engine.build().unwrap().session();
     assert_eq!(words(&mut session, "a").await, ["request", "one", "=completed"]);
-    let after_run = session.spent()["scripted"].usage.output_tokens;
+    let after_run = session.spending()["scripted"].usage.output_tokens;
     // It can be left and taken up again.
     let mut background = session.background();
     assert!(background.next().now_or_never().is_none(), "it takes a while");
@@ -590,7 +590,7 @@ async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
     let updates: Vec<Update> = session.background().collect().await;
     let [Update::PromptSuggestion { suggestion }] = &updates[..] else { panic!("{updates:?}") };
     assert_eq!(&**suggestion, "Run the tests");
-    assert_eq!(session.spent()["scripted"].usage.output_tokens, after_run + 8, "it is counted");
+    assert_eq!(session.spending()["scripted"].usage.output_tokens, after_run + 8, "it is counted");
     assert_eq!(words(&mut session, "b").await, ["request", "two", "=completed"]);
     assert!(session.background().next().now_or_never().is_none());
     assert_eq!(words(&mut session, "c").await, ["request", "three", "=completed"]);

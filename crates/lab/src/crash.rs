@@ -105,9 +105,9 @@ impl std::fmt::Display for Report {
 
 /// The finaliser of splitmix64, as a source of chance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct CrashRng(u64);
 
-impl Chance {
+impl CrashRng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -23,7 +23,7 @@ impl Grants {
     }
 
     /// The permissions, if they are other than configured.
-    pub fn changed(&self) -> Option<Arc<Permissions>> {
+    pub fn changed_permissions(&self) -> Option<Arc<Permissions>> {
         self.permissions.clone()
     }
 

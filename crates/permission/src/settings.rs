@@ -23,7 +23,7 @@ pub struct Permissions {
     pub can_classify: bool,
     /// What the judge of that mode is told besides.
     pub classifier: Classifier,
-    /// Whether nobody but the administrator may allow anything by a rule.
+    /// Whether only the rules of the administrator may allow anything.
     pub is_managed_only: bool,
     /// How commands are confined, if they are.
     pub sandbox: Option<SandboxPermissions>,
@@ -99,7 +99,7 @@ impl PermissionMode {
 /// Who answers questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answerer {
-    /// Nobody is there: what would be asked is denied, with the reason.
+    /// Questions have no one to answer them: what would be asked is denied, with the reason.
     #[default]
     Nobody,
     /// The caller of the run answers.

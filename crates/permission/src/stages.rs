@@ -10,7 +10,7 @@ use windlass_protocol::{
     RulingRule, ToolProfile, Verdict,
 };
 
-use crate::rules::{Behaviour, Match, Rule, RuleScope, RuleSubject, is_private};
+use crate::rules::{Behaviour, RestrictionMatch, Rule, RuleScope, RuleSubject, is_private};
 use crate::settings::{Answerer, PermissionMode, Permissions};
 
 mod advice;
@@ -42,7 +42,7 @@ pub struct PermissionCase<'a> {
     pub facts: &'a CallFacts,
     /// What a hook wants to become of it.
     pub hook: Option<&'a HookPermission>,
-    /// Whether the same call was started before, and nobody knows what came of it.
+    /// Whether the same call was started before, with an unknown outcome.
     pub is_doubtful: bool,
     /// Files outside the working directories that tools made for reading.
     pub readable: &'a BTreeSet<PathBuf>,
@@ -129,8 +129,8 @@ impl<'a> CaseReview<'a> {
         let mut doubting = None;
         let mut means = |rule: &&'a Rule| {
             let seen = restricts(rule, case, &subject);
-            doubting = doubting.or((seen == Match::May).then_some(*rule));
-            seen == Match::Yes
+            doubting = doubting.or((seen == RestrictionMatch::May).then_some(*rule));
+            seen == RestrictionMatch::Yes
         };
         let denying = rules.list(Behaviour::Deny).iter().find(&mut means);
         // A rule about every command was made for commands that can reach everything.
@@ -143,7 +143,7 @@ impl<'a> CaseReview<'a> {
 }
 
 /// Where a part of a line cannot be seen, every command may hide, and every path that no sandbox keeps closed.
-fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> Match {
+fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) -> RestrictionMatch {
     let seen = rule.restricts(subject);
     let unseen = case.facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some());
     let may_hide = || match rule.what {
@@ -151,7 +151,7 @@ fn restricts(rule: &Rule, case: &PermissionCase<'_>, subject: &RuleSubject<'_>) 
         RuleScope::Paths(..) => !sandbox::is_confined(case),
         _ => false,
     };
-    if unseen && may_hide() { seen.max(Match::May) } else { seen }
+    if unseen && may_hide() { seen.max(RestrictionMatch::May) } else { seen }
 }
 
 /// A stage settles the case or passes it on.
@@ -177,11 +177,11 @@ const STAGES: [Stage; 19] = [
     allowed_by_rule,
     harmless_call,
     accepted_edit,
-    classified,
+    judged_call,
 ];
 
 /// Decides about a call.
-pub fn judge(case: &PermissionCase<'_>) -> Ruling {
+pub fn decide_call(case: &PermissionCase<'_>) -> Ruling {
     let review = CaseReview::new(case);
     STAGES.iter().find_map(|stage| stage(&review)).unwrap_or_else(|| ask(case))
 }
@@ -217,7 +217,7 @@ pub fn ask_in_place(case: &PermissionCase<'_>, reason: String) -> Ruling {
     ask_because(case, reason, || advice::remedy(case))
 }
 
-/// Whether there is somebody who answers questions.
+/// Whether a person or a host answers questions.
 pub fn can_ask(permissions: &Permissions) -> bool {
     permissions.asking == Answerer::Person && permissions.mode != PermissionMode::DontAsk
 }
@@ -358,7 +358,7 @@ fn allowed_by_hook(case: &CaseReview<'_>) -> Option<Ruling> {
 
 fn allowed_by_rule(case: &CaseReview<'_>) -> Option<Ruling> {
     let rule = case.allow_rules().find(|rule| rule.covers(&case.subject));
-    rule.map(allow_by).or_else(|| commands::allowed(case))
+    rule.map(allow_by).or_else(|| commands::allowed_line(case))
 }
 
 /// Reading inside the working directories, and what touches only the session itself.
@@ -385,7 +385,7 @@ fn accepted_edit(case: &CaseReview<'_>) -> Option<Ruling> {
     })
 }
 
-fn classified(case: &CaseReview<'_>) -> Option<Ruling> {
+fn judged_call(case: &CaseReview<'_>) -> Option<Ruling> {
     (case.mode() == PermissionMode::Auto).then(|| classify(case))
 }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use windlass_permission::{
-    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, Rules, judge,
-    missing_rules,
+    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, Rules,
+    decide_call, missing_rules,
 };
 use windlass_protocol::{
     CallFacts, CallKind, CommandEffect, CommandFacts, CommandWord, FoundCommand, HookPermission, NamedPath,
@@ -190,7 +190,7 @@ fn permissions(mode: PermissionMode, listed: &[Listed]) -> Permissions {
 }
 
 fn decide((tool, facts): &Call, permissions: &Permissions) -> Ruling {
-    judge(&PermissionCase::new(tool, facts, permissions, &[ROOT.into()]))
+    decide_call(&PermissionCase::new(tool, facts, permissions, &[ROOT.into()]))
 }
 
 fn strictness(verdict: Verdict) -> u8 {
@@ -284,7 +284,7 @@ proptest! {
         let permissions = permissions(mode, &rules);
         let without = decide(&call, &permissions);
         let roots = [ROOT.into()];
-        let with = |hook: &HookPermission| judge(&PermissionCase { hook: Some(hook), ..PermissionCase::new(tool, facts, &permissions, &roots) });
+        let with = |hook: &HookPermission| decide_call(&PermissionCase { hook: Some(hook), ..PermissionCase::new(tool, facts, &permissions, &roots) });
         if without.rule.is_some() && without.verdict != Verdict::Allow {
             prop_assert_eq!(with(&HookPermission::Allow).verdict, without.verdict);
         }

@@ -11,7 +11,7 @@ pub trait HookRunner: Send + Sync + 'static {
 
     /// Asks all hooks of an event and puts their answers together. A hook that cannot start, crashes or takes too long is
     /// a notice in the answer. Nothing happens until the future is polled; when `cancel` fires, or when the future is
-    /// dropped, nobody wants the answer any more and everything it started must end.
+    /// dropped, the answer is not needed any more and everything it started must end.
     fn run(
         &self,
         call: HookCall,

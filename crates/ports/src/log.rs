@@ -7,7 +7,7 @@ use windlass_protocol::{Durability, Record};
 ///
 /// Records that are appended together are one write: after a crash all of them are there, or a beginning of them. The driver
 /// waits for an answer before it does anything that stands behind them, and appends nothing else meanwhile. Only when a run is
-/// dropped does nobody wait any more: whatever becomes of that append, the next stands behind it.
+/// dropped does the engine stop waiting: whatever becomes of that append, the next stands behind it.
 pub trait SessionLog: Send {
     /// Takes the checkpoints that these records call for: files that an [intended](windlass_protocol::CallIntent) call may change
     /// are kept, and what a call that is over has changed is noted. The driver does this before it appends the records, so a call
@@ -22,7 +22,7 @@ pub trait SessionLog: Send {
     /// Answers that the log of a resumed session lacks, and snapshots, follow from nothing.
     fn append(&mut self, records: &[Record], durability: Durability) -> AppendProgress;
 
-    /// Whether it is time to write a snapshot, so that whoever opens the session need not read from the start: after a boundary,
+    /// Whether it is time to write a snapshot, so that opening the session need not read from the start: after a boundary,
     /// after much was written, and after a failure left something out. Not right after they were.
     fn wants_snapshot(&self) -> bool;
 }

@@ -14,7 +14,7 @@ pub trait ChangeWatcher: Send + Sync + 'static {
 
 /// Looks for memory that may help with a prompt.
 pub trait MemoryPrefetch: Send + Sync + 'static {
-    /// Nobody waits for it: what it finds goes in with the next results, and it is dropped with the run.
+    /// The run does not wait for it: what it finds goes in with the next results, and it is dropped with the run.
     fn prefetch(&self, prompt: Arc<str>) -> BoxFuture<'static, Vec<MemoryNote>>;
 }
 

@@ -152,7 +152,7 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// What the conversation knows of the file at this resolved path.
-    pub fn seen(&self, resolved: &Path) -> Option<&FileSeen> {
+    pub fn seen_file(&self, resolved: &Path) -> Option<&FileSeen> {
         self.seen.iter().find(|seen| seen.path == resolved)
     }
 

@@ -235,7 +235,7 @@ pub enum PathNaming {
     Pattern,
     /// By something that is only known when the line runs.
     Unknown,
-    /// Perhaps: by a text in code, of which nobody knows what it is used for.
+    /// Perhaps: by a text in code whose use is unknown.
     Mentioned,
 }
 

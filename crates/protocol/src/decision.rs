@@ -123,3 +123,9 @@ pub struct ContextReport {
     /// The parts, in the order of the request.
     pub parts: Vec<(&'static str, u64)>,
 }
+
+impl ContextReport {
+    /// The names of the parts, in the order of a request.
+    pub const PARTS: [&str; 8] =
+        ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+}

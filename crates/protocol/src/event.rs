@@ -48,7 +48,7 @@ pub enum Event {
     },
     /// A message typed while the run goes on; its priority says when it goes in.
     Steer(Prompt),
-    /// What waits under this id is taken back: nobody is to say it to the model, or it was a command that is done now.
+    /// What waits under this id is taken back: the model is not to read it, or it was a command that is done now.
     TakeBack(Arc<str>),
     /// Stop: answer everything and end.
     Interrupt(Interrupt),
@@ -60,9 +60,9 @@ pub enum Event {
     Progress(CallId, ToolProgress),
     /// A tool finished, and returned this.
     Finished(CallId, ToolOutput),
-    /// Somebody answered the question about a call.
+    /// The user or the host answered the question about a call.
     Answered(CallId, Answer),
-    /// Somebody changes who may do what.
+    /// The user or the host changes the permissions.
     Permissions(Vec<PermissionUpdate>),
     /// A timer ran out.
     Timer(TimerId),
@@ -76,7 +76,7 @@ pub enum Event {
     Stored(StoreId, Vec<Option<PathBuf>>),
     /// The driver looked around, and found this.
     Looked(LookId, Box<AmbientChanges>),
-    /// Memory that may help with the prompt was found. Nobody waits for it.
+    /// Memory that may help with the prompt was found. The run does not wait for it.
     Prefetched(Vec<MemoryNote>),
     /// The log cannot be written; what stood behind the record was not done.
     StoreFailed {
@@ -95,7 +95,7 @@ pub enum Interrupt {
     Stop,
     /// The user typed something else, which waits as a steered message and says enough.
     Replace,
-    /// The process is about to end, and nobody sees what becomes of the run: its prompts stay unfinished.
+    /// The process is about to end and shows no result of the run: its prompts stay unfinished.
     Leave,
 }
 
@@ -163,7 +163,7 @@ pub struct AmbientChanges {
     pub shown: Vec<(PathBuf, Arc<str>)>,
 }
 
-/// A file that somebody else changed after it was read.
+/// A file that changed on disk after the session read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
     /// The file, resolved.

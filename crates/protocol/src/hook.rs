@@ -19,11 +19,11 @@ named_enum! {
         SessionStart => "SessionStart",
         /// Memory files become part of the conversation.
         InstructionsLoaded => "InstructionsLoaded",
-        /// A prompt was said and nobody has acted on it.
+        /// A prompt was said, and the run has not acted on it.
         UserPromptSubmit => "UserPromptSubmit",
         /// Before a call, once its input is valid.
         PreToolUse => "PreToolUse",
-        /// A call is about to be asked about, or denied because nobody can be asked.
+        /// A call is about to be asked about, or denied because the run has no one to ask.
         PermissionRequest => "PermissionRequest",
         /// A model denied a call in the user's place.
         PermissionDenied => "PermissionDenied",
@@ -55,17 +55,12 @@ named_enum! {
 }
 
 impl HookEvent {
-    /// The points that nobody reaches yet: there are no sub-agents.
+    /// The points that are never reached yet: there are no sub-agents.
     pub const NOT_REACHED: [Self; 2] = [Self::SubagentStart, Self::SubagentStop];
 
     /// Whether it is asked where a run ends, so that its handlers are reported one by one.
     pub fn is_stop(self) -> bool {
         matches!(self, Self::Stop | Self::SubagentStop)
-    }
-
-    /// Whether the run itself reaches it. The others are told by the host.
-    pub fn is_of_the_loop(self) -> bool {
-        !Self::NOT_REACHED.contains(&self) && !matches!(self, Self::Notification | Self::SessionEnd)
     }
 }
 
@@ -93,7 +88,7 @@ pub enum HookCall {
     },
     /// A call is about to be decided on.
     PreToolUse(ExaminedCall),
-    /// A call is about to be asked about, or denied because nobody can be asked.
+    /// A call is about to be asked about, or denied because the run has no one to ask.
     PermissionRequest {
         /// What would run.
         call: ExaminedCall,
@@ -352,7 +347,7 @@ pub struct HookAnswer {
 
 impl HookAnswer {
     /// Everything that the user is to know, in words.
-    pub fn told(self) -> Vec<String> {
+    pub fn into_user_texts(self) -> Vec<String> {
         self.notices.into_iter().chain(self.failures.into_iter().map(|failure| failure.text)).collect()
     }
 }
@@ -431,7 +426,7 @@ pub enum HookPermission {
     Deny(String),
     /// Ask; the text is for the person.
     Ask(String),
-    /// Put it off: the run ends, and whoever resumes it decides.
+    /// Put it off: the run ends, and the process that resumes it decides.
     Defer,
 }
 
@@ -483,7 +478,7 @@ pub enum HookEnding {
     Worked,
     /// It objected by its exit code, or failed.
     Failed,
-    /// Nobody waited for it any more.
+    /// Its answer was not needed any more.
     Cancelled,
 }
 

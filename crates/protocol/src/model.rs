@@ -272,7 +272,7 @@ impl StopReason {
 pub struct Failure {
     /// What kind of failure.
     pub class: FailureClass,
-    /// What happened and, where somebody can act, what to do; one sentence or two, without secrets.
+    /// What happened and, where the user can act, what to do; one sentence or two, without secrets.
     pub message: String,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,

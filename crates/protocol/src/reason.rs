@@ -91,7 +91,7 @@ impl Terminal {
         matches!(self, Self::PromptTooLong | Self::ImageError | Self::ApiError | Self::ModelError)
     }
 
-    /// Whether the run ended on a failure, of a model call or of the context, and not by a limit or by somebody's word.
+    /// Whether the run ended on a failure, of a model call or of the context, and not on a limit or by a person or hook.
     pub fn is_failure(self) -> bool {
         self.shows_failure() || matches!(self, Self::MaxOutputTokens | Self::BlockingLimit)
     }

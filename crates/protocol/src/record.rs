@@ -43,7 +43,7 @@ pub enum Record {
     Repaired(Vec<Repair>),
     /// The run is over.
     Ended(RunEnding),
-    /// Everything that counts at this point, restated: whoever opens the session need not read what stands before.
+    /// Everything that counts at this point, restated: opening the session need not read what stands before.
     Snapshot(Box<SessionSnapshot>),
 }
 
@@ -297,7 +297,7 @@ pub struct SessionSnapshot {
     pub spent: BTreeMap<Arc<str>, ModelSpend>,
     /// What the session has cost, as far as prices are known.
     pub total_usd: f64,
-    /// Calls whose outcome is unknown and that nobody has decided about, by the hash of tool and input.
+    /// Calls whose outcome is unknown and that are not decided about yet, by the hash of tool and input.
     pub doubtful: Vec<u64>,
     /// The rest.
     pub rest: SessionMemory,
@@ -310,7 +310,7 @@ pub enum Fate {
     Finished,
     /// It never started.
     NeverStarted,
-    /// It had started, and nobody knows how far it came.
+    /// It had started; how far it came is unknown.
     Unknown,
     /// It had started, but only reads: making it again does no harm.
     ReadOnly,
@@ -347,7 +347,7 @@ impl UserEntry {
     }
 
     /// The same as a prompt whose run has not ended well.
-    pub fn unfinished(&self) -> UnfinishedPrompt {
+    pub fn unfinished_prompt(&self) -> UnfinishedPrompt {
         UnfinishedPrompt { message: self.message.id, prompts: self.prompts.clone(), context: self.context }
     }
 

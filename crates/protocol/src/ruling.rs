@@ -223,9 +223,9 @@ named_enum! {
 pub enum Verdict {
     /// It runs.
     Allow,
-    /// Somebody is asked.
+    /// The user or the host is asked.
     Ask,
-    /// A model is asked whether it is harmless; if it cannot say so, somebody is asked.
+    /// A model is asked whether it is harmless; if it cannot say so, the user or the host is asked.
     Classify,
     /// It does not run.
     Deny,
@@ -251,7 +251,7 @@ pub struct Ruling {
     pub rule: Option<RulingRule>,
     /// Why; a denial says what would allow the call.
     pub reason: String,
-    /// It is denied only because nobody can be asked.
+    /// It is denied only because the run has no one to ask.
     pub is_undecided: bool,
 }
 

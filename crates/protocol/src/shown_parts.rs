@@ -42,7 +42,7 @@ impl ShownParts {
         self.parts.push(part);
     }
 
-    /// Every part that was shown of these messages, in their order. A message that was shown to nobody here, such as one from before a
+    /// Every part that was shown of these messages, in their order. A message that was not shown here, such as one from before a
     /// session was resumed, is named by its own id.
     pub fn of(&self, messages: &[MessageId]) -> Vec<MessageId> {
         let mut parts: BTreeSet<MessageId> = messages.iter().copied().collect();

@@ -150,7 +150,7 @@ pub struct FileSeen {
     pub is_whole: bool,
     /// Which parts of this very content were read, the latest last, so that they need not be shown again.
     pub shown: Vec<ShownPart>,
-    /// What the file looked like from outside when it had this content; nothing if nobody looked. A file that still
+    /// What the file looked like from outside when it had this content; nothing if that was not recorded. A file that still
     /// looks like this need not be read again to know that it is the same.
     pub stamp: Option<FileStamp>,
 }

@@ -116,7 +116,7 @@ pub enum Update {
         /// The ids their senders gave to the prompts in it.
         prompts: Vec<Arc<str>>,
     },
-    /// Somebody must decide about a call.
+    /// The user or the host must decide about a call.
     Question(Question),
     /// A call was denied.
     Denied(Denial),
@@ -232,7 +232,7 @@ pub enum PrefixPart {
     },
 }
 
-/// A decision somebody has to make about a call.
+/// A decision that the user or the host has to make about a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The call.

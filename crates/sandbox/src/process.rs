@@ -108,7 +108,7 @@ pub struct ProcessTree {
 
 impl ProcessTree {
     /// Resolves when no process of the tree is left.
-    pub fn gone(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub fn wait_until_gone(&self) -> impl Future<Output = ()> + Send + use<> {
         self.gone.clone().cancelled_owned()
     }
 

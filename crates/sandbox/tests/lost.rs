@@ -73,7 +73,7 @@ fn the_text_is_not_found() {
         let script = "sleep 4323 & pkill -9 -f 'sleep 4323'; sleep 60";
         let mut process = supervised().start(&job(script)).unwrap();
         assert_eq!(process.exit.recv().await.status, CommandStatus::Signal(9));
-        process.tree.gone().await;
+        process.tree.wait_until_gone().await;
     });
 }
 
@@ -84,7 +84,7 @@ fn nothing_survives_the_kill_of_the_supervisor() {
             let pids = read_pids(&mut process).await;
             let exit = tokio::time::timeout(Duration::from_secs(5), process.exit.recv()).await.unwrap();
             assert_eq!(exit.status, CommandStatus::Lost);
-            process.tree.gone().await;
+            process.tree.wait_until_gone().await;
             for pid in pids {
                 // Collected, not only dead: there is no entry left.
                 assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{rest}");
@@ -119,11 +119,11 @@ fn other_children_survive() {
         let others = read_pids(&mut other).await;
         let mut process = supervised().start(&job("setsid sleep 60 & kill -9 $PPID")).unwrap();
         assert_eq!(process.exit.recv().await.status, CommandStatus::Lost);
-        process.tree.gone().await;
+        process.tree.wait_until_gone().await;
         assert!(host_child.try_wait().unwrap().is_none() && others.iter().all(|&pid| is_alive(pid)));
         let ShellProcess { mut exit, tree, .. } = direct;
         assert_eq!(exit.recv().await.status, CommandStatus::Code(0));
-        tree.gone().await;
+        tree.wait_until_gone().await;
         host_child.kill().unwrap();
         host_child.wait().unwrap();
         other.tree.stop().await;
@@ -238,7 +238,7 @@ fn idle_engine(script: &str) {
     if !script.is_empty() {
         block_on(async {
             let process = supervised().start(&job(script)).unwrap();
-            process.tree.gone().await;
+            process.tree.wait_until_gone().await;
         });
     }
     let start = Instant::now();

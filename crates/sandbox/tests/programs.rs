@@ -142,7 +142,7 @@ fn a_conversation() {
         }
         drop(input);
         assert_eq!(exit.recv().await.status, CommandStatus::Code(6));
-        tree.gone().await;
+        tree.wait_until_gone().await;
     });
 }
 

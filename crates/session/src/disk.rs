@@ -82,7 +82,7 @@ pub(crate) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Does something until no signal interrupts it.
-pub(crate) fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn retry_interrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match act() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

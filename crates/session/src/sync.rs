@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use windlass_ports::LogError;
 use windlass_protocol::{Durability, SyncPolicy};
 
-use crate::disk::{LogFile, uninterrupted};
+use crate::disk::{LogFile, retry_interrupted};
 use crate::writer::trouble;
 
 /// How long something written waits at most until its sync begins. With the sync itself it is on the disk within 100 ms.
@@ -214,8 +214,8 @@ impl Commits {
 }
 
 fn sync_file(file: &dyn LogFile, is_named: bool) -> io::Result<()> {
-    uninterrupted(|| file.sync())?;
-    if is_named { Ok(()) } else { uninterrupted(|| file.sync_name()) }
+    retry_interrupted(|| file.sync())?;
+    if is_named { Ok(()) } else { retry_interrupted(|| file.sync_name()) }
 }
 
 /// The thread that syncs. It sleeps while there is nothing to do, and ends, after a last sync, when this is dropped.

@@ -141,8 +141,8 @@ impl Checker {
     }
 
     /// Steered prompts that became part of the conversation.
-    pub(crate) fn steered(&self) -> usize {
-        self.requests.steered()
+    pub(crate) fn steered_prompts(&self) -> usize {
+        self.requests.steered_prompts()
     }
 
     /// What the provider knows of the thinking it has given out.
@@ -271,7 +271,7 @@ impl Checker {
                 self.account.check_share(own, config)
             }
             Effect::CancelFork(fork) => {
-                let spent = self.side_work.spent(*fork);
+                let spent = self.side_work.take_spent(*fork);
                 self.forks_cut_short += u64::from(!spent.is_empty());
                 match self.dones {
                     0 => self.account.book_fork(&spent),

@@ -172,8 +172,10 @@ impl Coverage {
         let transitions = Transition::ALL.map(|transition| ("transition", transition.name().to_owned()));
         let decisions = DECISIONS.map(|name| ("decision", name.to_owned()));
         let forks = FORKS.map(|name| ("fork", name.to_owned()));
-        let of_the_loop = HookEvent::ALL.into_iter().filter(|event| event.is_of_the_loop());
-        let hooks = of_the_loop.map(|event| ("hook", event.name().to_owned()));
+        let by_host = |event: &HookEvent| matches!(event, HookEvent::Notification | HookEvent::SessionEnd);
+        let is_reached = |event: &HookEvent| !HookEvent::NOT_REACHED.contains(event) && !by_host(event);
+        let hooks =
+            HookEvent::ALL.into_iter().filter(is_reached).map(|event| ("hook", event.name().to_owned()));
         let sights = SIGHTS.map(|name| ("sight", name.to_owned()));
         let ends = FORK_ENDS.map(|name| ("fork end", name.to_owned()));
         let stops = STOPS.map(|name| ("stop", name.to_owned()));

@@ -67,7 +67,7 @@ fn run(options: &Options) -> ExitCode {
     });
     let took = began.elapsed().as_secs_f64();
     say(&format!("\n{}\n{walks} walks in {took:.1} s", played.coverage.table()));
-    judge(&played, walks)
+    exit_code(&played, walks)
 }
 
 /// One walk, event by event.
@@ -86,7 +86,7 @@ fn tell(seed: u64) -> ExitCode {
     }
 }
 
-fn judge(played: &WalkReport, walks: u64) -> ExitCode {
+fn exit_code(played: &WalkReport, walks: u64) -> ExitCode {
     for (why, (seed, times)) in &played.broken {
         say(&format!(
             "broken {times} times: {why}\n  to play it again: cargo xtask sim --walks 1 --seed {seed}"

@@ -25,7 +25,7 @@ pub(crate) struct ModelServer {
     /// As if every conversation were this many times longer: what it counts is far more than anybody would estimate.
     pub(crate) inflation: u64,
     /// Answers of the same kind come again and again.
-    habit: Option<Habit>,
+    habit: Option<AnswerHabit>,
     /// A call that nobody knows the outcome of: the model makes it again.
     pub(crate) tries_again: Option<ToolUse>,
     /// Tells its thinking from that of others.
@@ -34,7 +34,7 @@ pub(crate) struct ModelServer {
 
 /// What a model does whenever it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Habit {
+enum AnswerHabit {
     Cut,
     Pause,
     SameCall,
@@ -70,9 +70,9 @@ impl Response {
 impl ModelServer {
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let habit = match rng.below(24) {
-            0 => Some(Habit::Cut),
-            1 => Some(Habit::Pause),
-            2 => Some(Habit::SameCall),
+            0 => Some(AnswerHabit::Cut),
+            1 => Some(AnswerHabit::Pause),
+            2 => Some(AnswerHabit::SameCall),
             _ => None,
         };
         let inflation = if rng.one_in(12) { 3 + rng.below(20) } else { 1 };
@@ -86,7 +86,7 @@ impl ModelServer {
 
     /// Whether it makes the same call again and again.
     pub(crate) fn repeats_itself(&self) -> bool {
-        self.habit == Some(Habit::SameCall)
+        self.habit == Some(AnswerHabit::SameCall)
     }
 
     /// A request came.
@@ -221,8 +221,8 @@ impl ModelServer {
     fn random_stop(&self, rng: &mut Rng) -> StopReason {
         let is_usual = rng.below(8) > 0;
         match (self.habit.filter(|_| is_usual), rng.below(40)) {
-            (Some(Habit::Cut), _) | (_, 1..=3) => StopReason::MaxTokens,
-            (Some(Habit::Pause), _) | (_, 4) => StopReason::PauseTurn,
+            (Some(AnswerHabit::Cut), _) | (_, 1..=3) => StopReason::MaxTokens,
+            (Some(AnswerHabit::Pause), _) | (_, 4) => StopReason::PauseTurn,
             (_, 0) => StopReason::Refusal,
             (_, 5 | 6) => StopReason::Other("new".into()),
             (_, 7) => StopReason::ContextWindowExceeded,
@@ -249,7 +249,7 @@ impl ModelServer {
             .as_ref()
             .is_some_and(|body| is_thinking_on(body.thinking, card_of(&body.model, config)));
         let block = match rng.below(16) {
-            0..=2 if is_thinking => self.thought(rng),
+            0..=2 if is_thinking => self.think(rng),
             3 => Block::from_json("{\"type\":\"news\",\"field\":[1]}").ok(),
             4 => rng.one_in(4).then(|| Block::text("  ")),
             5..=7 => Some(Block::text(scene::long_text(rng))),
@@ -259,7 +259,7 @@ impl ModelServer {
         ModelEvent::Block { index, block: block.unwrap_or_else(|| Block::text("words")) }
     }
 
-    fn thought(&mut self, rng: &mut Rng) -> Option<Block> {
+    fn think(&mut self, rng: &mut Rng) -> Option<Block> {
         self.thoughts += 1;
         let n = format!("{}{}", self.name, self.thoughts);
         if rng.one_in(4) {

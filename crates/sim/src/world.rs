@@ -212,7 +212,7 @@ impl World {
         forks.retain(|(_, fork)| fork.config.source == RunSource::PromptSuggestion);
         self.forget();
         self.open.forks = forks;
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.state = std::mem::take(&mut self.state).close_run();
         self.play_background()?;
         if self.has_crashed {
             return Ok(());
@@ -230,7 +230,7 @@ impl World {
         for _ in 0..self.rng.below(3) {
             let late = match self.rng.below(3) {
                 0 => self.forked_late(),
-                1 => self.hooked(false),
+                1 => self.hooked_event(false),
                 _ => self.late(),
             };
             if let Some(event) = late {
@@ -246,7 +246,7 @@ impl World {
             self.apply(event)?;
         }
         while !self.has_crashed && self.rng.one_in(2) {
-            let Some(event) = self.forked(/* honest */ false)? else { break };
+            let Some(event) = self.forked_event(/* honest */ false)? else { break };
             self.apply(event)?;
         }
         Ok(())
@@ -255,8 +255,8 @@ impl World {
     /// Nobody polls any more: everything the driver holds is gone, the state is closed as after a crash.
     fn drop_run(&mut self) -> Result<(), String> {
         self.forget();
-        self.journal.left_behind();
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.journal.abandon_run();
+        self.state = std::mem::take(&mut self.state).close_run();
         self.coverage.dropped += 1;
         // Where the log has failed, not everything was shown that the session decided.
         if !self.checker.has_log_failed() {
@@ -467,7 +467,7 @@ impl World {
 
     /// Every steered message reached the model, was refused by a hook, or still waits.
     fn check_steered(&self) -> Result<(), String> {
-        let total = self.checker.steered() + self.refused + self.steered_waiting();
+        let total = self.checker.steered_prompts() + self.refused + self.steered_waiting();
         if total == self.steered as usize {
             Ok(())
         } else {

@@ -81,18 +81,18 @@ fn answer(
     }
     let model = body["model"].as_str().unwrap_or_default();
     let player = shared.player_for(model);
-    let play = player.next(|| asked(body)).map_err(|mismatch| bad(&mismatch.to_string()))?;
+    let play = player.next(|| request_view(body)).map_err(|mismatch| bad(&mismatch.to_string()))?;
     shared.note_stop(model, play.response);
-    if let Some(prepared) = prepared(shared, player, &play, delivery) {
+    if let Some(prepared) = prepared_response(shared, player, &play, delivery) {
         return Ok(prepared);
     }
-    let response = adapted(shared, model, play.response, thinking.as_ref(), counted);
+    let response = adapt_response(shared, model, play.response, thinking.as_ref(), counted);
     let playback = play.playback_of(&response, delivery);
     Ok(Arc::new(RenderedResponse::new(&playback, &shared.behaviour.headers)))
 }
 
 /// The answer that was made before, if it is the same for every request.
-fn prepared(
+fn prepared_response(
     shared: &ServerState,
     player: &ScriptPlayer,
     play: &ScriptTurn<'_>,
@@ -105,7 +105,7 @@ fn prepared(
 }
 
 /// The response with what depends on the request.
-fn adapted(
+fn adapt_response(
     shared: &ServerState,
     model: &str,
     response: &ScriptResponse,
@@ -145,7 +145,7 @@ fn check_endpoint(shared: &ServerState, request: &HttpRequest, body: &Value) -> 
     }
 }
 
-fn asked(body: &Value) -> RequestView {
+fn request_view(body: &Value) -> RequestView {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let newest: Vec<_> = messages.iter().rev().take_while(|message| message["role"] == "user").collect();
     RequestView {

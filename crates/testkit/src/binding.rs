@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::Value;
 use windlass_models::{ScriptContent, ScriptResponse};
 
-use crate::check::{RequestMessage, is_thinking, merged};
+use crate::check::{RequestMessage, is_thinking, merge_messages};
 
 /// What came of checking the thinking of a request.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Seal {
 
 /// Checks the thinking of a request. The error is what the API says.
 pub(crate) fn check(body: &Value) -> Result<CheckedThinking, String> {
-    let messages = merged(body["messages"].as_array().map(Vec::as_slice).unwrap_or_default())?;
+    let messages = merge_messages(body["messages"].as_array().map(Vec::as_slice).unwrap_or_default())?;
     let drops = body["thinking"]["block_binding"]["prefix_mismatch_behavior"] == "drop_block";
     let mut walk = Walk::new(body);
     let mut dropped = Vec::new();
@@ -116,7 +116,7 @@ impl Walk {
         body["model"].as_str().hash(&mut model);
         let mut prefix = DefaultHasher::new();
         for part in [&body["system"], &body["tools"]] {
-            unmarked(part).to_string().hash(&mut prefix);
+            remove_cache_marks(part).to_string().hash(&mut prefix);
         }
         Self { model: model.finish(), prefix, last: 0 }
     }
@@ -135,7 +135,7 @@ impl Walk {
                 continue;
             }
             message.role.hash(&mut self.prefix);
-            unmarked(block).to_string().hash(&mut self.prefix);
+            remove_cache_marks(block).to_string().hash(&mut self.prefix);
             beginnings.push(self.prefix.finish());
         }
         wrong
@@ -159,15 +159,15 @@ impl Walk {
 }
 
 /// The same without cache markers.
-pub(crate) fn unmarked(value: &Value) -> Value {
+pub(crate) fn remove_cache_marks(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(unmarked).collect(),
+        Value::Array(items) => items.iter().map(remove_cache_marks).collect(),
         Value::Object(fields) => {
             let kept = fields.iter().filter(|(name, _)| *name != "cache_control");
             let inner = |name: &str, value: &Value| match name {
                 // What a tool is called with or described by is data, whatever its keys are called.
                 "input" | "input_schema" => value.clone(),
-                _ => unmarked(value),
+                _ => remove_cache_marks(value),
             };
             kept.map(|(name, value)| (name.clone(), inner(name, value))).collect()
         }

@@ -29,7 +29,7 @@ fn check_body(body: &Value, betas: &[&str], paused: impl Fn(&str) -> bool) -> Re
     check_settings(body, betas)?;
     check_tools(list(&body["tools"]))?;
     check_system(&body["system"])?;
-    let messages = merged(list(&body["messages"]))?;
+    let messages = merge_messages(list(&body["messages"]))?;
     check_messages(&messages, paused(body["model"].as_str().unwrap_or_default()))?;
     check_thinking_is_on(body, &messages)?;
     check_markers(body)
@@ -134,7 +134,7 @@ fn check_messages(messages: &[RequestMessage<'_>], is_paused: bool) -> Result<()
     Ok(())
 }
 
-pub(crate) fn merged(messages: &[Value]) -> Result<Vec<RequestMessage<'_>>, String> {
+pub(crate) fn merge_messages(messages: &[Value]) -> Result<Vec<RequestMessage<'_>>, String> {
     let mut merged: Vec<RequestMessage<'_>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();

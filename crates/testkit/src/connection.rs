@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::answer::{ApiAnswer, choose};
 use crate::exchange::{Exchange, Reply, ReplyEnd};
 use crate::http::{HttpRequest, read_request};
-use crate::render::{After, RenderedResponse, chunk};
+use crate::render::{ConnectionEnd, RenderedResponse, chunk};
 use crate::server::ServerState;
 
 /// Serves one connection until one side closes it. An error of the connection is the client's leaving.
@@ -29,8 +29,8 @@ pub(crate) async fn serve(
         let end = writer.play(&rendered).await;
         let Writer { events, ended, .. } = writer;
         let (end, keep) = match end {
-            Ok(After::Keep) => (ReplyEnd::Complete, true),
-            Ok(After::Close | After::Stall(_)) => (ReplyEnd::Cut, false),
+            Ok(ConnectionEnd::Keep) => (ReplyEnd::Complete, true),
+            Ok(ConnectionEnd::Close | ConnectionEnd::Stall(_)) => (ReplyEnd::Cut, false),
             Err(_) => (ReplyEnd::ClientLeft, false),
         };
         let status = rendered.head.as_ref().map(|head| head.status);
@@ -67,7 +67,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    async fn play(&mut self, rendered: &RenderedResponse) -> io::Result<After> {
+    async fn play(&mut self, rendered: &RenderedResponse) -> io::Result<ConnectionEnd> {
         // Waits are counted from one start, so that the lateness of timers does not add up.
         let mut due = tokio::time::Instant::now() + rendered.delay;
         self.wait_until(due, rendered.delay).await?;
@@ -83,7 +83,7 @@ impl Writer<'_> {
         if !rendered.rest.is_empty() {
             self.write(&rendered.rest).await?;
         }
-        if let After::Stall(ping) = rendered.after {
+        if let ConnectionEnd::Stall(ping) = rendered.after {
             self.stall(ping).await?;
         }
         Ok(rendered.after)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use windlass_models::{ClearedSpec, UsageSpec};
 
-use crate::binding::unmarked;
+use crate::binding::remove_cache_marks;
 
 /// As for English text and code.
 const BYTES_PER_TOKEN: usize = 4;
@@ -56,7 +56,7 @@ impl RequestSize {
 
     fn plain(body: &Value, cleared: Option<ClearedSpec>) -> Self {
         let text = prompt_text(body);
-        let before_messages = text.len() - unmarked(&body["messages"]).to_string().len();
+        let before_messages = text.len() - remove_cache_marks(&body["messages"]).to_string().len();
         let settings = ["thinking", "output_config", "context_management"].map(|name| body[name].to_string());
         Self { tokens: tokens(text.len()), text, before_messages, settings: settings.concat(), cleared }
     }
@@ -64,7 +64,7 @@ impl RequestSize {
 
 /// What the model reads of a request, without cache markers.
 pub(crate) fn prompt_text(body: &Value) -> String {
-    let part = |name: &str| unmarked(&body[name]).to_string();
+    let part = |name: &str| remove_cache_marks(&body[name]).to_string();
     [part("tools"), part("system"), part("messages")].concat()
 }
 

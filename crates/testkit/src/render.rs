@@ -13,7 +13,7 @@ pub(crate) struct RenderedResponse {
     pub(crate) events: Vec<(Duration, Vec<u8>)>,
     /// What is left to write after the events.
     pub(crate) rest: Vec<u8>,
-    pub(crate) after: After,
+    pub(crate) after: ConnectionEnd,
 }
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct RenderedHead {
 
 /// What happens to the connection after everything is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum After {
+pub(crate) enum ConnectionEnd {
     Keep,
     Close,
     Stall(Option<Duration>),
@@ -44,7 +44,7 @@ impl RenderedResponse {
                 head: None,
                 events: Vec::new(),
                 rest: Vec::new(),
-                after: After::Close,
+                after: ConnectionEnd::Close,
             },
             PlaybackStart::Status(status) => Self { delay: playback.delay, ..Self::status(status, headers) },
             PlaybackStart::Whole(message) => Self::whole(playback, message, headers),
@@ -68,7 +68,7 @@ impl RenderedResponse {
             head: Some(RenderedHead { status: error.code, bytes: head.into_bytes() }),
             events: Vec::new(),
             rest: error.body.clone().into_bytes(),
-            after: After::Keep,
+            after: ConnectionEnd::Keep,
         }
     }
 
@@ -81,9 +81,9 @@ impl RenderedResponse {
         );
         let head = Some(RenderedHead { status: 200, bytes: head.into_bytes() });
         let (head, rest, after) = match &playback.ending {
-            PlaybackEnd::End => (head, message.as_bytes().to_vec(), After::Keep),
-            PlaybackEnd::Cut(piece) => (head, piece.clone().into_bytes(), After::Close),
-            PlaybackEnd::Stall(ping) => (None, Vec::new(), After::Stall(*ping)),
+            PlaybackEnd::End => (head, message.as_bytes().to_vec(), ConnectionEnd::Keep),
+            PlaybackEnd::Cut(piece) => (head, piece.clone().into_bytes(), ConnectionEnd::Close),
+            PlaybackEnd::Stall(ping) => (None, Vec::new(), ConnectionEnd::Stall(*ping)),
         };
         Self { delay: playback.delay, head, events: Vec::new(), rest, after }
     }
@@ -98,13 +98,13 @@ impl RenderedResponse {
             PlaybackEnd::End => {
                 // One write for the last event and the end of the body, so that "the last byte" is one moment.
                 events.last_mut().map_or(&mut rest, |(_, bytes)| bytes).extend_from_slice(LAST_CHUNK);
-                After::Keep
+                ConnectionEnd::Keep
             }
             PlaybackEnd::Cut(piece) => {
                 rest = if piece.is_empty() { Vec::new() } else { chunk(piece) };
-                After::Close
+                ConnectionEnd::Close
             }
-            PlaybackEnd::Stall(ping) => After::Stall(*ping),
+            PlaybackEnd::Stall(ping) => ConnectionEnd::Stall(*ping),
         };
         Self { delay: playback.delay, head: Some(head), events, rest, after }
     }

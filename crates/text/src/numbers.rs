@@ -20,6 +20,6 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// `1 turn`, `2,000 turns`.
-pub fn counted(n: u64, thing: &str) -> String {
-    crate::plurals::counted(number(n), thing)
+pub fn quantity(n: u64, thing: &str) -> String {
+    crate::plurals::quantity(number(n), thing)
 }

@@ -40,7 +40,7 @@ pub fn url_fact(text: &str) -> Result<UrlFact, String> {
 }
 
 /// Where a redirection leads: its target may be relative to the address that was fetched.
-pub fn redirected(from: &UrlFact, target: &str) -> Result<UrlFact, String> {
+pub fn redirect_target(from: &UrlFact, target: &str) -> Result<UrlFact, String> {
     if Url::parse(target).is_ok() {
         return url_fact(target);
     }
@@ -92,7 +92,7 @@ mod tests {
     fn a_redirection_may_be_relative() {
         let from = url_fact("https://docs.rs/a/b?c").unwrap();
         let check = |target: &str, expected: Option<&str>| {
-            let seen = redirected(&from, target).ok().map(|url| url.text);
+            let seen = redirect_target(&from, target).ok().map(|url| url.text);
             assert_eq!(seen.as_deref(), expected, "{target}");
         };
         check("/x", Some("https://docs.rs/x"));

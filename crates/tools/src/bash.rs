@@ -27,7 +27,7 @@ use windlass_protocol::{CallFacts, ToolOutput, ToolProfile, ToolSpec};
 use windlass_sandbox::{Launcher, Sandbox, VariableChanges};
 use windlass_text::shorten::shorten;
 
-use self::commands::LineJudgement;
+use self::commands::LineBasis;
 use crate::describe::describe_line;
 use crate::lenient;
 use crate::tasks::Tasks;
@@ -140,11 +140,11 @@ impl Bash {
     }
 
     /// By rules goes what runs unseen, and what shows variables that a sourced file or a hook sets.
-    fn judgement(&self, input: &BashInput) -> LineJudgement {
+    fn basis(&self, input: &BashInput) -> LineBasis {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
         let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();
         let sources = is_set && shows_variables;
-        if input.run_in_background || sources { LineJudgement::ByRules } else { LineJudgement::ByWords }
+        if input.run_in_background || sources { LineBasis::ByRules } else { LineBasis::ByWords }
     }
 
     /// Says once that the file to source is missing, with the first command that would source it.
@@ -168,7 +168,7 @@ impl Tool for Bash {
         // Without any place to start in, the call itself says so.
         let cwd =
             working_directory::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |(cwd, _)| cwd);
-        describe_line(&input.command, self.judgement(input), &ExamineContext { cwd, ..cx.clone() })
+        describe_line(&input.command, self.basis(input), &ExamineContext { cwd, ..cx.clone() })
     }
 
     fn adapt_spec(&self, spec: ToolSpec) -> ToolSpec {

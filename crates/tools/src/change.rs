@@ -31,7 +31,7 @@ impl<'a> PendingChange<'a> {
     /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
     pub(crate) fn check_seen(&self, old: &FileContent) -> Result<bool, String> {
         let shown = &self.subject.shown;
-        let Some(seen) = self.cx.seen(&self.subject.resolved) else {
+        let Some(seen) = self.cx.seen_file(&self.subject.resolved) else {
             return Err(format!(
                 "Not changed: you have not read {shown} in this conversation. Read it first; in a long file, \
                  Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."

@@ -67,14 +67,14 @@ impl FileChangeWatcher {
         Some(text.into())
     }
 
-    fn found(&self) -> MutexGuard<'_, ChangesByPath> {
+    fn lock_found(&self) -> MutexGuard<'_, ChangesByPath> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The changes that are known already, and the files that must be read to know.
     fn compare(&self, known: Vec<FileSeen>) -> (Vec<FileChange>, Vec<FileSeen>) {
         let (mut changes, mut unclear) = (Vec::new(), Vec::new());
-        let mut found = self.found();
+        let mut found = self.lock_found();
         found.retain(|path, finding| {
             known.iter().any(|seen| seen.path == *path && seen.hash == finding.known)
         });
@@ -96,7 +96,7 @@ impl FileChangeWatcher {
         let findings: Vec<(PathBuf, LookedUpChange)> =
             unclear.into_iter().filter_map(|seen| Some((seen.path.clone(), finding(&seen)?))).collect();
         let changes = findings.iter().filter_map(|(_, finding)| finding.change.clone()).collect();
-        self.found().extend(findings);
+        self.lock_found().extend(findings);
         changes
     }
 }

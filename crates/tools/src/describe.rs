@@ -5,7 +5,7 @@ use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind, ToolProfile, ToolSubject};
 
 use crate::address::url_fact;
-use crate::bash::commands::{LineJudgement, line_facts};
+use crate::bash::commands::{LineBasis, line_facts};
 use crate::file;
 use crate::paths::{self, locate};
 
@@ -18,7 +18,7 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
         ToolSubject::Command(field) => {
             let line = text(field).ok_or("`command` is missing")?;
             let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
-            describe_line(line, if background { LineJudgement::ByRules } else { LineJudgement::ByWords }, cx)
+            describe_line(line, if background { LineBasis::ByRules } else { LineBasis::ByWords }, cx)
         }
         ToolSubject::File(_) => file::facts(profile.kind, path(&text)?, cx),
         ToolSubject::FileNames(_) | ToolSubject::FileContents(_) => {
@@ -43,18 +43,14 @@ fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static
 }
 
 /// A command line as Bash would judge it.
-pub(crate) fn describe_line(
-    line: &str,
-    judged: LineJudgement,
-    cx: &ExamineContext,
-) -> Result<CallFacts, String> {
+pub(crate) fn describe_line(line: &str, basis: LineBasis, cx: &ExamineContext) -> Result<CallFacts, String> {
     if line.trim().is_empty() {
         return Err("`command` is empty. Give the command line to run.".to_owned());
     }
     if line.contains('\0') {
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
-    Ok(line_facts(line, cx, judged))
+    Ok(line_facts(line, cx, basis))
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.
@@ -69,7 +65,7 @@ fn describe_search(subject: ToolSubject, input: &Value, cx: &ExamineContext) -> 
     if is_glob && crate::glob::goes_up(pattern) {
         return Err("`pattern` has `..` after a wildcard".to_owned());
     }
-    let place = if is_glob { crate::glob::literal_part(pattern) } else { "" };
+    let place = if is_glob { crate::glob::split_literal(pattern.trim()).0 } else { "" };
     let place = if place.is_empty() { start } else { locate("pattern", place, &start.lexical)? };
     let target = pattern.to_owned();
     Ok(CallFacts { is_shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use crate::change::{PendingChange, unless_large};
 use crate::content::{EditableText, FileContent};
@@ -93,7 +93,7 @@ fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, S
         ));
     }
     let seen = change.save_text(&input.new_string)?;
-    let text = format!("Created {shown} with {}.", counted(input.new_string.lines().count(), "line"));
+    let text = format!("Created {shown} with {}.", quantity(input.new_string.lines().count(), "line"));
     Ok(change.tool_output(&text, output(input, &hunks("", &input.new_string)), seen))
 }
 

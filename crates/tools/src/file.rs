@@ -25,7 +25,7 @@ pub fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<Cal
         is_shared: kind.is_read_only(),
         changes: edited.and_then(|path| path.resolved.clone()).into_iter().collect(),
         git_directories: git_directories(edited.cloned().map(CommandPath::Known).as_ref()),
-        target: paths::shown(&path.lexical, &cx.cwd),
+        target: paths::display_path(&path.lexical, &cx.cwd),
         paths: vec![path],
         ..CallFacts::new(kind)
     })
@@ -42,8 +42,8 @@ pub(crate) struct TargetFile {
 impl TargetFile {
     pub(crate) fn new(file_path: &str, cx: &ToolContext) -> Result<Self, String> {
         let path = paths::locate(FIELD, file_path, &cx.cwd)?;
-        let PathFact { lexical, resolved, .. } = paths::decided(path, cx)?;
-        let shown = paths::shown(&lexical, &cx.cwd);
+        let PathFact { lexical, resolved, .. } = paths::check_decided(path, cx)?;
+        let shown = paths::display_path(&lexical, &cx.cwd);
         let Some(resolved) = resolved else {
             return Err(format!(
                 "Cannot resolve {shown}: a symbolic link in it is broken or circular, a directory in it \

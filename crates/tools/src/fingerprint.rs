@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use memchr::memchr;
 use similar::{Algorithm, DiffTag};
 use windlass_protocol::FileSeen;
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::content::without_line_end;
@@ -154,7 +154,7 @@ pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding
         describe_place(&mut text, op, &lines, encoding);
     }
     if changes.len() > PLACES_MAX {
-        let _ = writeln!(text, "… and {}.", counted(changes.len() - PLACES_MAX, "more place"));
+        let _ = writeln!(text, "… and {}.", quantity(changes.len() - PLACES_MAX, "more place"));
     }
     text.truncate(text.trim_end().len());
     text
@@ -179,7 +179,7 @@ fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], enco
         let _ = writeln!(text, "{number}\t{}", encoding.decode_lossy(cut));
     }
     if now.len() > LINES_SHOWN_MAX {
-        let _ = writeln!(text, "… {}", counted(now.len() - LINES_SHOWN_MAX, "more line"));
+        let _ = writeln!(text, "… {}", quantity(now.len() - LINES_SHOWN_MAX, "more line"));
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a CommandPat
 fn parts(path: &Path) -> impl Iterator<Item = (&Path, String)> {
     path.ancestors().filter_map(|part| {
         let name = part.file_name().filter(|name| can_be_part(name))?;
-        Some((part.parent()?, folded(name)))
+        Some((part.parent()?, fold_case(name)))
     })
 }
 
@@ -63,10 +63,10 @@ fn can_be_part(name: &OsStr) -> bool {
 
 /// Whether a name is that of something git goes by in a work tree: a part of a repository, or its own settings.
 pub(crate) fn is_guide_of_git(name: &OsStr) -> bool {
-    can_be_part(name) || folded(name).starts_with(".git")
+    can_be_part(name) || fold_case(name).starts_with(".git")
 }
 
-fn folded(name: &OsStr) -> String {
+fn fold_case(name: &OsStr) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }
 

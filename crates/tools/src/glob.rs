@@ -13,10 +13,10 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_ports::{ExamineContext, HiddenPaths, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutput, ToolProfile};
-use windlass_text::plurals::counted_as;
+use windlass_text::plurals::quantity_as;
 
 use crate::file::{OnCancel, blocking};
-use crate::paths::{absolute, decided, fact};
+use crate::paths::{absolute, check_decided, fact};
 use crate::search::{
     NewestFiles, SearchStop, honour_ignore_files, leave_out, names_version_control, place, printable,
     threads_for,
@@ -88,7 +88,7 @@ impl Tool for Glob {
         let (settings, started) = (self.settings.clone(), Instant::now());
         blocking(cx, OnCancel::Leave, move |cx| {
             let query = Query::new(&input, &cx.cwd)?;
-            let query = Query { base: decided(query.base, cx)?, ..query };
+            let query = Query { base: check_decided(query.base, cx)?, ..query };
             let stop = SearchStop::new(cx, settings.timeout);
             let found = search(&query, &settings, &cx.hidden, &stop);
             Ok(found.answer(&cx.cwd, settings.timeout, started.elapsed()))
@@ -156,13 +156,8 @@ pub(crate) fn goes_up(pattern: &str) -> bool {
     split_literal(pattern.trim()).1.split(['/', '{', '}', ',']).any(|part| part == "..")
 }
 
-/// The directory that a pattern begins with.
-pub(crate) fn literal_part(pattern: &str) -> &str {
-    split_literal(pattern.trim()).0
-}
-
 /// Splits off the directories that a pattern names without any choice.
-fn split_literal(pattern: &str) -> (&str, &str) {
+pub(crate) fn split_literal(pattern: &str) -> (&str, &str) {
     let special = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
     match pattern[..special].rfind('/') {
         // The root is a directory, too.
@@ -190,7 +185,7 @@ fn search(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, stop: &S
             }
             match entry {
                 Ok(entry) => {
-                    if let Some((name, modified)) = matched(query, root, &entry) {
+                    if let Some((name, modified)) = match_entry(query, root, &entry) {
                         let path = query.base.lexical.join(name);
                         newest.lock().unwrap_or_else(PoisonError::into_inner).add(path, modified);
                     }
@@ -221,7 +216,7 @@ fn walker(query: &Query, settings: &GlobSettings, hidden: &HiddenPaths, root: &P
 }
 
 /// The name below `root` and the age of an entry that is looked for.
-fn matched<'a>(query: &Query, root: &Path, entry: &'a DirEntry) -> Option<(&'a Path, SystemTime)> {
+fn match_entry<'a>(query: &Query, root: &Path, entry: &'a DirEntry) -> Option<(&'a Path, SystemTime)> {
     let kind = entry.file_type()?;
     if kind.is_dir() {
         return None;
@@ -264,7 +259,7 @@ impl GlobMatches {
             ));
         }
         if self.unreadable > 0 {
-            let directories = counted_as(self.unreadable, "directory", "directories");
+            let directories = quantity_as(self.unreadable, "directory", "directories");
             lines.push(format!("(Cannot read {directories}.)"));
         }
         let output = json!({

@@ -16,7 +16,7 @@ use self::answer::{GrepMatches, PAGE_BYTES_MAX, ResultPage};
 use crate::file::{OnCancel, blocking};
 use crate::lenient;
 use crate::open::special_name;
-use crate::paths::{decided, fact};
+use crate::paths::{check_decided, fact};
 use crate::search::{NewestFiles, SearchStop, leave_out, names_version_control, place, printable};
 use crate::search_files::{FileWalk, walker};
 use crate::search_lines::{LineQuery, LineSearch, SearchGoal, matcher};
@@ -131,7 +131,7 @@ impl Tool for Grep {
         let timeout = self.timeout;
         blocking(cx, OnCancel::Leave, move |cx| {
             let query = Query::new(&input, &cx.cwd)?;
-            let query = Query { place: decided(query.place, cx)?, ..query };
+            let query = Query { place: check_decided(query.place, cx)?, ..query };
             Ok(query.search(&cx.hidden, &SearchStop::new(cx, timeout)).answer(timeout))
         })
         .await

@@ -33,7 +33,7 @@ mod tasks;
 mod text_encoding;
 mod write;
 
-pub use address::{redirected, url_fact};
+pub use address::{redirect_target, url_fact};
 pub use bash::{Bash, BashInput, BashSettings};
 pub use change_watcher::FileChangeWatcher;
 pub use describe::describe;

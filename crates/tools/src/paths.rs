@@ -36,14 +36,14 @@ pub(crate) fn path_fact(lexical: PathBuf, resolved: Option<PathBuf>) -> PathFact
 }
 
 /// The path, if it still is what it was when the call was allowed: what a tool opens must be what was decided on.
-pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, String> {
+pub(crate) fn check_decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, String> {
     if cx.is_decided(&path) {
         return Ok(path);
     }
     Err(format!(
         "Nothing was done: {} now leads to another file than when the call was allowed, because a link \
          changed. Check the link, then call the tool again.",
-        shown(&path.lexical, &cx.cwd)
+        display_path(&path.lexical, &cx.cwd)
     ))
 }
 
@@ -219,7 +219,7 @@ fn is_magic(path: &Path) -> bool {
 }
 
 /// The path as a person likes to see it. Bytes that are not UTF-8 are shown as the replacement character.
-pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
+pub(crate) fn display_path(path: &Path, cwd: &Path) -> String {
     relative(path, cwd).to_string_lossy().into_owned()
 }
 
@@ -344,8 +344,9 @@ mod tests {
 
     #[test]
     fn shown_relative_only_inside() {
-        let check =
-            |path: &str, expected: &str| assert_eq!(shown(Path::new(path), Path::new("/srv/app")), expected);
+        let check = |path: &str, expected: &str| {
+            assert_eq!(display_path(Path::new(path), Path::new("/srv/app")), expected);
+        };
         check("/srv/app/src/a.rs", "src/a.rs");
         check("/srv/app2/a.rs", "/srv/app2/a.rs");
         check("/srv/app", "/srv/app");
@@ -358,7 +359,7 @@ mod tests {
         let odd = root.join(OsString::from_vec(b"caf\xe9".to_vec()));
         fs::write(&odd, "x").unwrap();
         assert_eq!(fact(odd.clone()).resolved, Some(odd.clone()));
-        assert_eq!(shown(&odd, &root), "caf\u{fffd}");
+        assert_eq!(display_path(&odd, &root), "caf\u{fffd}");
     }
 
     proptest! {

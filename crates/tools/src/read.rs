@@ -170,8 +170,13 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
 }
 
 /// Instead of showing the same part of the same content a second time, says so.
-fn unchanged(file: &TargetFile, wanted: &ReadRange, now: &FileSeen, cx: &ToolContext) -> Option<ToolOutput> {
-    let known = cx.seen(&file.resolved).filter(|known| known.hash == now.hash)?;
+fn unchanged_notice(
+    file: &TargetFile,
+    wanted: &ReadRange,
+    now: &FileSeen,
+    cx: &ToolContext,
+) -> Option<ToolOutput> {
+    let known = cx.seen_file(&file.resolved).filter(|known| known.hash == now.hash)?;
     if !known.shown.contains(&wanted.part()) {
         return None;
     }

@@ -47,7 +47,7 @@ pub(crate) enum SaveError {
     Io { step: &'static str, error: io::Error },
 }
 
-fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
+fn io_error(step: &'static str) -> impl Fn(Errno) -> SaveError {
     move |error| SaveError::Io { step, error: error.into() }
 }
 
@@ -59,10 +59,10 @@ pub(crate) fn save(
     cancel: &CancellationToken,
 ) -> Result<Option<FileStamp>, SaveError> {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
-        return Err(failed("the path has no file name")(Errno::ISDIR));
+        return Err(io_error("the path has no file name")(Errno::ISDIR));
     };
     let directory = match expected {
-        Some(_) => open_directory(parent).map_err(failed("cannot open its directory"))?,
+        Some(_) => open_directory(parent).map_err(io_error("cannot open its directory"))?,
         None => make_directories(parent)?,
     };
     let old = match expected {
@@ -103,7 +103,7 @@ fn check_writable(directory: &OwnedFd, name: &OsStr, meta: &Metadata) -> Result<
         // Systems that cannot tell.
         Ok(()) | Err(Errno::NOSYS) => Ok(()),
         Err(Errno::ACCESS | Errno::PERM) => Err(SaveError::ReadOnly { mode: meta.mode() & 0o7777 }),
-        Err(error) => Err(failed("it is not writable")(error)),
+        Err(error) => Err(io_error("it is not writable")(error)),
     }
 }
 
@@ -131,9 +131,9 @@ fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
 fn make_directories(path: &Path) -> Result<OwnedFd, SaveError> {
     match open_directory(path) {
         Err(Errno::NOENT) => {}
-        result => return result.map_err(failed("cannot open its directory")),
+        result => return result.map_err(io_error("cannot open its directory")),
     }
-    let mut directory = open_directory(Path::new("/")).map_err(failed("cannot open the root directory"))?;
+    let mut directory = open_directory(Path::new("/")).map_err(io_error("cannot open the root directory"))?;
     for part in path.components() {
         let Component::Normal(name) = part else { continue };
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -142,11 +142,11 @@ fn make_directories(path: &Path) -> Result<OwnedFd, SaveError> {
         if next.as_ref().err() == Some(&Errno::NOENT) {
             match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed("cannot create its directory")(error)),
+                Err(error) => return Err(io_error("cannot create its directory")(error)),
             }
             next = open(OFlags::RDONLY);
         }
-        directory = next.map_err(failed("cannot open its directory"))?;
+        directory = next.map_err(io_error("cannot open its directory"))?;
     }
     Ok(directory)
 }

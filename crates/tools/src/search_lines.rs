@@ -237,7 +237,7 @@ impl Lines<'_> {
         self.entry(|| {
             let line = without_line_end(line);
             let at = || query.matcher.find(line).ok().flatten().map(|found| found.start()..found.end());
-            prefix + &shown(line, at)
+            prefix + &line_text(line, at)
         });
     }
 
@@ -253,7 +253,7 @@ impl Lines<'_> {
             let before = memchr::memchr_iter(b'\n', &lines[..found.start]).count() as u64;
             let origin = Origin { number: origin.number.map(|number| number + before), ..origin };
             let prefix = self.prefix(origin);
-            self.entry(|| prefix + &shown(without_line_end(&lines[found]), || None));
+            self.entry(|| prefix + &line_text(without_line_end(&lines[found]), || None));
         }
     }
 }
@@ -305,7 +305,7 @@ impl Sink for Lines<'_> {
 pub(crate) const BREAK: &str = "--";
 
 /// A line as text; of a long one the part around the match.
-fn shown(line: &[u8], at: impl FnOnce() -> Option<Range<usize>>) -> String {
+fn line_text(line: &[u8], at: impl FnOnce() -> Option<Range<usize>>) -> String {
     if line.len() <= LINE_BYTES_MAX {
         return String::from_utf8_lossy(line).into_owned();
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::change::{PendingChange, unless_large};
@@ -61,7 +61,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutput, String> {
         Some(_) => "was replaced",
         None => "was created",
     };
-    let lines = counted(input.content.lines().count(), "line");
+    let lines = quantity(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", change.subject.shown);
     let patch = old.map(|old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
     let output = json!({

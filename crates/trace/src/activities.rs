@@ -1,6 +1,6 @@
 //! What follows from a story: where the time of a run went, what took long.
 
-use crate::story::{MarkKind, TracedCall, TracedRequest, TracedSession};
+use crate::traced_session::{MarkKind, TracedCall, TracedRequest, TracedSession};
 
 /// A long thing takes at least this long.
 const LONG_MS_MIN: u64 = 1000;

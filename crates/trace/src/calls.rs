@@ -7,9 +7,9 @@ use windlass_protocol::{
     Admission, Answer, BlockKind, CallId, CallIntent, CallResult, MessageId, ToolOutput, ToolUse,
 };
 
-use crate::records::Trace;
-use crate::story::{CallOutcome, TracedCall};
+use crate::record_reader::Trace;
 use crate::text;
+use crate::traced_session::{CallOutcome, TracedCall};
 
 /// What is known of the calls of one process that have no place in the story yet, and the places of the others.
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl Trace {
             call.ended.get_or_insert(at);
         }
         if *is_error {
-            text::kept(&text::of_result(&result.result)).clone_into(&mut call.complaint);
+            text::beginning(&text::of_result(&result.result)).clone_into(&mut call.complaint);
         }
     }
 
@@ -121,7 +121,7 @@ impl Trace {
         if let Some((_, Admission::Ready { tool, facts })) = self.calls.examined.get(&id) {
             call.name = tool.clone();
             call.kind = Some(facts.kind);
-            text::kept(&facts.target).clone_into(&mut call.target);
+            text::beginning(&facts.target).clone_into(&mut call.target);
         }
         if let Some((asked, answered, _)) = self.calls.answers.get(&id) {
             call.question = Some((*asked, *answered));

@@ -1,6 +1,6 @@
 //! Numbers for people: times, tokens, money, dates.
 
-pub(crate) use windlass_text::numbers::{counted, number};
+pub(crate) use windlass_text::numbers::{number, quantity};
 
 /// A count as a number that can be divided.
 #[expect(clippy::cast_precision_loss, reason = "a drawing needs three digits of it")]
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([950, 12_500, 200_000, 1_000_000].map(rough), ["950", "12.5k", "200k", "1M"]);
         assert_eq!([0.012_34, 12.345].map(money), ["$0.0123", "$12.35"]);
-        assert_eq!([counted(1, "call"), counted(2, "call")], ["1 call", "2 calls"]);
+        assert_eq!([quantity(1, "call"), quantity(2, "call")], ["1 call", "2 calls"]);
         assert_eq!([short(1.50, 2), short(100.0, 0), short(-0.001, 2)], ["1.5", "100", "0"]);
         assert_eq!([percent(1, 3), percent(1, 0), percent(1, 2)], ["33.333", "0", "50"]);
         assert_eq!([0, 1, 3, 11, 5_001].map(round_step), [1, 1, 5, 20, 10_000]);

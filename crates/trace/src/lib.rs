@@ -15,15 +15,15 @@
 mod activities;
 mod calls;
 mod figures;
-mod marks;
 mod page;
-mod records;
-mod story;
+mod record_reader;
 #[cfg(test)]
 #[path = "../tests/trace/tape.rs"]
 mod tape;
 mod text;
+mod trace_marks;
+mod traced_session;
 
 pub use page::is_trace;
-pub use records::Trace;
-pub use story::SessionProcess;
+pub use record_reader::Trace;
+pub use traced_session::SessionProcess;

@@ -16,8 +16,8 @@ use ring::digest::{SHA256, digest};
 
 use crate::activities::LongThresholds;
 use crate::figures::{number, offset};
-use crate::story::{MessageExcerpt, RunEnd, TracedSession};
 use crate::text::PageText;
+use crate::traced_session::{MessageExcerpt, RunEnd, TracedSession};
 pub(crate) use items::{TracedItem, shown_items};
 
 const STYLE: &str = include_str!("page/style.css");

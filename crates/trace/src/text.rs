@@ -11,7 +11,7 @@ use windlass_text::invisible::{Invisible, hides};
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 /// The beginning of a text.
-pub(crate) fn kept(text: &str) -> &str {
+pub(crate) fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(KEPT_BYTES_MAX)]
 }
 
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(words.paragraph("a\n  b secret-token", 100), "a\n  b [gone]");
         assert_eq!(words.paragraph("abc", 3), "abc");
         assert_eq!(words.paragraph("abcd", 3), "abc\u{2026}");
-        assert_eq!(kept(&"é".repeat(10_000)).len(), KEPT_BYTES_MAX);
+        assert_eq!(beginning(&"é".repeat(10_000)).len(), KEPT_BYTES_MAX);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Windlass {
         let mut others = std::mem::take(&mut session.wired.warnings);
         let standing = std::mem::take(&mut session.wired.standing);
         if options.audience.is_host {
-            others.splice(0..0, notices.untrusted().into_iter().chain(standing));
+            others.splice(0..0, notices.trust_notice().into_iter().chain(standing));
             others.extend(notices.all());
         } else {
             others.splice(0..0, notices.take_unreported(standing));
@@ -66,7 +66,7 @@ impl Windlass {
         }
         // Whoever was asked hears what follows from a no, each time.
         let was_asked = options.trust_question.is_some();
-        let untrusted = if was_asked { notices.untrusted() } else { notices.untrusted_news() };
+        let untrusted = if was_asked { notices.trust_notice() } else { notices.trust_news() };
         others.append(&mut session.notices);
         StartNotices { untrusted, others }
     }

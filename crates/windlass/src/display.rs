@@ -6,7 +6,7 @@ use std::path::Path;
 use windlass_config::PartContent;
 use windlass_text::escapes::{SequenceFilter, without_sequences};
 use windlass_text::invisible::{Invisible, hides};
-pub use windlass_text::numbers::{counted, number};
+pub use windlass_text::numbers::{number, quantity};
 
 /// One line without control characters; runs of blanks become one.
 pub fn line(text: &str) -> String {
@@ -97,7 +97,7 @@ pub fn ago(then_ms: u64, now_ms: u64) -> String {
         0..MINUTE => "just now".into(),
         seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
-        seconds => format!("{} ago", counted(seconds / DAY, "day")),
+        seconds => format!("{} ago", quantity(seconds / DAY, "day")),
     }
 }
 
@@ -213,6 +213,6 @@ mod tests {
             [0, 999, 1000, 12_345_678, 3_000_000_000].map(bytes),
             ["0 B", "999 B", "1.0 kB", "12.3 MB", "3.0 GB"]
         );
-        assert_eq!([counted(1, "turn"), counted(2, "turn")], ["1 turn", "2 turns"]);
+        assert_eq!([quantity(1, "turn"), quantity(2, "turn")], ["1 turn", "2 turns"]);
     }
 }

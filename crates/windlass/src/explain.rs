@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use windlass_config::RunConfig;
-use windlass_engine::{Answerer, PermissionCase, Permissions, hidden_paths, judge, missing_rules};
+use windlass_engine::{Answerer, PermissionCase, Permissions, decide_call, hidden_paths, missing_rules};
 use windlass_ports::{AnyTool, ExamineContext};
 use windlass_protocol::{CallFacts, Ruling, ToolSpec, UrlFact, Verdict};
-use windlass_tools::{describe, redirected};
+use windlass_tools::{describe, redirect_target};
 
 use crate::sandbox;
 
@@ -69,7 +69,7 @@ impl Explainer {
     pub fn explain(&self, tool: &str, input: &RawValue) -> Result<Explanation, ExplainError> {
         let facts = self.facts(tool, input)?;
         let case = self.case(tool, input, &facts);
-        let ruling = in_words(judge(&case));
+        let ruling = in_words(decide_call(&case));
         let is_allowed = ruling.verdict == Verdict::Allow;
         let missing = if is_allowed { Vec::new() } else { missing_rules(&case) };
         Ok(Explanation { ruling, missing })
@@ -83,16 +83,16 @@ impl Explainer {
         redirect_to: Option<&str>,
     ) -> Result<Ruling, ExplainError> {
         let facts = self.facts(tool, input)?;
-        let ruling = judge(&self.case(tool, input, &facts));
+        let ruling = decide_call(&self.case(tool, input, &facts));
         let (Verdict::Allow, Some(url), Some(target)) = (ruling.verdict, &facts.url, redirect_to) else {
             return Ok(in_words(ruling));
         };
-        let next = redirected(url, target).map_err(ExplainError::Redirect)?;
+        let next = redirect_target(url, target).map_err(ExplainError::Redirect)?;
         if is_same_place(url, &next) {
             return Ok(ruling);
         }
         let facts = CallFacts { target: next.text.clone(), url: Some(next), ..facts };
-        let after = judge(&self.case(tool, input, &facts));
+        let after = decide_call(&self.case(tool, input, &facts));
         Ok(in_words(Ruling { reason: format!("After a redirect: {}", after.reason), ..after }))
     }
 

@@ -215,7 +215,7 @@ impl UnfinishedWork {
     /// Takes the commands back; prompts keep waiting.
     pub fn of(session: &mut Session) -> Self {
         let mut left = Self::default();
-        for prompt in session.unfinished() {
+        for prompt in session.unfinished_prompts() {
             left.unfinished.extend(Some(Block::texts(&prompt.blocks)).filter(|text| !text.is_empty()));
             left.unfinished_ids.extend(prompt.ids);
         }

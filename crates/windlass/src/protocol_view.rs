@@ -45,7 +45,7 @@ impl ProtocolView {
     /// Every message of a session, of which this was left undone. The warnings come first.
     pub fn new(session: &Session, left: &UnfinishedWork, warnings: Vec<String>) -> Self {
         let translator = Translator::new(session.key, session.wired.setup.clone());
-        let translator = translator.resumed(session.spent()).left(left.fates());
+        let translator = translator.resumed(session.spending()).with_left_prompts(left.fates());
         Self { translator, clock: Clock::start(), warnings, is_result_only: false }
     }
 

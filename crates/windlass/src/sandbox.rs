@@ -199,7 +199,7 @@ fn arbiter(config: &RunConfig) -> Arbiter {
             Host::Address(std::net::IpAddr::V4(address)) => HostFact::V4(*address),
             Host::Address(std::net::IpAddr::V6(address)) => HostFact::V6(*address),
         };
-        let verdict = match hosts.judge(&fact, destination.port) {
+        let verdict = match hosts.reach(&fact, destination.port) {
             windlass_engine::HostReach::Named => NetworkVerdict::AllowLiterally,
             windlass_engine::HostReach::Allowed => NetworkVerdict::Allow,
             windlass_engine::HostReach::Denied => NetworkVerdict::Deny("the settings deny this host".into()),

@@ -70,7 +70,7 @@ impl Session {
 
     /// Whether there is something to go on with without a prompt.
     pub fn can_go_on(&self) -> bool {
-        self.awaits_answer() || !self.unfinished().is_empty()
+        self.awaits_answer() || !self.unfinished_prompts().is_empty()
     }
 
     /// Whether there is something on disk to go on with.
@@ -116,7 +116,7 @@ impl Session {
             }
             SlashCommand::Context => SlashCommandReport::Context(self.context_report()),
             SlashCommand::Cost => {
-                SlashCommandReport::Cost { models: self.spent().clone(), time: self.time() }
+                SlashCommandReport::Cost { models: self.spending().clone(), time: self.time() }
             }
             SlashCommand::Help => SlashCommandReport::Help,
             SlashCommand::Rewind(_) if self.kept.is_none() => return Err(SessionError::NotSaved),

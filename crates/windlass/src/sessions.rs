@@ -287,10 +287,10 @@ impl FoundSession {
                 notices.extend(reset);
                 let mut session = engine.resume(key.seed, recalled, log);
                 if has_moved {
-                    session.moved();
+                    session.announce_directory();
                 }
                 if is_copy {
-                    session.begins_as(StartSource::Fork);
+                    session.set_start_source(StartSource::Fork);
                 }
                 session
             }

@@ -88,12 +88,12 @@ struct UntrustedProject {
 
 impl SettingsNotices {
     /// What of the project waits for trust.
-    pub fn untrusted(&self) -> Option<String> {
+    pub fn trust_notice(&self) -> Option<String> {
         self.untrusted.as_ref().map(|untrusted| untrusted.notice.clone())
     }
 
     /// The same, if it was not said yet.
-    pub fn untrusted_news(&self) -> Option<String> {
+    pub fn trust_news(&self) -> Option<String> {
         let UntrustedProject { notice, settings } = self.untrusted.as_ref()?;
         let news = self.take_unreported(vec![format!("{notice}\n{settings}")]);
         (!news.is_empty()).then(|| notice.clone())
@@ -130,7 +130,7 @@ impl SettingsNotices {
 
 /// A number of settings, in words.
 pub fn setting_count(count: usize) -> String {
-    display::counted(count as u64, "setting")
+    display::quantity(count as u64, "setting")
 }
 
 /// Where and as whom the process runs.

@@ -132,7 +132,7 @@ pub fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, time: TimeSpent) -> 
         let _ = writeln!(
             text,
             "  {model}: {} in, {} read from the cache, {} written to it, {} out, {}",
-            display::counted(usage.input_tokens, "token"),
+            display::quantity(usage.input_tokens, "token"),
             display::number(usage.cache_read_input_tokens),
             display::number(usage.cache_creation_input_tokens),
             display::number(usage.output_tokens),
@@ -174,7 +174,7 @@ pub fn compaction_report(compaction: &Compaction) -> String {
     let by = if compaction.is_mechanical { " without a model" } else { "" };
     format!(
         "The conversation was compacted{by}: from {} to about {}, in {}.",
-        display::counted(compaction.tokens_before, "token"),
+        display::quantity(compaction.tokens_before, "token"),
         display::number(compaction.tokens_after),
         display::duration(compaction.duration_ms)
     )

@@ -135,7 +135,7 @@ pub fn wire_models(
     for (is_flag, unknown) in unknown_tools(&engine, &tools) {
         if is_flag { &mut warnings } else { &mut standing }.push(unknown);
     }
-    standing.extend(engine.unheeded());
+    standing.extend(engine.unsupported_settings());
     let tools = engine.config().tools.iter().map(|tool| tool.name.to_string()).collect();
     let cwd = path_text(engine.working_directory());
     Ok(WiredEngine {

@@ -5,10 +5,10 @@ use windlass_protocol::{
     CompactTrigger, Compaction, Decision, HookEnding, HookRun, PrefixPart, StopHookSummary, StopHookVerdict,
     Update,
 };
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use crate::hooks;
-use crate::lines::Id;
+use crate::lines::LineUuid;
 use crate::translate::Translator;
 
 impl Translator {
@@ -26,8 +26,8 @@ impl Translator {
             }
             Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
             Update::Decided(Decision::Snipped { messages, tokens, .. }) => {
-                let removed: Vec<Id> =
-                    self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
+                let removed: Vec<LineUuid> =
+                    self.shown.of(messages).into_iter().map(|id| self.ids.message_uuid(id)).collect();
                 let metadata = json!({ "removed_uuids": removed, "tokens_freed": tokens });
                 self.write_system("snip_boundary", &json!({ "snip_metadata": metadata }), out);
             }
@@ -52,8 +52,8 @@ impl Translator {
             Update::ClearedByProvider { tool_results, thinking_turns, tokens } => {
                 let text = format!(
                     "The provider cleared {} and the thinking of {} from the conversation ({tokens} tokens).",
-                    counted(*tool_results as usize, "old result"),
-                    counted(*thinking_turns as usize, "answer")
+                    quantity(*tool_results as usize, "old result"),
+                    quantity(*thinking_turns as usize, "answer")
                 );
                 self.informational(&text, "info", out);
             }
@@ -124,9 +124,9 @@ impl Translator {
         // The messages that stay, from the first to the last, and the boundary they now stand behind.
         if let Some((head, tail)) = compaction.tail.zip(self.latest).filter(|(head, latest)| head <= latest) {
             metadata["preserved_segment"] = json!({
-                "head_uuid": self.ids.of(head),
-                "anchor_uuid": self.ids.of(compaction.boundary.id),
-                "tail_uuid": self.ids.of(tail),
+                "head_uuid": self.ids.message_uuid(head),
+                "anchor_uuid": self.ids.message_uuid(compaction.boundary.id),
+                "tail_uuid": self.ids.message_uuid(tail),
             });
         }
         self.write_system("compact_boundary", &json!({ "compact_metadata": metadata }), out);
@@ -149,13 +149,13 @@ fn stop_hook_info(run: &HookRun) -> Value {
 fn describe(decision: &Decision) -> Option<String> {
     Some(match decision {
         Decision::Cleared { results, tokens, .. } => {
-            format!("Cleared {} (about {tokens} tokens).", counted(results.len(), "old result"))
+            format!("Cleared {} (about {tokens} tokens).", quantity(results.len(), "old result"))
         }
         Decision::Collapsed { spans, tokens, .. } => {
-            format!("Replaced {} by a summary (about {tokens} tokens).", counted(spans.len(), "span"))
+            format!("Replaced {} by a summary (about {tokens} tokens).", quantity(spans.len(), "span"))
         }
         Decision::MediaStripped(messages) => {
-            let messages = counted(messages.len(), "message");
+            let messages = quantity(messages.len(), "message");
             format!("Removed the content that the provider rejected from {messages}.")
         }
         Decision::Stored(_)

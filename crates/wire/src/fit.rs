@@ -11,7 +11,7 @@ pub(crate) const LINE_BYTES_MAX: usize = 1_000_000;
 
 /// How much of a message a line carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum DetailLevel {
     /// Everything.
     Whole,
     /// Everything but the structured form of a tool's result, which repeats its content.
@@ -28,19 +28,19 @@ const ALL: usize = usize::MAX;
 const ITEMS_MAX: usize = 500;
 
 /// Steps that shorten a line, the cheapest first: detail, most bytes of a string, most items of a list.
-const LADDER: [(Detail, usize, usize); 8] = [
-    (Detail::Whole, ALL, ALL),
-    (Detail::WithoutStructured, ALL, ALL),
-    (Detail::Shortened(256 * 1024), 256 * 1024, ALL),
-    (Detail::Shortened(16 * 1024), 16 * 1024, ALL),
-    (Detail::Shortened(256), 256, ALL),
-    (Detail::Bare, 256 * 1024, ALL),
-    (Detail::Shortened(256), 256, ITEMS_MAX),
-    (Detail::Bare, 256, ITEMS_MAX),
+const LADDER: [(DetailLevel, usize, usize); 8] = [
+    (DetailLevel::Whole, ALL, ALL),
+    (DetailLevel::WithoutStructured, ALL, ALL),
+    (DetailLevel::Shortened(256 * 1024), 256 * 1024, ALL),
+    (DetailLevel::Shortened(16 * 1024), 16 * 1024, ALL),
+    (DetailLevel::Shortened(256), 256, ALL),
+    (DetailLevel::Bare, 256 * 1024, ALL),
+    (DetailLevel::Shortened(256), 256, ITEMS_MAX),
+    (DetailLevel::Bare, 256, ITEMS_MAX),
 ];
 
 /// Appends a line, with as much detail as fits. `write` must write one JSON object at the given detail.
-pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(Detail, &mut Vec<u8>)) {
+pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(DetailLevel, &mut Vec<u8>)) {
     let start = out.len();
     for (detail, string_bytes_max, items_max) in LADDER {
         out.truncate(start);
@@ -106,11 +106,11 @@ pub(crate) fn write_json(value: &impl Serialize, out: &mut Vec<u8>) {
 }
 
 /// The block at the given detail.
-pub(crate) fn block_at(block: &Block, detail: Detail) -> Block {
+pub(crate) fn block_at(block: &Block, detail: DetailLevel) -> Block {
     match detail {
-        Detail::Whole | Detail::WithoutStructured => block.clone(),
-        Detail::Shortened(bytes_max) => without_media(block, bytes_max),
-        Detail::Bare => bare(block),
+        DetailLevel::Whole | DetailLevel::WithoutStructured => block.clone(),
+        DetailLevel::Shortened(bytes_max) => without_media(block, bytes_max),
+        DetailLevel::Bare => bare(block),
     }
 }
 

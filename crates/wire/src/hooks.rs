@@ -4,7 +4,7 @@ use serde_json::json;
 use windlass_protocol::{HookEnding, HookMoment, HookNews, HookPrinted, MessageId, SessionKey};
 
 use crate::fit;
-use crate::lines::{Id, LineEnvelope, SystemBody};
+use crate::lines::{LineEnvelope, LineUuid, SystemBody};
 
 /// The ids of handlers and of these lines are counted from where neither messages nor other lines get.
 const RUNS_FROM: u64 = 1 << 62;
@@ -51,11 +51,11 @@ impl HookLines {
         let uuid = self.id(LINES_FROM | self.written);
         self.written += 1;
         let body = SystemBody { subtype, body: &body };
-        fit::append_plain(out, &LineEnvelope { body, session_id: Id(self.key.id), uuid });
+        fit::append_plain(out, &LineEnvelope { body, session_id: LineUuid(self.key.id), uuid });
     }
 
-    fn id(&self, number: u64) -> Id {
-        Id(self.key.process.message_uuid(MessageId(number)))
+    fn id(&self, number: u64) -> LineUuid {
+        LineUuid(self.key.process.message_uuid(MessageId(number)))
     }
 }
 

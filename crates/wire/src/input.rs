@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use windlass_protocol::{Block, Priority, SessionKey};
 
-use crate::lines::{Id, UserLine, UserMessage};
+use crate::lines::{LineUuid, UserLine, UserMessage};
 use crate::{fit, time};
 
 /// The most bytes of a line: what the largest request to a provider may have.
@@ -133,7 +133,7 @@ impl InputLine {
             "control_request" => {
                 let ControlJson { request_id, request } = serde_json::from_str(line)?;
                 match request.subtype.as_str() {
-                    "interrupt" => match brought(line) {
+                    "interrupt" => match interrupt_prompt(line) {
                         Ok(prompt) => Self::Interrupt { request_id, prompt },
                         Err(problem) => Self::Invalid { request_id, problem },
                     },
@@ -153,7 +153,7 @@ impl From<serde_json::Error> for InputProblem {
 }
 
 /// What an interrupt brings is said at once.
-fn brought(line: &str) -> Result<Option<InputPrompt>, InputProblem> {
+fn interrupt_prompt(line: &str) -> Result<Option<InputPrompt>, InputProblem> {
     let InterruptRequest { message, uuid } = serde_json::from_str::<InterruptJson>(line)?.request;
     let priority = Some(Priority::Now);
     let json = |message| UserJson { message, uuid, priority, should_query: None, client_composed: None };
@@ -210,7 +210,7 @@ pub fn replay(session: impl Into<SessionKey>, uuid: &str, blocks: &[Block], wall
         let line = UserLine {
             message: UserMessage { role: "user", content: &content },
             parent_tool_use_id: None,
-            session_id: Id(session.id),
+            session_id: LineUuid(session.id),
             uuid,
             timestamp: &timestamp,
             tool_use_result: None,

@@ -9,9 +9,9 @@ use windlass_protocol::{Block, HostUsage};
 
 /// A UUID, written as the usual text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Id(pub(crate) Uuid);
+pub(crate) struct LineUuid(pub(crate) Uuid);
 
-impl Serialize for Id {
+impl Serialize for LineUuid {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut buffer = Uuid::encode_buffer();
         serializer.serialize_str(self.0.hyphenated().encode_lower(&mut buffer))
@@ -24,8 +24,8 @@ impl Serialize for Id {
 pub(crate) struct AssistantLine<'a> {
     pub(crate) message: AssistantMessage<'a>,
     pub(crate) parent_tool_use_id: Option<&'a str>,
-    pub(crate) session_id: Id,
-    pub(crate) uuid: Id,
+    pub(crate) session_id: LineUuid,
+    pub(crate) uuid: LineUuid,
     pub(crate) timestamp: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<&'static str>,
@@ -33,8 +33,8 @@ pub(crate) struct AssistantLine<'a> {
     pub(crate) request_id: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) aborted: bool,
-    #[serde(skip_serializing_if = "<[Id]>::is_empty")]
-    pub(crate) supersedes: &'a [Id],
+    #[serde(skip_serializing_if = "<[LineUuid]>::is_empty")]
+    pub(crate) supersedes: &'a [LineUuid],
     #[serde(flatten)]
     pub(crate) prompts: Option<Prompts<'a>>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct AssistantMessage<'a> {
 pub(crate) struct UserLine<'a, U> {
     pub(crate) message: UserMessage<'a>,
     pub(crate) parent_tool_use_id: Option<&'a str>,
-    pub(crate) session_id: Id,
+    pub(crate) session_id: LineUuid,
     pub(crate) uuid: U,
     pub(crate) timestamp: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,8 +95,8 @@ pub(crate) struct UserMessage<'a> {
 pub(crate) struct LineEnvelope<T> {
     #[serde(flatten)]
     pub(crate) body: T,
-    pub(crate) session_id: Id,
-    pub(crate) uuid: Id,
+    pub(crate) session_id: LineUuid,
+    pub(crate) uuid: LineUuid,
 }
 
 /// The fields of a `system` line.

@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_protocol::{Denial, HostUsage, ModelSpend, Outcome, SessionKey, Terminal, Usage};
 
-use crate::fit::{self, Detail};
-use crate::lines::{Id, Prompts};
+use crate::fit::{self, DetailLevel};
+use crate::lines::{LineUuid, Prompts};
 use crate::translate::LineIds;
 use crate::usage::model_usage;
 
@@ -32,7 +32,7 @@ struct ResultLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<&'a [String]>,
     stop_reason: Option<&'a str>,
-    session_id: Id,
+    session_id: LineUuid,
     /// Null when a price is unknown.
     total_cost_usd: Option<f64>,
     usage: HostUsage<'a>,
@@ -49,7 +49,7 @@ struct ResultLine<'a> {
     result_index: u32,
     #[serde(flatten)]
     prompts: Option<Prompts<'a>>,
-    uuid: Id,
+    uuid: LineUuid,
 }
 
 #[derive(Serialize)]
@@ -71,8 +71,8 @@ struct DenialJson<'a> {
 
 /// What the translator knows of a run beside its outcome.
 pub(crate) struct ResultContext<'a> {
-    pub(crate) session_id: Id,
-    pub(crate) uuid: Id,
+    pub(crate) session_id: LineUuid,
+    pub(crate) uuid: LineUuid,
     pub(crate) result_index: u32,
     pub(crate) ttft_ms: Option<u64>,
     /// What all runs of the session took, this one included.
@@ -176,12 +176,12 @@ fn errors_of(outcome: &Outcome) -> Vec<String> {
     outcome.errors.clone()
 }
 
-fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
+fn denial_json(denial: &Denial, detail: DetailLevel) -> DenialJson<'_> {
     DenialJson {
         name: &denial.tool_use.name,
         id: &denial.tool_use.id,
         input: match detail {
-            Detail::Bare => fit::empty_object(),
+            DetailLevel::Bare => fit::empty_object(),
             _ => denial.tool_use.input.json(),
         },
     }

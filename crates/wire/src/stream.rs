@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{Delta, HostUsage, Usage};
 
-use crate::fit::{self, Detail};
-use crate::lines::{AssistantMessage, Id, Prompts};
+use crate::fit::{self, DetailLevel};
+use crate::lines::{AssistantMessage, LineUuid, Prompts};
 use crate::translate::LineIds;
 
 /// The most bytes of one piece of text; a larger delta is written as several.
@@ -18,9 +18,9 @@ const PIECE_BYTES_MAX: usize = 128 * 1024;
 #[serde(tag = "type", rename = "stream_event")]
 struct StreamLine<'a> {
     event: &'a StreamEventJson<'a>,
-    session_id: Id,
+    session_id: LineUuid,
     parent_tool_use_id: Option<&'a str>,
-    uuid: Id,
+    uuid: LineUuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttft_ms: Option<u64>,
     #[serde(flatten)]
@@ -68,7 +68,7 @@ pub(crate) struct Events<'a> {
 }
 
 impl Events<'_> {
-    pub(crate) fn started(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
+    pub(crate) fn start_message(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
         let message = AssistantMessage {
             id: message_id,
             kind: "message",
@@ -116,7 +116,7 @@ impl Events<'_> {
         self.write(&StreamEventJson::ContentBlockStop { index }, None);
     }
 
-    pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
+    pub(crate) fn end_message(&mut self, stop_reason: &str, usage: &Usage) {
         let delta = StopJson { stop_reason, stop_sequence: None };
         let usage = HostUsage::from(usage);
         self.write(&StreamEventJson::MessageDelta { delta, usage }, None);
@@ -149,7 +149,7 @@ impl Events<'_> {
         };
         fit::append(self.out, |detail, out| {
             // An event of unknown kind that is too large has nothing that could be left out: it is skipped.
-            if detail != Detail::Bare {
+            if detail != DetailLevel::Bare {
                 fit::write_json(&line, out);
             }
         });

@@ -13,7 +13,8 @@ use windlass_protocol::{
 
 use crate::fit::{self, block_at};
 use crate::lines::{
-    AssistantLine, AssistantMessage, Id, Lifecycle, LineEnvelope, Prompts, SystemBody, UserLine, UserMessage,
+    AssistantLine, AssistantMessage, Lifecycle, LineEnvelope, LineUuid, Prompts, SystemBody, UserLine,
+    UserMessage,
 };
 use crate::result::{self, ResultContext};
 use crate::stream::Events;
@@ -73,17 +74,17 @@ impl LineIds {
         Self { key, without_message: 0 }
     }
 
-    pub(crate) fn session(&self) -> Id {
-        Id(self.key.id)
+    pub(crate) fn session(&self) -> LineUuid {
+        LineUuid(self.key.id)
     }
 
-    pub(crate) fn of(&self, message: MessageId) -> Id {
-        Id(self.key.seed.message_uuid(message))
+    pub(crate) fn message_uuid(&self, message: MessageId) -> LineUuid {
+        LineUuid(self.key.seed.message_uuid(message))
     }
 
     /// An id for a line that belongs to no message. Counted from the far end, where no message ever gets.
-    pub(crate) fn next(&mut self) -> Id {
-        let id = Id(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
+    pub(crate) fn next(&mut self) -> LineUuid {
+        let id = LineUuid(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
         self.without_message += 1;
         id
     }
@@ -126,7 +127,7 @@ pub struct Translator {
 pub(crate) struct CurrentRun {
     began_ms: u64,
     ttft_ms: Option<u64>,
-    retracted: Vec<Id>,
+    retracted: Vec<LineUuid>,
     calls: Vec<RunningCall>,
     /// Prompts that nothing has answered yet, by the ids their senders gave them.
     unanswered: Vec<Arc<str>>,
@@ -188,7 +189,7 @@ impl Translator {
     }
 
     /// A former process left these prompts, which is told with the first run.
-    pub fn left(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
+    pub fn with_left_prompts(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
         Self { left: prompts, ..self }
     }
 
@@ -245,17 +246,17 @@ impl Translator {
             Update::Block { id, index, block, is_aborted } => {
                 self.latest = Some(*id);
                 let source = AnswerSource::Model { is_aborted: *is_aborted };
-                self.write_answer(self.ids.of(*id), block, &source, out);
+                self.write_answer(self.ids.message_uuid(*id), block, &source, out);
                 if !is_aborted {
                     self.write_stream(out, |events| events.block_stopped(*index));
                 }
             }
             Update::Responded { stop_reason, usage, .. } => {
-                self.write_stream(out, |events| events.responded(stop_reason, usage));
+                self.write_stream(out, |events| events.end_message(stop_reason, usage));
             }
             Update::Retracted { messages, calls } => {
                 self.run.calls.retain(|running| !calls.contains(&running.call));
-                self.run.retracted.extend(messages.iter().map(|id| self.ids.of(*id)));
+                self.run.retracted.extend(messages.iter().map(|id| self.ids.message_uuid(*id)));
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
             // What is done gives no more signs of life, also while its result waits for its turn.
@@ -369,11 +370,11 @@ impl Translator {
         self.usage = usage.clone();
         self.run.ttft_ms.get_or_insert(now_ms.saturating_sub(self.run.began_ms));
         let ttft_ms = now_ms.saturating_sub(self.requested_ms);
-        self.write_stream(out, |events| events.started(message_id, model, usage, ttft_ms));
+        self.write_stream(out, |events| events.start_message(message_id, model, usage, ttft_ms));
     }
 
     /// Writes one block of an answer.
-    fn write_answer(&mut self, uuid: Id, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
+    fn write_answer(&mut self, uuid: LineUuid, block: &Block, source: &AnswerSource<'_>, out: &mut Vec<u8>) {
         let (failure, aborted) = match *source {
             AnswerSource::Failure(category, request_id) => (Some((category, request_id)), false),
             AnswerSource::Model { is_aborted } => (None, is_aborted),
@@ -393,7 +394,7 @@ impl Translator {
                     kind: "message",
                     role: "assistant",
                     model,
-                    content: &[signed(block_at(block, detail))],
+                    content: &[sign_thinking(block_at(block, detail))],
                     stop_reason: failure.map(|_| "stop_sequence"),
                     stop_sequence: failure.map(|_| ""),
                     usage: HostUsage::from(usage),
@@ -421,9 +422,9 @@ impl Translator {
                 message: UserMessage { role: "user", content: &content },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: Id(self.ids.key.said_uuid(said.id, said.prompts)),
+                uuid: LineUuid(self.ids.key.said_uuid(said.id, said.prompts)),
                 timestamp: &timestamp,
-                tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
+                tool_use_result: said.structured.filter(|_| detail == fit::DetailLevel::Whole),
                 is_synthetic: said.is_synthetic,
                 is_replay: false,
             };
@@ -540,7 +541,7 @@ impl Translator {
 }
 
 /// The block with a signature if it is thinking without one: a host in Python stops at a missing key.
-fn signed(block: Block) -> Block {
+fn sign_thinking(block: Block) -> Block {
     if block.kind() != &BlockKind::Thinking {
         return block;
     }

@@ -342,7 +342,7 @@ fn every_prompt_with_an_id_is_started_and_comes_to_one_end() {
     check(Terminal::AbortedTools, &["a started", "b started", "a cancelled", "b cancelled"]);
     check(Terminal::ApiError, &["a started", "b started", "a cancelled", "b cancelled"]);
     let left = vec![("a".into(), Lifecycle::Cancelled), ("b".into(), Lifecycle::Queued)];
-    let mut translator = Translator::new(SessionSeed(7), SessionSetup::default()).left(left);
+    let mut translator = Translator::new(SessionSeed(7), SessionSetup::default()).with_left_prompts(left);
     let mut out = Vec::new();
     translator.begin(TimePoint::default(), &mut out);
     translator.begin(TimePoint::default(), &mut out);

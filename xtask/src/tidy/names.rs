@@ -1,5 +1,5 @@
-//! Names that a stranger understands: one name stands for one type, and neither a type nor a module is a bare participle, which says
-//! what happened to a thing but not what it is, or a word that fits anything.
+//! Names that a stranger understands: one name stands for one type; no type, module or function is a bare participle, which says
+//! what happened to a thing but neither what it is nor who acts; no type or module is a preposition, an adverb or a word that fits anything.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,27 @@ const SHARED_NAMES: &[(&str, &str)] = &[
 const PARTICIPLES_ALLOWED: &[(&str, &str)] =
     &[("Read", "the name of the tool"), ("read", "the verb: a module that reads")];
 
+/// Functions that may be bare participles, with the reason.
+const FUNCTION_PARTICIPLES_ALLOWED: &[(&str, &str)] = &[
+    ("cut", "the verb"),
+    ("put", "the verb"),
+    ("read", "the verb"),
+    ("marked", "its callers in the shell are rewritten later"),
+];
+
 /// Words that say nothing without another.
-const VAGUE: &[&str] =
-    &["Case", "Item", "Kind", "Matter", "Only", "Part", "Place", "Thing", "Wanted", "Way", "What", "Who"];
+const VAGUE: &[&str] = &[
+    "Action", "Case", "Common", "Data", "Detail", "Exact", "Extra", "Info", "Item", "Kind", "Match",
+    "Matter", "Meta", "Names", "Only", "Part", "Place", "Thing", "Track", "Wanted", "Way", "What", "Who",
+    "World",
+];
+
+/// Prepositions and adverbs, which only say where or when a thing is.
+const PREPOSITIONS: &[&str] = &[
+    "about", "above", "after", "again", "ahead", "around", "before", "behind", "below", "beneath", "beside",
+    "besides", "between", "beyond", "inside", "later", "near", "outside", "over", "through", "under",
+    "until", "within", "without",
+];
 
 /// Files whose names are checked later, with the reason.
 const LATER: &[(&str, &str)] =
@@ -82,8 +100,9 @@ const CONDITIONS: &[&str] = &["is_", "has_", "can_", "should_"];
 /// What a type derives whose fields are named by others: settings, logs, the command line, schemas.
 const OUTSIDE_NAMES: &[&str] = &["Serialize", "Deserialize", "Args", "Parser", "Subcommand"];
 
-/// Nouns that end with `ed`.
-const NOUNS: &[&str] = &["embed", "feed", "need", "seed", "speed"];
+/// Nouns and verbs that end with `ed`.
+const NO_PARTICIPLES: &[&str] =
+    &["embed", "exceed", "feed", "heed", "need", "proceed", "seed", "shed", "speed", "succeed"];
 
 /// A type that others than its own file can name.
 struct VisibleType<'a> {
@@ -112,16 +131,43 @@ pub(crate) fn names_say_what_things_are(sources: &[SourceFile]) -> Vec<String> {
         if VAGUE.contains(&name) {
             return Some(format!("{path}:{line}: the type `{name}` fits anything; add what it is of"));
         }
-        let complaint = format!("{path}:{line}: the type `{name}` is a bare participle; name what it is");
-        is_bare_participle(name).then_some(complaint)
+        let flaw = flaw_of(name)?;
+        Some(format!("{path}:{line}: the type `{name}` is {flaw}; name what it is"))
     });
     let modules = named_sources(sources).flat_map(|source| {
         let declared = shipped_lines(source).filter_map(|(line, text)| Some((line, declared_module(text)?)));
-        declared.filter(|(_, name)| is_bare_participle(name)).map(|(line, name)| {
-            format!("{}:{line}: the module `{name}` is a bare participle; name its topic", source.path)
+        declared.filter_map(|(line, name)| {
+            let flaw = flaw_of(name)?;
+            Some(format!("{}:{line}: the module `{name}` is {flaw}; name its topic", source.path))
         })
     });
     types.chain(modules).collect()
+}
+
+pub(crate) fn functions_say_what_they_do(sources: &[SourceFile]) -> Vec<String> {
+    named_sources(sources).flat_map(unclear_functions).collect()
+}
+
+/// What a whole crate can call by a bare participle. What makes or changes its own type may be called so:
+/// `Answer::rejected(why)`, `list.sorted()`.
+fn unclear_functions(source: &SourceFile) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut lines = shipped_lines(source);
+    while let Some((line, text)) = lines.next() {
+        let Some(name) = declared_function(text) else { continue };
+        let mut signature = text.to_owned();
+        while !signature.ends_with(['{', '}', ';']) {
+            let Some((_, more)) = lines.next() else { break };
+            signature.push_str(more);
+        }
+        let gives_self = signature.rsplit_once("->").is_some_and(|(_, output)| output.contains("Self"));
+        if is_bare_participle(name) && !gives_self && !is_listed(FUNCTION_PARTICIPLES_ALLOWED, name) {
+            let complaint =
+                format!("the function `{name}` is a bare participle; say what it does or returns");
+            complaints.push(format!("{}:{line}: {complaint}", source.path));
+        }
+    }
+    complaints
 }
 
 pub(crate) fn booleans_are_conditions(sources: &[SourceFile]) -> Vec<String> {
@@ -199,11 +245,25 @@ fn declared_module(line: &str) -> Option<&str> {
     (visibility.is_empty() || visibility.starts_with("pub")).then_some(name)
 }
 
+/// The name of a function that its whole crate can call.
+fn declared_function(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once("fn ")?;
+    let is_visible = before.starts_with("pub ") || before.starts_with("pub(crate) ");
+    rest.split(['(', '<']).next().filter(|_| is_visible)
+}
+
+/// What is wrong with the name of a type or a module.
+fn flaw_of(name: &str) -> Option<&'static str> {
+    let is_preposition = PREPOSITIONS.contains(&&*name.to_ascii_lowercase());
+    let is_participle = is_bare_participle(name) && !is_listed(PARTICIPLES_ALLOWED, name);
+    is_preposition.then_some("a preposition or adverb").or(is_participle.then_some("a bare participle"))
+}
+
 fn is_bare_participle(name: &str) -> bool {
     let is_one_word = !name.contains('_') && !name.chars().skip(1).any(char::is_uppercase);
     let word = name.to_ascii_lowercase();
-    let is_participle = (word.ends_with("ed") && !NOUNS.contains(&&*word)) || IRREGULAR.contains(&&*word);
-    is_one_word && is_participle && !is_listed(PARTICIPLES_ALLOWED, name)
+    let is_regular = word.ends_with("ed") && !NO_PARTICIPLES.contains(&&*word);
+    is_one_word && (is_regular || IRREGULAR.contains(&&*word))
 }
 
 fn is_listed(list: &[(&str, &str)], name: &str) -> bool {
@@ -264,6 +324,15 @@ mod tests {
         check("crates/a/src/x.rs", "pub struct Seed;", 0);
         check("crates/a/src/x.rs", "pub enum Kind {}", 1);
         check("crates/a/src/x.rs", "pub enum DoorKind {}", 0);
+        check("crates/a/src/x.rs", "pub struct Names<'a> {}", 1);
+        check("crates/a/src/x.rs", "struct Names;", 0);
+        check("crates/a/src/x.rs", "pub struct PathNames;", 0);
+        check("crates/a/src/x.rs", "pub(crate) enum Match {}", 1);
+        check("crates/a/src/x.rs", "pub struct Below;", 1);
+        check("crates/a/src/x.rs", "enum Below {}", 0);
+        check("crates/a/src/x.rs", "pub enum HiddenBelow {}", 0);
+        check("crates/a/src/lib.rs", "mod near;", 1);
+        check("crates/a/src/lib.rs", "mod nearest;", 0);
         check("crates/a/src/lib.rs", "mod told;", 1);
         check("crates/a/src/x/mod.rs", "pub(crate) mod told {\n}", 1);
         check("crates/a/src/lib.rs", "mod told_outcome;", 0);
@@ -271,5 +340,26 @@ mod tests {
         check("crates/a/tests/main.rs", "mod told;", 0);
         check("crates/shell/src/lib.rs", "mod told;", 0);
         check("crates/shell/src/analysis.rs", "pub struct Kept;", 1);
+    }
+
+    #[test]
+    fn a_function_is_a_verb_or_what_it_returns() {
+        let check = |path: &str, text: &str, expected: usize| {
+            assert_eq!(functions_say_what_they_do(&[source(path, text)]).len(), expected, "{path}: {text}");
+        };
+        check("crates/a/src/x.rs", "pub fn told(self) -> Vec<String> {\n}", 1);
+        check("crates/a/src/x.rs", "    pub(crate) async fn stopped(&mut self) {", 1);
+        check("crates/a/src/x.rs", "pub const fn kept<'a>(text: &'a str) -> &'a str {", 1);
+        check("crates/a/src/x.rs", "pub fn shown(\n    text: &str,\n) -> String {\n}", 1);
+        check("crates/a/src/x.rs", "fn told(self) -> Vec<String> {\n}", 0);
+        check("crates/a/src/x.rs", "pub fn told_texts(self) -> Vec<String> {", 0);
+        check("crates/a/src/x.rs", "    pub fn forked(self) -> Self {", 0);
+        check("crates/a/src/x.rs", "pub fn limited(\n    most: u32,\n) -> Result<Self> {\n}", 0);
+        check("crates/a/src/x.rs", "pub fn resumed(place: Self) -> u32 {", 1);
+        check("crates/a/src/x.rs", "pub fn seed(&self) -> u64 {", 0);
+        check("crates/a/src/x.rs", "pub fn read(&mut self) -> u8 {", 0);
+        check("crates/a/src/x.rs", "pub(super) fn told() {", 0);
+        check("crates/a/tests/x.rs", "pub fn told() {", 0);
+        check("crates/shell/src/x.rs", "pub fn told() {", 0);
     }
 }

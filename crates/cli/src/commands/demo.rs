@@ -100,8 +100,8 @@ fn introduction(folder: &Path) -> String {
 fn ending(outcome: &Outcome, folder: &Path, is_fixed: bool) -> String {
     let spent = format!(
         "{}, {} in, {} out (as a model would count them), no cost, {}",
-        display::counted(outcome.iterations.into(), "turn"),
-        display::counted(outcome.usage.input_total(), "token"),
+        display::quantity(outcome.iterations.into(), "turn"),
+        display::quantity(outcome.usage.input_total(), "token"),
         display::number(outcome.usage.output_tokens),
         display::duration(outcome.duration_ms)
     );

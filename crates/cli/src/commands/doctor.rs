@@ -58,7 +58,7 @@ fn as_text(report: &Report) -> String {
     let problems = report.checks.iter().filter(|check| check.status == CheckStatus::Problem).count() as u64;
     let end = match problems {
         0 => "Ready to run (the server was not contacted).".to_owned(),
-        _ => format!("{} would keep a run from working.", display::counted(problems, "problem")),
+        _ => format!("{} would keep a run from working.", display::quantity(problems, "problem")),
     };
     text = format!("{text}\n{end}\n");
     // Lines that are piped stay whole, so that they can be searched.

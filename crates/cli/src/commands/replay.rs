@@ -56,7 +56,7 @@ pub(crate) fn run(wanted: &ReplayArguments) -> anyhow::Result<i32> {
     {
         bail!(
             "there is no event {until}: the session has only {}.",
-            display::counted(replay.events(), "event")
+            display::quantity(replay.events(), "event")
         );
     }
     if let Some(model) = wanted.with_model.as_deref().filter(|_| played.is_equal()) {

@@ -88,9 +88,9 @@ fn list_points(points: &[PointInfo]) -> String {
     }
     let mut text = String::new();
     for PointInfo { uuid, text: said, files, commands, .. } in points {
-        let mut what = vec![display::counted(*files as u64, "file") + " changed"];
+        let mut what = vec![display::quantity(*files as u64, "file") + " changed"];
         if *commands > 0 {
-            what.push(display::counted(*commands as u64, "command"));
+            what.push(display::quantity(*commands as u64, "command"));
         }
         let _ = writeln!(text, "{uuid}  {} ({})", display::line(said), what.join(", "));
     }

@@ -47,6 +47,6 @@ pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
 
 fn config() -> anyhow::Result<RunConfig> {
     let held = settings::load(SettingsFlags::default(), settings::process_context()?)?;
-    held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(complain);
+    held.notices.trust_news().iter().chain(&held.notices.news()).for_each(complain);
     Ok(held.config(&Flags::default())?)
 }

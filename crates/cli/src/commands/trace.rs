@@ -45,7 +45,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
     }
     let (page, damaged) = store.trace_page(&session)?;
     if damaged > 0 {
-        let lines = display::counted(damaged, "line");
+        let lines = display::quantity(damaged, "line");
         complain(&format!("{lines} of the log could not be read; the page shows the rest."));
     }
     if to_stdout {

@@ -144,7 +144,7 @@ fn card(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, column
     };
     let more = lines.len().saturating_sub(most);
     let head = if failed && more > 0 { FAILED_HEAD_LINES } else { most };
-    let skipped = (more > 0).then(|| format!("… +{}", display::counted(more as u64, "line")));
+    let skipped = (more > 0).then(|| format!("… +{}", display::quantity(more as u64, "line")));
     let shown = lines.iter().take(head).chain(&skipped).chain(lines.iter().skip(head + more));
     for line in shown {
         let _ = writeln!(text, "{INDENT}{line}");

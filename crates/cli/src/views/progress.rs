@@ -135,8 +135,8 @@ impl Progress {
         // A run that the budget ends before its first request has made no turn.
         let turns = if has_requested { outcome.iterations } else { 0 };
         let parts = [
-            display::counted(turns.into(), "turn"),
-            format!("{} in", display::counted(outcome.usage.input_total(), "token")),
+            display::quantity(turns.into(), "turn"),
+            format!("{} in", display::quantity(outcome.usage.input_total(), "token")),
             format!("{} out", display::number(outcome.usage.output_tokens)),
             display::cost(outcome.cost_usd()),
             display::duration(outcome.duration_ms),
@@ -199,7 +199,7 @@ fn stop_hooks(summary: &StopHookSummary) -> Option<String> {
         format!("{} ({}){said}", run.hook, display::duration(run.duration_ms))
     });
     let ran: Vec<String> = ran.collect();
-    Some(format!("{} ran: {}", display::counted(ran.len() as u64, "stop hook"), ran.join("; ")))
+    Some(format!("{} ran: {}", display::quantity(ran.len() as u64, "stop hook"), ran.join("; ")))
 }
 
 /// Whether an update comes after a question was answered.
@@ -218,7 +218,7 @@ fn is_answer(update: &Update) -> bool {
 fn status(what: &str, latest: &str, seconds: u64, tokens: u64, columns: usize) -> String {
     let room = columns.saturating_sub(FREE_COLUMNS);
     let numbers =
-        [format!(" ... {seconds} s, {}", display::counted(tokens, "token")), format!(" {seconds} s")];
+        [format!(" ... {seconds} s, {}", display::quantity(tokens, "token")), format!(" {seconds} s")];
     let numbers = numbers.into_iter().find(|numbers| numbers.len() * 2 <= room).unwrap_or_default();
     let room = room - numbers.len();
     if latest.is_empty() {

@@ -78,7 +78,7 @@ pub(crate) fn to_text(report: &RewindReport, cwd: &Path, session: Uuid) -> Strin
     write_left(report, &mut text, cwd);
     write_commands(&report.plan, &mut text);
     if report.plan.unread > 0 {
-        let lines = display::counted(report.plan.unread as u64, "line");
+        let lines = display::quantity(report.plan.unread as u64, "line");
         let _ = writeln!(
             text,
             "\n{lines} of the checkpoints are damaged; changes recorded there may not be rewound."
@@ -102,7 +102,7 @@ fn changes(report: &RewindReport, cwd: &Path) -> String {
         return "Nothing to rewind: the files are already as they were then.\n".into();
     }
     let verb = if dry { "Would rewind" } else { "Rewound" };
-    let mut text = format!("{verb} {}:\n", display::counted(count as u64, "path"));
+    let mut text = format!("{verb} {}:\n", display::quantity(count as u64, "path"));
     for change in report.changes() {
         let mut note = String::new();
         if change.insertions + change.deletions > 0 {
@@ -134,7 +134,7 @@ fn write_commands(plan: &RewindPlan, text: &mut String) {
     if commands.is_empty() {
         return;
     }
-    let count = display::counted(commands.len() as u64, "command");
+    let count = display::quantity(commands.len() as u64, "command");
     let _ = writeln!(text, "\n{count} ran since then. Effects beyond the paths above are not undone:");
     for command in commands.iter().take(COMMANDS_MAX) {
         let unfinished = if command.is_finished { "" } else { " (no end recorded)" };

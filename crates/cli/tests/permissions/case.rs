@@ -8,11 +8,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Offers, Ruling, Verdict};
 use windlass_engine::{
-    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, hidden_paths,
-    judge, missing_rules, offers,
+    Anchors, Answerer, Behaviour, PermissionCase, PermissionMode, Permissions, RuleSource, decide_call,
+    hidden_paths, missing_rules, offers,
 };
 use windlass_ports::ExamineContext;
-use windlass_tools::{describe, redirected};
+use windlass_tools::{describe, redirect_target};
 
 pub(crate) const ATTACKS: &str = include_str!("attacks.jsonl");
 pub(crate) const BENIGN: &str = include_str!("benign.jsonl");
@@ -160,7 +160,7 @@ impl Setting {
     }
 
     pub(crate) fn judge(&self, facts: &CallFacts) -> Ruling {
-        judge(&self.case(facts))
+        decide_call(&self.case(facts))
     }
 
     /// The rules that would let the call run.
@@ -182,7 +182,7 @@ impl Setting {
     /// The facts of what a fetch is sent on to, if that is elsewhere.
     pub(crate) fn redirected(&self, facts: &CallFacts) -> Option<CallFacts> {
         let from = facts.url.as_ref()?;
-        let to = redirected(from, self.given.redirect_to.as_deref()?).ok()?;
+        let to = redirect_target(from, self.given.redirect_to.as_deref()?).ok()?;
         let same = from.host == to.host && (to.is_secure || !from.is_secure);
         (!same).then(|| CallFacts { url: Some(to), ..facts.clone() })
     }

@@ -7,7 +7,7 @@ use windlass_protocol::{
     Block, Collapse, Compaction, Decision, Message, MessageId, Record, StoredResult, Transcript, Update,
 };
 
-use super::results::answered;
+use super::results::answered_call;
 use crate::step::Cx;
 
 impl Cx<'_> {
@@ -38,7 +38,7 @@ pub fn apply(decision: &Decision, before: &Transcript) -> Transcript {
     match decision {
         Decision::Stored(results) => with_previews(before, results),
         Decision::Snipped { messages, unbound_from, .. } => {
-            let kept = without(before, messages);
+            let kept = remove_messages(before, messages);
             without_thinking_from(&kept, *unbound_from)
         }
         Decision::Cleared { results, unbound_from, .. } => {
@@ -120,7 +120,7 @@ fn with_previews(before: &Transcript, results: &[StoredResult]) -> Transcript {
     let mut from = before.len();
     for message in before.iter().rev().take_while(|_| !open.is_empty()).collect::<Vec<_>>() {
         from -= 1;
-        for (id, _) in message.blocks.iter().filter_map(answered) {
+        for (id, _) in message.blocks.iter().filter_map(answered_call) {
             open.remove(&**id);
         }
     }
@@ -130,7 +130,7 @@ fn with_previews(before: &Transcript, results: &[StoredResult]) -> Transcript {
 }
 
 fn with_new_results<'a>(message: &Arc<Message>, new: impl Fn(&str) -> Option<&'a Block>) -> Arc<Message> {
-    let new = |block: &Block| answered(block).and_then(|(id, _)| new(id));
+    let new = |block: &Block| answered_call(block).and_then(|(id, _)| new(id));
     if !message.blocks.iter().any(|block| new(block).is_some()) {
         return message.clone();
     }
@@ -138,7 +138,7 @@ fn with_new_results<'a>(message: &Arc<Message>, new: impl Fn(&str) -> Option<&'a
     Arc::new(message.with_blocks(blocks))
 }
 
-fn without(before: &Transcript, gone: &[MessageId]) -> Transcript {
+fn remove_messages(before: &Transcript, gone: &[MessageId]) -> Transcript {
     let gone: BTreeSet<MessageId> = gone.iter().copied().collect();
     rebuild(before, |message| (!gone.contains(&message.id)).then(|| message.clone()))
 }

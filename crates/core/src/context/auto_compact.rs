@@ -11,7 +11,7 @@ use windlass_protocol::{
 use super::Thresholds;
 use super::boundary::{self, BoundaryHead};
 use super::summariser::{self, SummaryFailure};
-use super::tokens::{estimated, fixed_tokens, scaled};
+use super::tokens::{estimate_all, fixed_tokens, mul_div};
 use crate::config::CompactionPolicy;
 use crate::effect::Effect;
 use crate::step::Cx;
@@ -159,7 +159,7 @@ fn due(cx: &Cx<'_>, preparing: &Preparation) -> Option<(CompactTrigger, String)>
 /// Whether the context, or the conversation where the rest alone is that large, is at the threshold.
 fn is_full(cx: &Cx<'_>) -> bool {
     let threshold = Thresholds::of(cx.config, cx.model()).compact;
-    let conversation = || estimated(cx.state.carry.messages.iter().map(|message| &**message));
+    let conversation = || estimate_all(cx.state.carry.messages.iter().map(|message| &**message));
     cx.context_tokens() >= threshold && (fixed_tokens(cx.config) < threshold || conversation() >= threshold)
 }
 
@@ -280,7 +280,7 @@ fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &BoundaryHead, boundary: &
     let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
     let model = cx.model().id.clone();
     let started = HookCall::SessionStart { source: StartSource::Compact, model };
-    let calls = [Some(compacted), cx.loaded(LoadReason::Compact), Some(started)];
+    let calls = [Some(compacted), cx.memory_call(LoadReason::Compact), Some(started)];
     calls.into_iter().flatten().filter(|call| cx.config.hooks.contains(&call.event())).collect()
 }
 
@@ -328,7 +328,7 @@ fn goal(cx: &Cx<'_>, compacting: &CompactionProgress) -> u64 {
         return half.max(fixed_tokens(cx.config).saturating_add(LEFT_TOKENS.min(threshold / 8)));
     }
     let refusal = refusal(cx);
-    let fits = |overflow: Overflow| scaled(compacting.tokens_before, overflow.limit, overflow.needed);
+    let fits = |overflow: Overflow| mul_div(compacting.tokens_before, overflow.limit, overflow.needed);
     refusal.map_or(half, |overflow| half.min(fits(overflow) / 2))
 }
 

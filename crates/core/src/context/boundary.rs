@@ -9,10 +9,10 @@ use windlass_protocol::{
 
 use super::Thresholds;
 use super::apply::apply;
-use super::digest::{digest, prompted, text_field};
+use super::digest::{digest, prompt_text, text_field};
 use super::rounds::{MessageGroup, units};
 use super::text::clip;
-use super::tokens::{estimated, fixed_tokens};
+use super::tokens::{estimate_all, fixed_tokens};
 use crate::step::Cx;
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
 
@@ -67,10 +67,10 @@ pub(crate) fn can_shrink(cx: &Cx<'_>) -> bool {
     let (level, units) = (LEVELS - 1, units(&list));
     let parts =
         Parts { cx, list: &list, units: &units, head: &head, found: &found, level, should_keep_prompt: true };
-    let estimate_before = estimated(list.iter().map(|message| &***message));
+    let estimate_before = estimate_all(list.iter().map(|message| &***message));
     let shortest = parts.compaction(cx.state.ids.next_message(), estimate_before);
     let after = apply(&Decision::Compacted(Box::new(shortest)), before);
-    estimated(after.iter().map(|message| &**message)) < estimate_before
+    estimate_all(after.iter().map(|message| &**message)) < estimate_before
 }
 
 /// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter, neither
@@ -86,7 +86,7 @@ pub(crate) fn build(
     let before = &cx.state.carry.messages;
     let list: Vec<&Arc<Message>> = before.iter().collect();
     let units = units(&list);
-    let estimate_before = estimated(list.iter().map(|message| &***message));
+    let estimate_before = estimate_all(list.iter().map(|message| &***message));
     let (fixed, tokens_before) = (fixed_tokens(cx.config), cx.context_tokens());
     let mut best = None;
     for level in 0..LEVELS {
@@ -94,7 +94,7 @@ pub(crate) fn build(
         let parts = Parts { cx, list: &list, units: &units, head, found, level, should_keep_prompt };
         let compaction = parts.compaction(id, estimate_before);
         let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
-        let estimate = estimated(after.iter().map(|message| &**message));
+        let estimate = estimate_all(after.iter().map(|message| &**message));
         let tokens_after = fixed.saturating_add(estimate);
         if estimate < estimate_before || tokens_after < tokens_before {
             best = Some(Compaction { tokens_after, ..compaction });
@@ -181,10 +181,10 @@ impl Parts<'_> {
 
     /// The last prompt, if the tail does not hold it. After an earlier compaction it stands in the boundary.
     fn last_prompt(&self, tail: usize) -> Option<String> {
-        if self.list[tail..].iter().any(|message| prompted(message).is_some()) {
+        if self.list[tail..].iter().any(|message| prompt_text(message).is_some()) {
             return None;
         }
-        let prompt = self.list[..tail].iter().rev().find_map(|message| prompted(message));
+        let prompt = self.list[..tail].iter().rev().find_map(|message| prompt_text(message));
         let prompt = prompt.or_else(|| {
             let boundary = self.list.iter().find(|message| message.origin == Origin::Boundary)?;
             boundary

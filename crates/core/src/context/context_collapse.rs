@@ -12,10 +12,10 @@ use windlass_protocol::{
 
 use super::Thresholds;
 use super::apply::{apply, bound_after, place_of};
-use super::digest::prompted;
+use super::digest::prompt_text;
 use super::rounds::{newest_from, units};
 use super::text::render;
-use super::tokens::estimated;
+use super::tokens::estimate_all;
 use crate::config::{CompactionPolicy, RunSource};
 use crate::step::Cx;
 use crate::turn::fork::{ForkContext, ForkPlan};
@@ -115,7 +115,7 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
             break;
         }
         let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
-        let tokens = estimated(old.map(|message| &**message));
+        let tokens = estimate_all(old.map(|message| &**message));
         freed += scale.real(tokens.saturating_sub(u64::from(span.summary.tokens())));
         spans.push(span.clone());
     }
@@ -193,7 +193,7 @@ fn next_span(cx: &Cx<'_>) -> Option<std::ops::Range<usize>> {
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let units = units(&messages);
     let old_to = newest_from(&units, policy.rounds_kept);
-    let last_prompt = messages.iter().rposition(|message| prompted(message).is_some());
+    let last_prompt = messages.iter().rposition(|message| prompt_text(message).is_some());
     let staged: Vec<_> =
         carry.staged.ready.iter().filter_map(|span| place_of(span, &carry.messages)).collect();
     let may_go = |place: usize| {
@@ -228,7 +228,7 @@ pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
     // Another layer may have taken the span away meanwhile.
     let Some(place) = place_of(&span, messages) else { return };
     let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
-    let is_shorter = u64::from(span.summary.tokens()) < estimated(old.map(|message| &**message));
+    let is_shorter = u64::from(span.summary.tokens()) < estimate_all(old.map(|message| &**message));
     if outcome.terminal != Terminal::Completed || outcome.text.trim().is_empty() || !is_shorter {
         cx.state.carry.staged.failures += 1;
         return;

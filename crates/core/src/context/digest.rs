@@ -19,8 +19,12 @@ pub(crate) fn digest(past: &[&Arc<Message>], chars: usize) -> String {
     );
     section(&mut text, "Earlier summary", &earlier(past, chars / 4));
     section(&mut text, "User requests, oldest first", &prompts(past, chars / 4));
-    section(&mut text, "Files read or changed, newest first", &listed(past, chars / 8, file_touched));
-    section(&mut text, "Commands run, newest first", &listed(past, chars / 8, command_run));
+    section(
+        &mut text,
+        "Files read or changed, newest first",
+        &list_inputs(past, chars / 8, &["file_path", "notebook_path"]),
+    );
+    section(&mut text, "Commands run, newest first", &list_inputs(past, chars / 8, &["command"]));
     section(&mut text, "Last answers of the assistant", &last_texts(past, chars / 4));
     text
 }
@@ -41,23 +45,23 @@ fn earlier(past: &[&Arc<Message>], chars: usize) -> String {
 
 /// The first prompt and as many of the newest as there is room for.
 fn prompts(past: &[&Arc<Message>], chars: usize) -> String {
-    let prompts: Vec<String> = past.iter().filter_map(|message| prompted(message)).collect();
+    let prompts: Vec<String> = past.iter().filter_map(|message| prompt_text(message)).collect();
     let Some((first, others)) = prompts.split_first() else { return String::new() };
     let first = format!("- {}", one_line(first, chars / 2));
     let others: Vec<String> =
         others.iter().rev().map(|prompt| format!("- {}", one_line(prompt, chars / 4))).collect();
-    let newest = within(&others, chars / 2).into_iter().rev();
+    let newest = fitting_lines(&others, chars / 2).into_iter().rev();
     std::iter::once(&first).chain(newest).cloned().collect::<Vec<_>>().join("\n")
 }
 
 /// What the user asked for in a message: in a prompt, or in what was typed while calls ran and came with their results.
-pub(crate) fn prompted(message: &Message) -> Option<String> {
+pub(crate) fn prompt_text(message: &Message) -> Option<String> {
     let may_hold = matches!(message.origin, Origin::Prompt | Origin::Results);
-    may_hold.then(|| said(message)).filter(|text| !text.trim().is_empty())
+    may_hold.then(|| said_text(message)).filter(|text| !text.trim().is_empty())
 }
 
 /// What somebody said in a message, without what the engine added.
-fn said(message: &Message) -> String {
+fn said_text(message: &Message) -> String {
     let texts = message.blocks.iter().filter_map(Block::as_text);
     texts.filter(|text| !is_note(text)).collect::<Vec<_>>().join("\n")
 }
@@ -69,31 +73,24 @@ fn is_note(text: &str) -> bool {
 
 fn last_texts(past: &[&Arc<Message>], chars: usize) -> String {
     let answers =
-        past.iter().rev().filter(|message| message.role == Role::Assistant).map(|message| said(message));
+        past.iter().rev().filter(|message| message.role == Role::Assistant).map(|message| said_text(message));
     let texts: Vec<String> = answers
         .filter(|text| !text.trim().is_empty())
         .take(3)
         .map(|text| clip(text.trim(), chars / 3))
         .collect();
-    within(&texts, chars).into_iter().rev().cloned().collect::<Vec<_>>().join("\n\n")
+    fitting_lines(&texts, chars).into_iter().rev().cloned().collect::<Vec<_>>().join("\n\n")
 }
 
-fn listed(past: &[&Arc<Message>], chars: usize, name: impl Fn(&ToolUse) -> Option<String>) -> String {
+/// What the newest calls say in the first of these fields that they have, each text once.
+fn list_inputs(past: &[&Arc<Message>], chars: usize, fields: &[&str]) -> String {
     let mut seen = BTreeSet::new();
     let blocks = past.iter().rev().flat_map(|message| message.blocks.iter().rev());
-    let names = blocks.filter_map(Block::as_tool_use).filter_map(name);
+    let text = |call: &ToolUse| fields.iter().find_map(|field| text_field(call, field));
+    let texts = blocks.filter_map(Block::as_tool_use).filter_map(text).map(|text| one_line(&text, 200));
     let lines: Vec<String> =
-        names.filter(|name| seen.insert(name.clone())).map(|name| format!("- {name}")).collect();
-    within(&lines, chars).into_iter().cloned().collect::<Vec<_>>().join("\n")
-}
-
-fn file_touched(call: &ToolUse) -> Option<String> {
-    let field = ["file_path", "notebook_path"].iter().find_map(|field| text_field(call, field));
-    field.map(|path| one_line(&path, 200))
-}
-
-fn command_run(call: &ToolUse) -> Option<String> {
-    text_field(call, "command").map(|command| one_line(&command, 200))
+        texts.filter(|text| seen.insert(text.clone())).map(|text| format!("- {text}")).collect();
+    fitting_lines(&lines, chars).into_iter().cloned().collect::<Vec<_>>().join("\n")
 }
 
 /// A field of a call's input, if it is a text.
@@ -103,7 +100,7 @@ pub(crate) fn text_field(call: &ToolUse, field: &str) -> Option<String> {
 }
 
 /// As many lines from the start as there is room for.
-fn within(lines: &[String], chars: usize) -> Vec<&String> {
+fn fitting_lines(lines: &[String], chars: usize) -> Vec<&String> {
     let mut left = chars;
     let fits = |line: &&String| {
         let size = line.chars().count() + 1;

@@ -7,7 +7,7 @@ use windlass_protocol::{
 };
 
 use super::apply::without_thinking;
-use super::results::{self, answered};
+use super::results::{self, answered_call};
 
 /// Whether the transcript holds pictures or documents, also inside results.
 pub(crate) fn has_media(messages: &Transcript) -> bool {
@@ -94,7 +94,7 @@ fn stub(block: &Block) -> Block {
     if !holds_media(block) {
         return block.clone();
     }
-    if let Some((tool_use_id, is_error)) = answered(block) {
+    if let Some((tool_use_id, is_error)) = answered_call(block) {
         let content: Vec<Block> = results::content(block).iter().map(stub).collect();
         return Block::tool_result(tool_use_id, &content, is_error);
     }

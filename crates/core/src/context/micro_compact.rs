@@ -6,7 +6,7 @@ use windlass_protocol::{Block, Decision, Message, estimate_tokens};
 
 use super::Thresholds;
 use super::apply::bound_after;
-use super::results::{answered, placeholder};
+use super::results::{answered_call, placeholder};
 use super::rounds::tool_uses;
 use crate::step::Cx;
 use crate::turn::prepare::{LayerReply, LayerStep, Preparation};
@@ -65,7 +65,7 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
     Some(Decision::Cleared { results, tokens, unbound_from })
 }
 
-struct Old<'a> {
+struct OldResult<'a> {
     place: usize,
     tool_use_id: &'a Arc<str>,
     result: &'a Block,
@@ -73,7 +73,7 @@ struct Old<'a> {
 }
 
 /// The results that can be cleared, in the order in which they go: the large ones first, the oldest of them first.
-fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
+fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<OldResult<'a>> {
     let messages = &cx.state.carry.messages;
     let uses = tool_uses(messages);
     let is_clearable = |id: &str| uses.get(id).is_some_and(|call| cx.config.profile(&call.name).is_clearable);
@@ -81,16 +81,16 @@ fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
         .iter()
         .enumerate()
         .flat_map(|(place, message)| message.blocks.iter().map(move |block| (place, block)))
-        .filter_map(|(place, block)| answered(block).map(|(id, _)| (place, id, block)))
+        .filter_map(|(place, block)| answered_call(block).map(|(id, _)| (place, id, block)))
         .filter(|(_, id, _)| is_clearable(id))
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));
-    let old = found.into_iter().map(|(place, tool_use_id, result)| Old {
+    let old = found.into_iter().map(|(place, tool_use_id, result)| OldResult {
         place,
         tool_use_id,
         result,
         tokens: u64::from(estimate_tokens(result)),
     });
-    let (large, small): (Vec<Old<'_>>, Vec<Old<'_>>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
+    let (large, small): (Vec<_>, Vec<_>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
     large.into_iter().chain(small).collect()
 }

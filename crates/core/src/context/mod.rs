@@ -34,7 +34,7 @@ pub(crate) use context_collapse::{StagedCollapses, context_collapse, drain, drai
 pub(crate) use media::{has_media, has_thinking, replace_block, strip_media, strip_thinking, unbound};
 pub(crate) use micro_compact::micro_compact;
 pub(crate) use report::sizes;
-pub(crate) use results::answered;
+pub(crate) use results::answered_call;
 pub(crate) use snip::snip;
 pub(crate) use text::{one_line, render};
 pub(crate) use thresholds::{Thresholds, blocking_limit};

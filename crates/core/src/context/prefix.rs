@@ -40,13 +40,13 @@ impl SentPrefix {
     }
 
     /// What a session remembers of it.
-    pub(crate) fn remembered(&self) -> SentRequest {
+    pub(crate) fn sent_request(&self) -> SentRequest {
         let (messages, model) = (self.body.transcript.len(), self.body.model.clone());
         SentRequest { messages, model, has_thinking: self.has_thinking }
     }
 
     /// What a session remembered. How much of it a cache holds after a restart is anybody's guess.
-    pub(crate) fn restored(memory: &SentRequest, messages: &Transcript) -> Self {
+    pub(crate) fn restore(memory: &SentRequest, messages: &Transcript) -> Self {
         let transcript = messages.prefix(memory.messages);
         let body =
             Arc::new(ModelRequest { model: memory.model.clone(), transcript, ..ModelRequest::default() });
@@ -64,13 +64,13 @@ impl SentPrefix {
     }
 
     /// Notes what the response says about the cache.
-    pub(crate) fn answered(&mut self, usage: &Usage) {
+    pub(crate) fn note_cache(&mut self, usage: &Usage) {
         self.cached_tokens =
             Some(usage.cache_read_input_tokens.saturating_add(usage.cache_creation_input_tokens));
     }
 
     /// The miss, if the cache should have held this request and held less than half of it.
-    pub(crate) fn missed(&self, next: &Self, usage: &Usage) -> Option<Update> {
+    pub(crate) fn find_miss(&self, next: &Self, usage: &Usage) -> Option<Update> {
         let expected = self.cached_tokens.filter(|tokens| *tokens >= KEPT_TOKENS_MIN)?;
         let read = usage.cache_read_input_tokens;
         let is_kept = next.at_ms.saturating_sub(self.at_ms) < KEPT_MS;
@@ -125,10 +125,10 @@ mod tests {
         let tools = before.tools.clone();
         let same_tools = after.tools.is_empty();
         let mut sent = SentPrefix::new(Arc::new(before), true, 0, None);
-        sent.answered(&usage(9_000, 1_000));
+        sent.note_cache(&usage(9_000, 1_000));
         let after = if same_tools { ModelRequest { tools, ..after } } else { after };
         let next = SentPrefix::new(Arc::new(after), true, 1_000, None);
-        let seen = match sent.missed(&next, &usage(read, 0)) {
+        let seen = match sent.find_miss(&next, &usage(read, 0)) {
             Some(Update::CacheMissed { part: None, .. }) => "nothing differs".to_owned(),
             Some(Update::CacheMissed { part: Some(PrefixPart::Message { index, id }), .. }) => {
                 format!("{index} {id:?}")
@@ -156,17 +156,17 @@ mod tests {
     #[test]
     fn what_the_provider_need_not_keep_is_no_miss() {
         let mut short = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
-        short.answered(&usage(0, 2_000));
+        short.note_cache(&usage(0, 2_000));
         assert!(
             short
-                .missed(&SentPrefix::new(Arc::new(body(&["a", "b"])), true, 1, None), &usage(0, 0))
+                .find_miss(&SentPrefix::new(Arc::new(body(&["a", "b"])), true, 1, None), &usage(0, 0))
                 .is_none()
         );
         let mut old = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
-        old.answered(&usage(0, 20_000));
+        old.note_cache(&usage(0, 20_000));
         let next = SentPrefix::new(Arc::new(body(&["a", "b"])), true, KEPT_MS, None);
-        assert!(old.missed(&next, &usage(0, 0)).is_none());
+        assert!(old.find_miss(&next, &usage(0, 0)).is_none());
         let unanswered = SentPrefix::new(Arc::new(body(&["a"])), true, 0, None);
-        assert!(unanswered.missed(&next, &usage(0, 0)).is_none());
+        assert!(unanswered.find_miss(&next, &usage(0, 0)).is_none());
     }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use windlass_protocol::{Block, BlockKind, ContextReport, Message, Origin, Role, estimate_tokens};
 
 use super::Thresholds;
-use super::tokens::{scaled, system_tokens, tools_tokens};
+use super::tokens::{mul_div, system_tokens, tools_tokens};
 use crate::config::{CompactionPolicy, Config};
 use crate::state::State;
 use crate::step::Cx;
 
-const PARTS: [&str; 8] =
-    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+const PARTS: [&str; 8] = ContextReport::PARTS;
 
 /// What the next request is made of, by whole messages: a rough picture that costs next to nothing.
 pub(crate) fn sizes(cx: &Cx<'_>) -> Vec<(Arc<str>, u64)> {
@@ -61,7 +60,7 @@ fn parts(
         sizes[place] += u64::from(tokens);
     }
     let estimated = sizes.iter().sum();
-    PARTS.into_iter().zip(sizes.map(|size| scaled(size, used, estimated))).filter(|(_, size)| *size > 0)
+    PARTS.into_iter().zip(sizes.map(|size| mul_div(size, used, estimated))).filter(|(_, size)| *size > 0)
 }
 
 /// The place in [`PARTS`] of a block.

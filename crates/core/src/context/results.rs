@@ -13,7 +13,7 @@ const STORED: &str = "[The full result has ";
 const CLEARED: &str = "[Old result, cleared to make room.";
 
 /// The call a result answers, and whether it is an error.
-pub(crate) fn answered(block: &Block) -> Option<(&Arc<str>, bool)> {
+pub(crate) fn answered_call(block: &Block) -> Option<(&Arc<str>, bool)> {
     match block.kind() {
         BlockKind::ToolResult { tool_use_id, is_error } => Some((tool_use_id, *is_error)),
         _ => None,
@@ -37,7 +37,7 @@ pub(crate) fn text(result: &Block) -> String {
 
 /// What the model sees of a result that stands in a file: its beginning and end, and where the rest is. Pictures stay.
 pub(crate) fn preview(result: &Block, path: &Path, preview_chars: usize) -> Block {
-    let Some((tool_use_id, is_error)) = answered(result) else { return result.clone() };
+    let Some((tool_use_id, is_error)) = answered_call(result) else { return result.clone() };
     let text = text(result);
     let chars = text.chars().count();
     let shown = if chars > preview_chars {
@@ -58,7 +58,7 @@ pub(crate) fn preview(result: &Block, path: &Path, preview_chars: usize) -> Bloc
 
 /// What stands for an old result that was cleared; it says where the full form is, if it is in a file.
 pub(crate) fn placeholder(result: &Block) -> Option<Block> {
-    let (tool_use_id, is_error) = answered(result)?;
+    let (tool_use_id, is_error) = answered_call(result)?;
     let text = text(result);
     let note = text.lines().rev().find(|line| line.starts_with(STORED));
     let text = match note {

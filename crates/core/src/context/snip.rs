@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_protocol::{Block, Decision, Message, MessageId, Origin, RawObject, Role, ToolUse, Transition};
 
 use super::apply::bound_after;
-use super::results::answered;
+use super::results::answered_call;
 use super::rounds::{MessageGroup, newest_from, units};
 use super::{Thresholds, micro_compact};
 use crate::config::Config;
@@ -41,7 +41,7 @@ fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let useless = useless(&messages, cx.config);
     let first = *useless.first()?;
-    let estimate = super::tokens::estimated(useless.iter().map(|place| &**messages[*place]));
+    let estimate = super::tokens::estimate_all(useless.iter().map(|place| &**messages[*place]));
     let tokens = carry.tokens.scale(&carry.messages, cx.config).real(estimate);
     let is_bound = cx.model().is_thinking_bound;
     let unbound_from =
@@ -114,7 +114,7 @@ impl Reads {
                 calls.filter_map(|call| Some((&*call.id, read_path(call, config, /* in full */ true)?))),
             );
             for block in &message.blocks {
-                let Some((id, false)) = answered(block) else { continue };
+                let Some((id, false)) = answered_call(block) else { continue };
                 if let Some(path) = asked.get(&**id) {
                     full.insert(path.clone(), (place, block.json().len()));
                 }
@@ -130,7 +130,8 @@ impl Reads {
         let remarks: usize = blocks().filter_map(Block::as_text).map(str::len).sum();
         let mut calls = blocks().filter_map(Block::as_tool_use).peekable();
         let result_size = |id: &str| {
-            let mut results = blocks().filter(|block| answered(block).is_some_and(|(call, _)| **call == *id));
+            let answers = |block: &&Block| answered_call(block).is_some_and(|(call, _)| **call == *id);
+            let mut results = blocks().filter(answers);
             results.next().map_or(0, |block| block.json().len())
         };
         unit.is_round

@@ -10,10 +10,10 @@ use windlass_protocol::{
 use super::Thresholds;
 use super::apply::without_thinking;
 use super::media::stub_text;
-use super::results::{self, answered};
+use super::results::{self, answered_call};
 use super::rounds::units;
 use super::text::clip;
-use super::tokens::{estimated, scaled};
+use super::tokens::{estimate_all, mul_div};
 use crate::config::RunSource;
 use crate::step::Cx;
 use crate::turn::fork::{ForkContext, ForkPlan};
@@ -58,7 +58,7 @@ pub(crate) fn room(cx: &Cx<'_>) -> u64 {
     let needed = cx.context_tokens().saturating_add(aside);
     let excess = needed.saturating_sub(Thresholds::window(cx.config, model));
     let scale = carry.tokens.scale(&carry.messages, cx.config);
-    let all = estimated(carry.messages.iter().map(|message| &**message));
+    let all = estimate_all(carry.messages.iter().map(|message| &**message));
     all.saturating_sub(scale.estimate(excess)).max(ASIDE_TOKENS)
 }
 
@@ -72,10 +72,10 @@ fn output_tokens(cx: &Cx<'_>) -> u32 {
 /// left less than there was room for, and the next request must not be the same again.
 pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64 {
     let sent = fit(&cx.state.carry.messages, room, cx.model().is_thinking_bound);
-    let sent = estimated(sent.iter().map(|message| &**message)).min(room);
+    let sent = estimate_all(sent.iter().map(|message| &**message)).min(room);
     let third = sent / 3 * 2;
     match overflow.filter(|overflow| overflow.limit < overflow.needed) {
-        Some(overflow) => scaled(sent, overflow.limit, overflow.needed).saturating_mul(9) / 10,
+        Some(overflow) => mul_div(sent, overflow.limit, overflow.needed).saturating_mul(9) / 10,
         None => third,
     }
 }
@@ -100,7 +100,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
 /// The transcript without its oldest rounds, so that it fits; what is left and still too long is cut.
 fn fit(messages: &Transcript, room: u64, is_thinking_bound: bool) -> Transcript {
     let list: Vec<&Arc<Message>> = messages.iter().collect();
-    let mut tokens = estimated(list.iter().map(|message| &***message));
+    let mut tokens = estimate_all(list.iter().map(|message| &***message));
     if tokens <= room {
         return messages.clone();
     }
@@ -128,7 +128,7 @@ fn cut(messages: &Transcript, room: u64) -> Transcript {
         BlockKind::Text(text) => Block::text(&clip(text, chars)),
         BlockKind::ToolResult { .. } => {
             let text = clip(&results::text(block), chars);
-            let (id, is_error) = answered(block).map_or(("", false), |(id, is_error)| (&**id, is_error));
+            let (id, is_error) = answered_call(block).map_or(("", false), |(id, is_error)| (&**id, is_error));
             Block::tool_result(id, &[Block::text(&text)], is_error)
         }
         BlockKind::Image | BlockKind::Document => Block::text(&stub_text(block)),
@@ -232,7 +232,7 @@ mod tests {
     fn check_fit(room: u64, left: &[u64]) {
         let fitted = fit(&long(), room, /* binds thinking */ false);
         assert_eq!(ids(&fitted), left);
-        let tokens = estimated(fitted.iter().map(|message| &**message));
+        let tokens = estimate_all(fitted.iter().map(|message| &**message));
         assert!(tokens <= room + 500, "{tokens}");
     }
 

@@ -16,12 +16,12 @@ pub(crate) struct TokenCount {
 
 impl TokenCount {
     /// What a session remembers: tokens, and for how many messages.
-    pub(crate) fn counted(self) -> (u64, usize) {
+    pub(crate) fn to_memory(self) -> (u64, usize) {
         (self.reported, self.covered)
     }
 
     /// What a session remembered, as far as it can be true of this many messages.
-    pub(crate) fn restored((reported, covered): (u64, usize), messages_len: usize) -> Self {
+    pub(crate) fn from_memory((reported, covered): (u64, usize), messages_len: usize) -> Self {
         if covered <= messages_len { Self { reported, covered } } else { Self::default() }
     }
 
@@ -36,12 +36,12 @@ impl TokenCount {
     pub(crate) fn total(&self, messages: &Transcript, config: &Config) -> u64 {
         let known = if self.covered == 0 { fixed_tokens(config) } else { self.reported };
         let new = messages.len().saturating_sub(self.covered);
-        known.saturating_add(estimated(messages.iter().rev().take(new).map(|message| &**message)))
+        known.saturating_add(estimate_all(messages.iter().rev().take(new).map(|message| &**message)))
     }
 
     /// Estimates run high; what the provider counted says by how much.
     pub(crate) fn scale(&self, messages: &Transcript, config: &Config) -> TokenCalibration {
-        let covered = estimated(messages.iter().take(self.covered).map(|message| &**message));
+        let covered = estimate_all(messages.iter().take(self.covered).map(|message| &**message));
         let estimated = covered.saturating_add(fixed_tokens(config)).max(1);
         let real = if self.covered == 0 { estimated } else { self.reported };
         TokenCalibration { real, estimated }
@@ -55,7 +55,7 @@ impl TokenCount {
         let scale = self.scale(before, config);
         let new: Vec<_> = before.iter().skip(self.covered).map(|message| message.id).collect();
         let covered = after.iter().position(|message| new.contains(&message.id)).unwrap_or(after.len());
-        let tokens = |list: &Transcript, len| estimated(list.iter().take(len).map(|message| &**message));
+        let tokens = |list: &Transcript, len| estimate_all(list.iter().take(len).map(|message| &**message));
         let freed = tokens(before, self.covered).saturating_sub(tokens(after, covered));
         *self = Self { reported: self.reported.saturating_sub(scale.real(freed)).max(1), covered };
     }
@@ -71,22 +71,22 @@ pub(crate) struct TokenCalibration {
 impl TokenCalibration {
     /// What the provider would say to an estimate, but never more than the estimate: it says what is gained.
     pub(crate) fn real(self, estimate: u64) -> u64 {
-        scaled(estimate, self.real.min(self.estimated), self.estimated)
+        mul_div(estimate, self.real.min(self.estimated), self.estimated)
     }
 
     /// The estimate of so many tokens of the provider's.
     pub(crate) fn estimate(self, real: u64) -> u64 {
-        scaled(real, self.estimated, self.real.max(1))
+        mul_div(real, self.estimated, self.real.max(1))
     }
 }
 
 /// `number * to / from`, without overflow.
-pub(crate) fn scaled(number: u64, to: u64, from: u64) -> u64 {
+pub(crate) fn mul_div(number: u64, to: u64, from: u64) -> u64 {
     u64::try_from(u128::from(number) * u128::from(to) / u128::from(from.max(1))).unwrap_or(u64::MAX)
 }
 
 /// The estimates of these messages together.
-pub(crate) fn estimated<'a>(messages: impl Iterator<Item = &'a Message>) -> u64 {
+pub(crate) fn estimate_all<'a>(messages: impl Iterator<Item = &'a Message>) -> u64 {
     messages.map(|message| u64::from(message.tokens())).sum()
 }
 

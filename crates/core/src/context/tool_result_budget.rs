@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{Block, Decision, Message, Role, StoredResult, Update};
 
-use super::results::{self, answered};
+use super::results::{self, answered_call};
 use crate::effect::Effect;
 use crate::step::Cx;
 use crate::turn::prepare::{LayerQuestion, LayerReply, LayerStep, Preparation};
@@ -31,11 +31,11 @@ pub(crate) fn tool_result_budget(
     if let Some(LayerReply::Stored(files)) = reply {
         let large = std::mem::take(&mut preparing.storing);
         keep_previews(cx, large, files);
-        return decided(cx);
+        return mark_decided(cx);
     }
     let large: Vec<LargeResult> = new_messages(cx).flat_map(|message| large_results(cx, message)).collect();
     if large.is_empty() {
-        return decided(cx);
+        return mark_decided(cx);
     }
     let store = cx.state.ids.store();
     let results = large.iter().map(|large| (large.tool_use_id.clone(), large.result.clone())).collect();
@@ -44,7 +44,7 @@ pub(crate) fn tool_result_budget(
     LayerStep::Asked(LayerQuestion::Store(store))
 }
 
-fn decided(cx: &mut Cx<'_>) -> LayerStep {
+fn mark_decided(cx: &mut Cx<'_>) -> LayerStep {
     let carry = &mut cx.state.carry;
     carry.compactions.decided_to = carry.messages.last().map(|message| message.id);
     LayerStep::Passed
@@ -63,7 +63,7 @@ fn large_results(cx: &Cx<'_>, message: &Message) -> Vec<LargeResult> {
     let limits: Vec<(&Arc<str>, &Block, Option<usize>)> = message
         .blocks
         .iter()
-        .filter_map(|block| answered(block).map(|(id, _)| (id, block, own_limit(cx, id))))
+        .filter_map(|block| answered_call(block).map(|(id, _)| (id, block, own_limit(cx, id))))
         .collect();
     // The JSON of a text is never shorter than the text, so most results need no closer look.
     let bytes: usize = limits.iter().map(|(_, block, _)| block.json().len()).sum();

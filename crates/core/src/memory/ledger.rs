@@ -162,7 +162,7 @@ impl Ledger {
             | Terminal::StopHookPrevented
             | Terminal::HookStopped
             | Terminal::ToolDeferred => return Vec::new(),
-            Terminal::Refused => self.refused(),
+            Terminal::Refused => self.refusal_text(),
             Terminal::MaxTurns => {
                 let most = config.turns_max.unwrap_or_default();
                 format!("Reached maximum number of turns ({most}). Raise it with --max-turns.")
@@ -187,7 +187,7 @@ impl Ledger {
                 None if terminal == Terminal::AbortedTools => "Interrupted while tools were running.".into(),
                 None => "Interrupted while the model was answering.".into(),
             },
-            Terminal::BlockingLimit => blocked(compaction).into(),
+            Terminal::BlockingLimit => full_context_advice(compaction).into(),
             Terminal::MaxOutputTokens => "The answer exceeded the output limit again and again. Ask for \
                  less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
                 .into(),
@@ -205,12 +205,12 @@ impl Ledger {
                 CompactionPolicy::Automatic => "The context window is full, and compaction did not make \
                      room. Use /compact, or start a new session."
                     .into(),
-                CompactionPolicy::OnRequest | CompactionPolicy::Off => blocked(compaction).into(),
+                CompactionPolicy::OnRequest | CompactionPolicy::Off => full_context_advice(compaction).into(),
             },
             Terminal::PromptTooLong | Terminal::ImageError | Terminal::ApiError | Terminal::ModelError => {
                 let is_blocked =
                     terminal == Terminal::PromptTooLong && compaction != CompactionPolicy::Automatic;
-                let advice = is_blocked.then(|| blocked(compaction).to_owned());
+                let advice = is_blocked.then(|| full_context_advice(compaction).to_owned());
                 return self
                     .outcome
                     .failure
@@ -223,7 +223,7 @@ impl Ledger {
         vec![own]
     }
 
-    fn refused(&self) -> String {
+    fn refusal_text(&self) -> String {
         let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
         format!("The model declined to answer{why}. Rephrase the prompt, or use another model.")
     }
@@ -250,7 +250,7 @@ impl Ledger {
 }
 
 /// What to do about a full context that nothing may make room in.
-fn blocked(compaction: CompactionPolicy) -> &'static str {
+fn full_context_advice(compaction: CompactionPolicy) -> &'static str {
     match compaction {
         CompactionPolicy::Off => {
             "The context window is full, and compaction is off (DISABLE_COMPACT). Unset the variable to use \

@@ -27,7 +27,7 @@ use crate::turn::stream::answer;
 /// use windlass_core::Recall;
 /// let recalled = Recall::new("/project".into()).finish();
 /// assert!(recalled.state.messages().is_empty());
-/// assert!(!recalled.cut_off);
+/// assert!(!recalled.is_cut_off);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Recall {
@@ -78,21 +78,21 @@ impl Recall {
     pub fn take(&mut self, record: Record) {
         match record {
             Record::Heard(input) => self.hear(input.event),
-            Record::Said(said) => self.said(said),
-            Record::Answered(answered) => self.answered(answered),
+            Record::Said(said) => self.on_said(said),
+            Record::Answered(answered) => self.on_answered(answered),
             Record::Result(result) => self.result(&result),
             Record::Retracted(messages) => self.open.retract(&messages),
             Record::Queued(prompt) => self.state.carry.waiting.push(prompt),
             Record::Dequeued => self.state.carry.waiting = crate::turn::queue::Queue::default(),
-            Record::Requested(requested) => self.requested(&requested),
+            Record::Requested(requested) => self.on_requested(&requested),
             Record::Intended(intended) => {
                 self.open.intended.insert(intended.tool_use_id.clone(), intended);
             }
-            Record::Finished(FinishedCall { call, tool_use_id, .. }) => self.finished(call, tool_use_id),
+            Record::Finished(FinishedCall { call, tool_use_id, .. }) => self.on_finished(call, tool_use_id),
             // Why a call was allowed says nothing about what is allowed now.
             Record::Ruled(_) => (),
-            Record::Decided(decision) => self.decided(&decision),
-            Record::Spent(spent) => self.spent(spent),
+            Record::Decided(decision) => self.on_decided(&decision),
+            Record::Spent(spent) => self.on_spent(spent),
             Record::Repaired(_) => {
                 self.close();
                 let carry = &mut self.state.carry;
@@ -122,7 +122,7 @@ impl Recall {
     pub fn leave_out(&mut self, last: MessageId, spent: Vec<SpendEntry>) {
         self.state.ids.saw_message(last);
         for spent in spent {
-            self.spent(spent);
+            self.on_spent(spent);
         }
     }
 
@@ -165,31 +165,31 @@ impl Recall {
     }
 
     /// What a request has carried is decided on, and in the provider's cache.
-    fn requested(&mut self, requested: &RequestEntry) {
+    fn on_requested(&mut self, requested: &RequestEntry) {
         self.is_running = true;
         self.close();
         self.open.is_recorded = true;
         let carry = &mut self.state.carry;
         carry.compactions.decided_to = carry.messages.last().map(|message| message.id);
         let sent =
-            carry.sent.as_ref().map(SentPrefix::remembered).filter(|sent| sent.model == requested.model);
+            carry.sent.as_ref().map(SentPrefix::sent_request).filter(|sent| sent.model == requested.model);
         carry.sent = sent.map(|sent| {
             let messages = carry.messages.len();
-            SentPrefix::restored(&SentRequest { messages, ..sent }, &carry.messages)
+            SentPrefix::restore(&SentRequest { messages, ..sent }, &carry.messages)
         });
     }
 
-    fn said(&mut self, said: UserEntry) {
+    fn on_said(&mut self, said: UserEntry) {
         self.close();
         self.state.carry.waiting.drop_first(said.taken);
         if said.is_prompt() {
             self.is_running = true;
-            self.state.carry.unfinished.push(said.unfinished());
+            self.state.carry.unfinished.push(said.unfinished_prompt());
         }
         self.push(said.message);
     }
 
-    fn answered(&mut self, answered: AnswerBlock) {
+    fn on_answered(&mut self, answered: AnswerBlock) {
         if self.open.answered.first().is_some_and(|first| first.request != answered.request) {
             self.close();
         }
@@ -201,17 +201,17 @@ impl Recall {
 
     fn result(&mut self, result: &CallResult) {
         self.state.ids.saw_message(result.id);
-        let Some((tool_use_id, _)) = crate::context::answered(&result.result) else { return };
+        let Some((tool_use_id, _)) = crate::context::answered_call(&result.result) else { return };
         self.open.results.entry(tool_use_id.clone()).or_insert((result.id, result.result.clone()));
     }
 
-    fn finished(&mut self, call: CallId, tool_use_id: Arc<str>) {
+    fn on_finished(&mut self, call: CallId, tool_use_id: Arc<str>) {
         let Some(outcome) = self.heard.remove(&call) else { return };
         crate::turn::calls::apply(&outcome, &mut self.state.carry);
         self.open.finished.insert(tool_use_id, outcome);
     }
 
-    fn decided(&mut self, decision: &Decision) {
+    fn on_decided(&mut self, decision: &Decision) {
         if let Decision::Staged(span) = decision {
             self.state.ids.saw_message(span.summary.id);
             self.state.carry.staged.ready.push(span.clone());
@@ -244,7 +244,7 @@ impl Recall {
         carry.sent = None;
     }
 
-    fn spent(&mut self, spent: SpendEntry) {
+    fn on_spent(&mut self, spent: SpendEntry) {
         let ledger = &mut self.state.ledger;
         ModelSpend::add(&mut ledger.session, &[(spent.model, spent.spend)].into());
         ledger.tree_usd = spent.total_usd;
@@ -331,7 +331,7 @@ impl OpenRound {
     }
 
     /// The calls, and the block that made each.
-    fn asked(&self) -> impl Iterator<Item = (MessageId, &ToolUse)> {
+    fn asked_calls(&self) -> impl Iterator<Item = (MessageId, &ToolUse)> {
         let new = self.answered.iter().filter_map(|one| Some((one.id, one.block.as_tool_use()?)));
         self.calls.iter().map(|(id, tool_use)| (*id, tool_use)).chain(new)
     }
@@ -339,7 +339,7 @@ impl OpenRound {
     /// The calls without an answer, and what is known of each.
     fn calls(&self) -> Vec<(ToolUse, Fate)> {
         let open = self
-            .asked()
+            .asked_calls()
             .map(|(_, tool_use)| tool_use)
             .filter(|tool_use| !self.results.contains_key(&tool_use.id));
         open.map(|tool_use| (tool_use.clone(), self.fate(&tool_use.id))).collect()
@@ -355,7 +355,7 @@ impl OpenRound {
     }
 
     fn asked_by(&self, tool_use_id: &str) -> Option<MessageId> {
-        self.asked().find(|(_, call)| *call.id == *tool_use_id).map(|(id, _)| id)
+        self.asked_calls().find(|(_, call)| *call.id == *tool_use_id).map(|(id, _)| id)
     }
 }
 

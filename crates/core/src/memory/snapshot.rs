@@ -26,7 +26,7 @@ impl State {
             spent: self.ledger.session.clone(),
             total_usd: self.ledger.tree_usd,
             doubtful: self.carry.doubtful.clone(),
-            rest: self.rest(),
+            rest: self.session_memory(),
         })
     }
 
@@ -43,7 +43,7 @@ impl State {
         let messages: Transcript = snapshot.messages.into_iter().collect();
         let highest = messages.iter().map(|message| message.id).max().unwrap_or_default();
         let carry = Carry { messages, tools, waiting, doubtful: snapshot.doubtful, ..Carry::default() };
-        let ids = Ids::after(snapshot.last_message.max(highest));
+        let ids = Ids::from_last(snapshot.last_message.max(highest));
         let mut state = Self { carry, ids, ..Self::default() };
         state.carry.staged.ready = snapshot.staged;
         (state.ledger.session, state.ledger.tree_usd) = (snapshot.spent, snapshot.total_usd);
@@ -52,13 +52,13 @@ impl State {
     }
 
     /// What the session remembers besides the conversation.
-    pub(crate) fn rest(&self) -> SessionMemory {
+    pub(crate) fn session_memory(&self) -> SessionMemory {
         let carry = &self.carry;
         let mut rest = SessionMemory {
             compactions: carry.compactions.clone(),
-            counted: carry.tokens.counted(),
+            counted: carry.tokens.to_memory(),
             collapse_failures: carry.staged.failures,
-            sent: carry.sent.as_ref().map(SentPrefix::remembered),
+            sent: carry.sent.as_ref().map(SentPrefix::sent_request),
             has_been_reached: self.ledger.has_been_reached,
             unfinished: carry.unfinished.clone(),
             time: Some(self.ledger.session_time).filter(|time| *time != TimeSpent::default()),
@@ -72,12 +72,12 @@ impl State {
     pub(crate) fn set_rest(&mut self, rest: &SessionMemory) {
         let carry = &mut self.carry;
         carry.compactions = rest.compactions.clone();
-        carry.tokens = TokenCount::restored(rest.counted, carry.messages.len());
+        carry.tokens = TokenCount::from_memory(rest.counted, carry.messages.len());
         carry.staged.drop_fork();
         carry.staged.failures = rest.collapse_failures;
         carry.notes = AttachmentNotes::from_rest(rest);
         carry.unfinished.clone_from(&rest.unfinished);
-        carry.sent = rest.sent.as_ref().map(|sent| SentPrefix::restored(sent, &carry.messages));
+        carry.sent = rest.sent.as_ref().map(|sent| SentPrefix::restore(sent, &carry.messages));
         self.ledger.has_been_reached = rest.has_been_reached;
         self.ledger.session_time = rest.time.unwrap_or_default();
     }

@@ -218,7 +218,7 @@ impl Cx<'_> {
         if said.is_prompt() {
             self.state.ledger.prompt =
                 Some(PromptId { message: said.message.id, prompts: said.prompts.clone() });
-            self.state.carry.unfinished.push(said.unfinished());
+            self.state.carry.unfinished.push(said.unfinished_prompt());
         }
     }
 }

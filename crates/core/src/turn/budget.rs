@@ -24,7 +24,7 @@ pub(crate) struct TokenBudget {
 
 impl TokenBudget {
     /// How much is left, for the main loop; sub-agents always stop.
-    pub(crate) fn left(&self, config: &Config) -> TokensLeft {
+    pub(crate) fn tokens_left(&self, config: &Config) -> TokensLeft {
         let Some(total) = self.total.filter(|_| config.source.is_main()) else { return TokensLeft::NoBudget };
         let policy = &config.continuation;
         if self.spent.saturating_mul(100) >= total.saturating_mul(policy.percent) {
@@ -58,7 +58,7 @@ mod tests {
 
     #[track_caller]
     fn check(budget: TokenBudget, source: RunSource, expected: TokensLeft) {
-        assert_eq!(budget.left(&Config { source, ..Config::default() }), expected);
+        assert_eq!(budget.tokens_left(&Config { source, ..Config::default() }), expected);
     }
 
     #[test]

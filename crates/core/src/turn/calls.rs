@@ -66,12 +66,12 @@ impl CallQueue {
     }
 
     /// The call that a hook put off.
-    pub(crate) fn deferred(&self) -> Option<&ToolUse> {
+    pub(crate) fn deferred_call(&self) -> Option<&ToolUse> {
         self.calls.iter().find(|call| call.is_deferred).map(|call| &call.tool_use)
     }
 
     /// Whether a call came to the same too often, and nobody wants it again.
-    pub(crate) fn repeated(&self) -> bool {
+    pub(crate) fn has_repetition(&self) -> bool {
         self.calls.iter().any(|call| call.is_repeated)
     }
 
@@ -82,15 +82,15 @@ impl CallQueue {
             tool_use: call.tool_use.clone(),
             content: output.content.clone(),
         };
-        self.finished().map(told).collect()
+        self.finished_calls().map(told).collect()
     }
 
     /// The calls and what came of them.
-    pub(crate) fn answered(&self) -> impl Iterator<Item = (&ToolUse, &ToolOutput)> {
-        self.finished().map(|(call, output)| (&call.tool_use, output))
+    pub(crate) fn answered_calls(&self) -> impl Iterator<Item = (&ToolUse, &ToolOutput)> {
+        self.finished_calls().map(|(call, output)| (&call.tool_use, output))
     }
 
-    fn finished(&self) -> impl Iterator<Item = (&Call, &ToolOutput)> {
+    fn finished_calls(&self) -> impl Iterator<Item = (&Call, &ToolOutput)> {
         self.calls.iter().filter_map(|call| match &call.stage {
             CallStage::Finished(output) => Some((call, output)),
             _ => None,
@@ -102,7 +102,7 @@ impl CallQueue {
     }
 
     /// More of the response came, so no call so far was cut. True if that lets one go on.
-    pub(crate) fn let_go(&mut self) -> bool {
+    pub(crate) fn release_held(&mut self) -> bool {
         self.calls.iter_mut().fold(false, |any, call| std::mem::take(&mut call.is_held) | any)
     }
 
@@ -131,7 +131,7 @@ impl CallQueue {
     /// Walks the queue from the front: starts what may start, prepares the next, stops where a call holds the rest.
     fn advance_while(&mut self, cx: &mut Cx<'_>, can_start: fn(&CallFacts) -> bool) {
         self.repeats_before.get_or_insert_with(|| cx.state.carry.repeats.clone());
-        if self.repeated() {
+        if self.has_repetition() {
             // The run is to end: no other call starts, and those that run finish.
             self.leave_unrun(REPEATED, cx);
         }

@@ -30,7 +30,7 @@ impl Cx<'_> {
         answer: ResponseEnd,
         reported: Option<u64>,
     ) -> Phase {
-        let verdict = self.judge_failure(&streaming);
+        let verdict = self.retry_verdict(&streaming);
         let situation = Situation {
             retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
             form: self.form(&streaming),
@@ -278,8 +278,8 @@ impl Cx<'_> {
             has_acted: calls.has_acted(),
             retry: Retry::GiveUp,
             is_stopped_by_hook: calls.stopped_by_hook().is_some(),
-            has_deferred: calls.deferred().is_some(),
-            has_repeated: calls.repeated(),
+            has_deferred: calls.deferred_call().is_some(),
+            has_repeated: calls.has_repetition(),
             has_staged: context::drainable(self),
             is_reducible: context::reducible(self),
             has_refused: match answer {
@@ -293,7 +293,7 @@ impl Cx<'_> {
             is_after_results: is_after_results(&carry.messages),
             form: SchemaFit::Fits,
             stop_hooks: self.stop_hooks(),
-            tokens_left: carry.budget.left(config),
+            tokens_left: carry.budget.tokens_left(config),
             has_turns_left: config.turns_max.is_none_or(|limit| carry.turn_count < limit),
             has_usd_left: budget::usd_left(&self.state.ledger, config),
         }
@@ -303,7 +303,7 @@ impl Cx<'_> {
     pub(crate) fn form(&self, streaming: &OpenResponse) -> SchemaFit {
         match &self.config.answer {
             Some(schema) if streaming.calls.is_empty() => {
-                match answer_schema::read(&self.said(streaming), schema) {
+                match answer_schema::read(&self.said_text(streaming), schema) {
                     Ok(_) => SchemaFit::Fits,
                     Err(_) => SchemaFit::Differs,
                 }

@@ -20,7 +20,7 @@ use crate::memory::ledger::is_cheaper;
 use crate::state::{Phase, State};
 use crate::step::Cx;
 use crate::turn::budget;
-use crate::turn::request::{budgeted, is_thinking_on};
+use crate::turn::request::{is_thinking_on, thinking_budget};
 
 /// What a fork works on, and as whom.
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl State {
 fn cache_safe(request: &ModelRequest, output_tokens: u32) -> CacheSafe {
     let thinking = match request.thinking {
         RequestThinking::Budgeted { tokens, display } => {
-            budgeted(tokens.min(output_tokens / 2), output_tokens, display)
+            thinking_budget(tokens.min(output_tokens / 2), output_tokens, display)
         }
         other => other,
     };

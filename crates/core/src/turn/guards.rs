@@ -92,7 +92,7 @@ const _: () = {
 
 impl Guards {
     /// The guards after a transition. `is_small_gain` says that the last continuation brought little.
-    pub(crate) fn after(self, transition: Transition, is_small_gain: bool) -> Self {
+    pub(crate) fn advance(self, transition: Transition, is_small_gain: bool) -> Self {
         let [
             output_recoveries,
             reactive_done,

@@ -180,8 +180,8 @@ pub(crate) const RUNGS: [Rung; 19] = [
     prompt_too_long,
     max_output_tokens,
     other_api_errors,
-    refused,
-    paused,
+    model_refusal,
+    paused_response,
     empty_answer,
     schema,
     stop_hooks,
@@ -267,11 +267,11 @@ fn other_api_errors(s: &Situation) -> Option<LadderDecision> {
     matches!(s.answer, ResponseEnd::Failed(_)).then(|| s.try_again_or(Terminal::ApiError))
 }
 
-fn refused(s: &Situation) -> Option<LadderDecision> {
+fn model_refusal(s: &Situation) -> Option<LadderDecision> {
     (s.answer == ResponseEnd::Refused).then_some(LadderDecision::End(Terminal::Refused))
 }
 
-fn paused(s: &Situation) -> Option<LadderDecision> {
+fn paused_response(s: &Situation) -> Option<LadderDecision> {
     let resume = s.answer == ResponseEnd::Paused && !s.has_calls && s.guards.pauses < s.limits.pauses;
     resume.then_some(LadderDecision::Again(Transition::PauseTurnResume))
 }

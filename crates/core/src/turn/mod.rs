@@ -27,4 +27,4 @@ pub(crate) mod summary;
 pub(crate) mod transition;
 
 pub use gate::repair;
-pub use request::{THINKING_TOKENS_MIN, unheeded};
+pub use request::{THINKING_TOKENS_MIN, unsupported_settings};

@@ -115,7 +115,7 @@ impl Cx<'_> {
     pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
         let total = prompt.token_budget.or(self.config.token_budget);
-        self.submitted(TokenBudget { total, ..TokenBudget::default() });
+        self.start_submission(TokenBudget { total, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(prompt.start);
         let prompt = Prompt { start: None, ..prompt };
         let untold = self.untold(start);
@@ -156,7 +156,7 @@ impl Cx<'_> {
     /// A run that goes on where another was left. What was typed since goes in.
     pub(crate) fn on_go_on(&mut self, phase: Phase, start: Option<StartSource>) -> Phase {
         let Phase::Idle = phase else { return phase };
-        self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
+        self.start_submission(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
         let start = self.state.carry.waiting.take_start().or(start);
         self.prepare_opening(RunStart::new(StartCause::GoOn, self.untold(start)))
     }
@@ -177,14 +177,14 @@ impl Cx<'_> {
     /// A run that only compacts.
     pub(crate) fn on_compact(&mut self, phase: Phase, focus: String) -> Phase {
         let Phase::Idle = phase else { return phase };
-        self.submitted(TokenBudget::default());
+        self.start_submission(TokenBudget::default());
         self.prepare(Preparation {
             forced: Some(ForcedCompaction::Manual { focus }),
             ..Preparation::default()
         })
     }
 
-    fn submitted(&mut self, budget: TokenBudget) {
+    fn start_submission(&mut self, budget: TokenBudget) {
         self.cancel_background();
         self.state.ledger = self.state.ledger.next_run(self.at_ms);
         let carry = std::mem::take(&mut self.state.carry);

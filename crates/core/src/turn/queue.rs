@@ -107,7 +107,7 @@ impl Queue {
         let first = self.entries.iter().find(|entry| entry.is_unheard())?;
         Some(&first.prompt).filter(|prompt| prompt.priority <= due)
     }
-    pub(crate) fn asked(&mut self, hook: HookId) {
+    pub(crate) fn note_question(&mut self, hook: HookId) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.is_unheard()) {
             entry.heard = HookHearing::Asked(hook);
         }
@@ -240,16 +240,16 @@ mod tests {
         }
         queue.push(Prompt { speaker: Speaker::Task, ..prompt("t", Priority::Now) });
         assert_eq!(queue.unheard(Priority::Next).unwrap().id.as_deref(), Some("a"));
-        queue.asked(HookId(1));
+        queue.note_question(HookId(1));
         queue.push(prompt("n", Priority::Now));
         queue.pass(HookId(1), vec![Block::text("note")]);
-        queue.asked(HookId(2));
+        queue.note_question(HookId(2));
         assert!(
             queue
                 .refuse(HookId(2))
                 .is_some_and(|(prompt, is_own)| prompt.id.as_deref() == Some("n") && !is_own)
         );
-        queue.asked(HookId(3));
+        queue.note_question(HookId(3));
         let taken = queue.take_each(Priority::Next, true);
         assert_eq!(texts(&taken), ["t", "a"]);
         assert_eq!(taken[1].context.len(), 1);

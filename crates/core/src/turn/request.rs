@@ -144,16 +144,16 @@ fn thinking(
     match (wish.mode, wish.budget_tokens) {
         (ThinkingMode::Disabled, _) | (_, Some(0)) if may_disable => RequestThinking::Disabled,
         (ThinkingMode::Disabled, _) | (_, Some(0)) => RequestThinking::Unsaid,
-        (_, Some(tokens)) if support.is_budgeted => budgeted(tokens, caps.now, display),
+        (_, Some(tokens)) if support.is_budgeted => thinking_budget(tokens, caps.now, display),
         _ if support.is_adaptive => RequestThinking::Adaptive { display },
-        _ if support.is_budgeted => budgeted(caps.first / 2, caps.now, display),
+        _ if support.is_budgeted => thinking_budget(caps.first / 2, caps.now, display),
         _ => RequestThinking::Unsaid,
     }
 }
 
 /// A budget that the API takes: from its minimum on, and below the cap. Where there is no room for one, there is no thinking.
-pub(crate) fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDisplay>) -> RequestThinking {
-    match output_cap.saturating_sub(1) {
+pub(crate) fn thinking_budget(tokens: u32, cap: u32, display: Option<ThinkingDisplay>) -> RequestThinking {
+    match cap.saturating_sub(1) {
         ..THINKING_TOKENS_MIN => RequestThinking::Unsaid,
         most => RequestThinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display },
     }
@@ -162,12 +162,12 @@ pub(crate) fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDis
 /// What was asked for that the model does not take, for the user: nothing is dropped in silence.
 ///
 /// ```
-/// use windlass_core::{Config, unheeded};
+/// use windlass_core::{Config, unsupported_settings};
 /// use windlass_protocol::Effort;
 /// let config = Config { effort: Some(Effort::Max), ..Config::default() };
-/// assert_eq!(unheeded(&config), ["unnamed does not support effort levels; `max` is ignored."]);
+/// assert_eq!(unsupported_settings(&config), ["unnamed does not support effort levels; `max` is ignored."]);
 /// ```
-pub fn unheeded(config: &Config) -> Vec<String> {
+pub fn unsupported_settings(config: &Config) -> Vec<String> {
     let model = &config.model;
     let id = &model.id;
     let mut texts = Vec::new();
@@ -328,7 +328,7 @@ mod tests {
             let model = ModelCard { efforts: UP_TO_HIGH, thinking: ALWAYS, ..ModelCard::unknown("m") };
             let mut config = Config { model, ..Config::default() };
             change(&mut config);
-            assert_eq!(unheeded(&config), expected);
+            assert_eq!(unsupported_settings(&config), expected);
         };
         check(|_| (), &[]);
         check(|c| c.effort = Some(Effort::High), &[]);

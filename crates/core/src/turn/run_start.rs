@@ -66,13 +66,13 @@ impl Cx<'_> {
         let Some(source) = start else { return Vec::new() };
         let started = HookCall::SessionStart { source, model: self.config.model.id.clone() };
         // Later on, what is remembered is in the conversation already.
-        let loaded = (source == StartSource::Startup).then(|| self.loaded(LoadReason::SessionStart));
+        let loaded = (source == StartSource::Startup).then(|| self.memory_call(LoadReason::SessionStart));
         let calls = [Some(started), loaded.flatten()];
         calls.into_iter().flatten().filter(|call| self.config.hooks.contains(&call.event())).collect()
     }
 
     /// The memory files that become part of the conversation.
-    pub(crate) fn loaded(&self, reason: LoadReason) -> Option<HookCall> {
+    pub(crate) fn memory_call(&self, reason: LoadReason) -> Option<HookCall> {
         let files: Vec<_> = self.config.memory.iter().map(|note| note.path.clone()).collect();
         (!files.is_empty()).then_some(HookCall::InstructionsLoaded { files, reason })
     }
@@ -115,7 +115,7 @@ impl Cx<'_> {
         }
         let prompt = Block::texts(&self.state.carry.waiting.unheard(due)?.blocks).into();
         let hook = self.ask_hooks(HookCall::UserPromptSubmit { prompt });
-        self.state.carry.waiting.asked(hook);
+        self.state.carry.waiting.note_question(hook);
         Some(hook)
     }
 

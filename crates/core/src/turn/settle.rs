@@ -293,7 +293,7 @@ impl Cx<'_> {
                 self.emit(Update::TurnsUsedUp { turns: self.state.carry.turn_count, limit });
             }
             Terminal::ToolDeferred => {
-                let deferred = calls.deferred().cloned();
+                let deferred = calls.deferred_call().cloned();
                 let name = deferred.as_ref().map_or("a tool", |call| &*call.name);
                 self.state.ledger.ended_by_hook =
                     Some(format!("A hook deferred the call of {name}, so the run ends here."));
@@ -336,7 +336,7 @@ impl Cx<'_> {
         let outcome = self.state.ledger.report(terminal, turns, self.at_ms, self.config);
         // Whoever speaks next has heard how this run went.
         self.state.carry.doubtful.clear();
-        let rest = Box::new(self.state.rest());
+        let rest = Box::new(self.state.session_memory());
         self.persist_synced(Record::Ended(RunEnding { terminal, rest }));
         if terminal.is_failure() {
             let failure = outcome.failure.clone().map(Box::new);
@@ -390,7 +390,7 @@ impl State {
     /// The session at rest, ready for the next submission. A run that was dropped in the middle is closed as
     /// after a crash: complete blocks stay, every open call is answered with what is known of it.
     #[must_use]
-    pub fn at_rest(mut self) -> Self {
+    pub fn close_run(mut self) -> Self {
         // Whoever dropped the run has dropped what ran beside it.
         self.carry.summary = None;
         self.carry.staged.drop_fork();

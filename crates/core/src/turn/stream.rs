@@ -125,7 +125,7 @@ impl Cx<'_> {
     /// A complete block is shown; a complete tool use may start at once. Blank text says nothing and cannot be sent back.
     fn on_block(&mut self, streaming: &mut OpenResponse, index: u32, block: Block) {
         (streaming.has_begun, streaming.open) = (true, None);
-        if streaming.calls.let_go() {
+        if streaming.calls.release_held() {
             streaming.calls.advance_early(self);
         }
         if block.is_blank() {
@@ -196,8 +196,8 @@ impl Cx<'_> {
 
     fn watch_prefix(&mut self, streaming: &OpenResponse, usage: &Usage) {
         let Some(sent) = &mut self.state.carry.sent else { return };
-        sent.answered(usage);
-        let missed = streaming.before.as_ref().and_then(|before| before.missed(sent, usage));
+        sent.note_cache(usage);
+        let missed = streaming.before.as_ref().and_then(|before| before.find_miss(sent, usage));
         if let Some(missed) = missed {
             self.emit(missed);
         }
@@ -212,7 +212,7 @@ impl Cx<'_> {
 
     /// What the retry policy says about the failure that is withheld. A response that broke off after something of it had
     /// acted counts with those just before it that did so too.
-    pub(crate) fn judge_failure(&self, streaming: &OpenResponse) -> Option<RetryVerdict> {
+    pub(crate) fn retry_verdict(&self, streaming: &OpenResponse) -> Option<RetryVerdict> {
         let failure = self.state.carry.withheld.as_deref()?;
         let acted = streaming.calls.has_acted();
         let trouble = FailureContext {
@@ -259,7 +259,7 @@ impl Cx<'_> {
     /// The only road out of streaming.
     pub(crate) fn leave(&mut self, mut calls: CallQueue, then: AfterCalls, left: EarlyExit) -> Phase {
         self.enter(PhaseName::Settling);
-        calls.let_go();
+        calls.release_held();
         calls.advance(self);
         let deadline = calls.start_deadline(self);
         self.settle(Box::new(Settlement {
@@ -289,7 +289,7 @@ impl Cx<'_> {
 
     /// The complete blocks become the assistant's message.
     pub(crate) fn record_answer(&mut self, streaming: &mut OpenResponse) {
-        self.state.ledger.outcome.text = self.said(streaming);
+        self.state.ledger.outcome.text = self.said_text(streaming);
         let blocks = std::mem::take(&mut streaming.blocks);
         if let Some(message) = answer(streaming.body.model.clone(), blocks) {
             self.state.carry.messages.push(Arc::new(message));
@@ -297,7 +297,7 @@ impl Cx<'_> {
     }
 
     /// The text of the answer. One that goes on where the last was cut has that in front of it.
-    pub(crate) fn said(&self, streaming: &OpenResponse) -> String {
+    pub(crate) fn said_text(&self, streaming: &OpenResponse) -> String {
         let texts: Vec<&str> = streaming.blocks.iter().filter_map(|(_, block)| block.as_text()).collect();
         let own = texts.join("\n");
         let goes_on = self.state.carry.messages.last().is_some_and(|last| asks_for_the_rest(last));

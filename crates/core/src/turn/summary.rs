@@ -35,7 +35,7 @@ impl Cx<'_> {
         let wanted =
             config.has_tool_use_summaries && config.source.is_main() && self.state.carry.summary.is_none();
         let Some(model) = config.small_model.clone().filter(|_| wanted) else { return };
-        let tool_use_ids: Vec<_> = calls.answered().map(|(tool_use, _)| tool_use.id.clone()).collect();
+        let tool_use_ids: Vec<_> = calls.answered_calls().map(|(tool_use, _)| tool_use.id.clone()).collect();
         // What the calls did is what the provider has not read yet, so behind the conversation the label would never cost less.
         let plan = ForkPlan {
             source: RunSource::Summary,
@@ -73,7 +73,7 @@ impl Cx<'_> {
 /// The calls with their inputs and results, cut.
 fn list(calls: &CallQueue) -> String {
     let mut list = String::from("The calls:\n");
-    for (tool_use, outcome) in calls.answered().take(CALLS_MAX) {
+    for (tool_use, outcome) in calls.answered_calls().take(CALLS_MAX) {
         let verb = if outcome.is_error { "failed with" } else { "returned" };
         let _ = writeln!(
             list,

@@ -28,8 +28,8 @@ impl NextIteration {
         Self { transition, note: None, is_small_gain: false, broken: BrokenResponse::default() }
     }
     pub(crate) fn guards(&self, guards: Guards) -> Guards {
-        let after = guards.after(self.transition, self.is_small_gain);
-        if self.broken.should_fall_back { after.after(Transition::ModelFallback, false) } else { after }
+        let after = guards.advance(self.transition, self.is_small_gain);
+        if self.broken.should_fall_back { after.advance(Transition::ModelFallback, false) } else { after }
     }
 
     /// The whole next state; what the transcript says is already in it.

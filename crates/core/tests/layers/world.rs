@@ -112,12 +112,12 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, text: &str) -> &mut Self {
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.state = std::mem::take(&mut self.state).close_run();
         self.tell(Event::Submit(text.into()))
     }
 
     pub(crate) fn compact(&mut self, focus: &str) -> &mut Self {
-        self.state = std::mem::take(&mut self.state).at_rest();
+        self.state = std::mem::take(&mut self.state).close_run();
         self.tell(Event::Compact { focus: focus.into() })
     }
 

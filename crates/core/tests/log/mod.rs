@@ -88,7 +88,7 @@ pub(crate) fn records(scenario: Scenario) -> Vec<Record> {
 
 /// Plays the scenario; the session that it leaves.
 pub(crate) fn state(scenario: Scenario) -> State {
-    scenario.play().state.at_rest()
+    scenario.play().state.close_run()
 }
 
 /// A session recalled from these records.
@@ -434,11 +434,11 @@ impl Scenario {
         for (line, told) in self.events {
             let event = match told {
                 Told::Other(Event::Submit(prompt)) => {
-                    player.state = std::mem::take(&mut player.state).at_rest();
+                    player.state = std::mem::take(&mut player.state).close_run();
                     Event::Submit(prompt)
                 }
                 Told::Other(event @ (Event::Compact { .. } | Event::GoOn { .. })) => {
-                    player.state = std::mem::take(&mut player.state).at_rest();
+                    player.state = std::mem::take(&mut player.state).close_run();
                     event
                 }
                 Told::Other(event) => event,

@@ -59,7 +59,7 @@ fn inflight(builder: EngineBuilder) -> Inflight {
     let shared = builder.build().unwrap().shared;
     let config = shared.config.clone();
     let results = Arc::new(ResultFiles::new(shared.ports.results_directory.clone()));
-    Inflight::new(World { shared, results, started: Instant::now() }, config, SessionSeed(7))
+    Inflight::new(SessionParts { shared, results, started: Instant::now() }, config, SessionSeed(7))
 }
 
 async fn next(inflight: &mut Inflight) -> Event {
@@ -129,7 +129,7 @@ async fn a_fork_does_nothing_until_it_is_polled_and_is_gone_when_it_is_cancelled
     }
     assert_eq!(told.last(), Some(&(ForkId(2), 1)), "it tells what it takes as soon as that is known");
     assert_eq!(alive.load(Ordering::SeqCst), 0);
-    assert!(inflight.jobs.is_empty());
+    assert!(inflight.effects.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

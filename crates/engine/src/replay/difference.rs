@@ -7,7 +7,7 @@ use windlass_protocol::{ModelEvent, Record};
 
 /// A log says something else than the engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("event {event} ({heard}), `{kind}`{}: the log has {logged}, the engine has {played}", at(field))]
+#[error("event {event} ({heard}), `{kind}`{}: the log has {logged}, the engine has {played}", place(field))]
 pub struct Mismatch {
     /// The event behind which it was noticed; the first is 1.
     pub event: u64,
@@ -23,7 +23,7 @@ pub struct Mismatch {
     pub played: String,
 }
 
-fn at(field: &str) -> String {
+fn place(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!(" at `{field}`") }
 }
 

@@ -119,12 +119,12 @@ async fn ids_cost_and_directory_come_back() {
     let stage = Stage::new(WORK);
     let mut session = stage.begin();
     watch(session.run("go"), &stage.desk).await;
-    let (cost, spent, cwd) = (session.cost_usd(), session.spent().clone(), session.cwd().to_owned());
+    let (cost, spent, cwd) = (session.cost_usd(), session.spending().clone(), session.cwd().to_owned());
     let last = session.messages().last().unwrap().id;
     drop(session);
     tokio::time::sleep(Duration::from_mins(1)).await;
     let mut session = stage.resume();
-    assert_eq!((session.cost_usd(), session.spent(), session.cwd()), (cost, &spent, &*cwd));
+    assert_eq!((session.cost_usd(), session.spending(), session.cwd()), (cost, &spent, &*cwd));
     let (updates, _) = watch(session.run("again"), &stage.desk).await;
     let new = updates.iter().filter_map(|update| match update {
         Update::Block { id, .. } | Update::ToolResult { id, .. } => Some(*id),

@@ -74,7 +74,7 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Decided(Decision::Compacted(compaction)) => {
             let mut compaction = compaction.clone();
             compaction.is_mechanical = !compaction.is_mechanical;
-            (Record::Decided(Decision::Compacted(compaction)), "mechanical")
+            (Record::Decided(Decision::Compacted(compaction)), "is_mechanical")
         }
         Record::Spent(spent) => {
             (Record::Spent(SpendEntry { is_by_fork: !spent.is_by_fork, ..spent.clone() }), "is_by_fork")
@@ -85,7 +85,10 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Snapshot(snapshot) => {
             let rest =
                 SessionMemory { has_been_reached: !snapshot.rest.has_been_reached, ..snapshot.rest.clone() };
-            (Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })), "rest.reached")
+            (
+                Record::Snapshot(Box::new(SessionSnapshot { rest, ..(**snapshot).clone() })),
+                "rest.has_been_reached",
+            )
         }
         Record::Heard(_) | Record::Dequeued | Record::Decided(_) | Record::Repaired(_) => return None,
     })

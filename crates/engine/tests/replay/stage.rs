@@ -68,7 +68,9 @@ pub(crate) struct Hooks;
 
 impl HookRunner for Hooks {
     fn events(&self) -> BTreeSet<HookEvent> {
-        HookEvent::ALL.into_iter().filter(|event| event.is_of_the_loop()).collect()
+        let by_host = |event: &HookEvent| matches!(event, HookEvent::Notification | HookEvent::SessionEnd);
+        let is_reached = |event: &HookEvent| !HookEvent::NOT_REACHED.contains(event) && !by_host(event);
+        HookEvent::ALL.into_iter().filter(is_reached).collect()
     }
 
     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {

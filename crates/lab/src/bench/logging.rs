@@ -177,7 +177,7 @@ impl Kind {
         for _ in 0..RUNS {
             without.extend(run_turns(contest, &scenario, RunVariant::UNLOGGED)?);
             for (keeping, with) in WAYS.iter().zip(&mut with) {
-                with.extend(run_turns(contest, &scenario, under(keeping.variables))?);
+                with.extend(run_turns(contest, &scenario, with_variables(keeping.variables))?);
             }
             syncs.measure(&scenario.project().home(), self.append_bytes)?;
         }
@@ -187,7 +187,7 @@ impl Kind {
         let not_ours = self.syncs(contest, &scenario, RunVariant::UNLOGGED)?;
         let mut rows = Vec::new();
         for (keeping, with) in WAYS.iter().zip(with) {
-            let all = self.syncs(contest, &scenario, under(keeping.variables))?;
+            let all = self.syncs(contest, &scenario, with_variables(keeping.variables))?;
             let (files, folders) = (all.0 - not_ours.0, all.1 - not_ours.1);
             let disk = files * data + folders * name;
             let text =
@@ -221,7 +221,7 @@ fn run_turns(contest: &Contest, scenario: &Scenario, way: RunVariant<'_>) -> Res
     Ok(turns(&scenario.run_as(&contest.windlass, false, way)?))
 }
 
-fn under<'a>(variables: &'a [(&'a str, &'a str)]) -> RunVariant<'a> {
+fn with_variables<'a>(variables: &'a [(&'a str, &'a str)]) -> RunVariant<'a> {
     RunVariant { variables, ..RunVariant::default() }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use windlass_permission::{Anchors, Behaviour, PermissionCase, Permissions, RuleSource, judge};
+use windlass_permission::{Anchors, Behaviour, PermissionCase, Permissions, RuleSource, decide_call};
 use windlass_ports::ExamineContext;
 use windlass_protocol::Verdict;
 use windlass_shell::analyse;
@@ -84,7 +84,7 @@ pub(crate) fn run(_: &Contest) -> Result<Vec<Row>> {
     let input: Value = json!({ "command": LINE });
     let facts = || describe("Bash", &input, &cx);
     let known = facts().map_err(anyhow::Error::msg)?;
-    let verdict = |facts: &_| judge(&PermissionCase::new("Bash", facts, &permissions, &roots)).verdict;
+    let verdict = |facts: &_| decide_call(&PermissionCase::new("Bash", facts, &permissions, &roots)).verdict;
     ensure!(
         verdict(&known) == Verdict::Allow,
         "the line that is measured must pass by the last of the rules"

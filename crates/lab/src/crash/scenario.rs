@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use windlass_testkit::{Project, Script, Server};
 
-use crate::crash::{Chance, Plan, Report, check};
+use crate::crash::{CrashRng, Plan, Report, check};
 
 /// How many responses of a script ask for calls.
 const STEPS: u64 = 24;
@@ -20,7 +20,7 @@ const KILLS_MAX: u64 = 40;
 
 pub(crate) struct CrashScenario {
     plan: Plan,
-    chance: Chance,
+    chance: CrashRng,
     pub(crate) project: Project,
     pub(crate) server: Server,
 }
@@ -35,7 +35,7 @@ struct Ran {
 
 impl CrashScenario {
     pub(crate) fn new(plan: &Plan, seed: u64) -> Result<Self> {
-        let mut chance = Chance::new(seed);
+        let mut chance = CrashRng::new(seed);
         let script = script(&mut chance);
         let script = Script::parse(&script.to_string()).map_err(|error| anyhow::anyhow!("{error}"))?;
         let (project, server) = (Project::new()?, Server::start(script)?);
@@ -135,13 +135,13 @@ impl CrashScenario {
 }
 
 /// Responses that each ask for something that leaves a trace of its own.
-fn script(chance: &mut Chance) -> Value {
+fn script(chance: &mut CrashRng) -> Value {
     let mut responses: Vec<Value> = (0..STEPS).map(|step| response(step, chance)).collect();
     responses.push(json!({"blocks": [{"text": "Done."}], "repeat": 1000}));
     json!({"responses": responses})
 }
 
-fn response(step: u64, chance: &mut Chance) -> Value {
+fn response(step: u64, chance: &mut CrashRng) -> Value {
     let command = match chance.below(3) {
         0 => format!("echo {step} >> counter-{step}"),
         1 => format!("echo {step} >> counter-{step}; sleep 0.0{}", chance.below(10)),

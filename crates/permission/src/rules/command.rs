@@ -2,7 +2,7 @@
 
 use windlass_protocol::{CommandFacts, CommandWord, FoundCommand, PlainCommand};
 
-use super::Match;
+use super::RestrictionMatch::{self, May, No, Yes};
 use super::input::runs_input;
 use super::position_set::PositionSet;
 use super::text::is_listed;
@@ -174,46 +174,50 @@ impl CommandPattern {
     }
 
     /// Whether a deny or ask rule with this pattern means something in a line.
-    pub(crate) fn restricts(&self, facts: &CommandFacts) -> Match {
+    pub(crate) fn restricts(&self, facts: &CommandFacts) -> RestrictionMatch {
         if self.is_line(&facts.line) {
-            return Match::Yes;
+            return Yes;
         }
         let found = facts.found.iter().map(|command| self.restricts_found(command));
-        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(written(command))));
-        found.chain(plain).max().unwrap_or(Match::No)
+        let plain =
+            facts.plain.iter().flatten().map(|command| RestrictionMatch::sure(self.is(line_words(command))));
+        found.chain(plain).max().unwrap_or(No)
     }
 
     /// The command by its name and by the last part of it: `/bin/rm` is `rm`.
-    fn restricts_found(&self, command: &FoundCommand) -> Match {
-        let Some((name, rest)) = command.words.split_first() else { return Match::No };
+    fn restricts_found(&self, command: &FoundCommand) -> RestrictionMatch {
+        let Some((name, rest)) = command.words.split_first() else { return No };
         let base = base_name(name);
-        let by_base = base.as_ref().map_or(Match::No, |base| self.compare(std::iter::once(base).chain(rest)));
+        let by_base = base.as_ref().map_or(No, |base| self.compare(std::iter::once(base).chain(rest)));
         match self.compare(command.words.iter()).max(by_base) {
-            Match::No => Match::May.min(self.behind(name, rest)),
+            No => May.min(self.restricts_behind(name, rest)),
             seen => seen,
         }
     }
 
     /// A program that is not known may run the rest of its words.
-    fn behind(&self, program: &CommandWord, words: &[CommandWord]) -> Match {
+    fn restricts_behind(&self, program: &CommandWord, words: &[CommandWord]) -> RestrictionMatch {
         let begins = |at: &usize| !self.name.is_empty() && words[*at].base_name() == Some(&self.name);
         let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
         if places.peek().is_none()
             || program.base_name().is_some_and(|program| is_listed(TAKE_WORDS, program))
         {
-            return Match::No;
+            return No;
         }
         let name = CommandWord::from(self.name.as_str());
         let run = |at: usize| self.compare(std::iter::once(&name).chain(&words[at + 1..]));
-        places.map(run).max().unwrap_or(Match::No)
+        places.map(run).max().unwrap_or(No)
     }
 
-    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone) -> Match {
+    fn compare<'a>(
+        &self,
+        words: impl DoubleEndedIterator<Item = &'a CommandWord> + Clone,
+    ) -> RestrictionMatch {
         if self.runs(words.clone(), Reading::Sure) {
-            return Match::Yes;
+            return Yes;
         }
         let unknown = words.clone().any(|word| !word.is_known());
-        if unknown && self.runs(words, Reading::Possible) { Match::May } else { Match::No }
+        if unknown && self.runs(words, Reading::Possible) { May } else { No }
     }
 
     fn is(&self, words: &[CommandWord]) -> bool {
@@ -245,7 +249,7 @@ impl CommandPattern {
 }
 
 /// The words in the line, without the one for words from the input: a denial holds whatever follows.
-fn written(command: &PlainCommand) -> &[CommandWord] {
+fn line_words(command: &PlainCommand) -> &[CommandWord] {
     match command.words.split_last() {
         Some((last, words))
             if *last == CommandWord::unknown() && !command.whole.ends_with(&command.words) =>
@@ -311,7 +315,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(tokens: &'a [Token], place: usize) -> Self {
-        let places = PositionSet::below(tokens.len() + 1);
+        let places = PositionSet::empty_below(tokens.len() + 1);
         let mut walk = Self { tokens, spare: places.clone(), places };
         walk.enter(place);
         walk
@@ -379,7 +383,7 @@ impl Reader {
                 '*' => self.put(Token::Any),
                 '\\' => self.push(chars.next().unwrap_or('\\')),
                 '\'' | '"' => match chars.as_str().find(c) {
-                    Some(_) => self.quoted(c, &mut chars),
+                    Some(_) => self.read_quoted(c, &mut chars),
                     None => self.push(c),
                 },
                 c => self.push(c),
@@ -387,20 +391,20 @@ impl Reader {
         }
     }
 
-    fn quoted(&mut self, quote: char, chars: &mut std::str::Chars<'_>) {
+    fn read_quoted(&mut self, quote: char, chars: &mut std::str::Chars<'_>) {
         self.begin();
         while let Some(c) = chars.next() {
             match c {
                 c if c == quote => return,
                 '*' => self.put(Token::AnyInWord),
-                '\\' if quote == '"' => self.escaped(chars),
+                '\\' if quote == '"' => self.read_escaped(chars),
                 c => self.push(c),
             }
         }
     }
 
     /// Within double quotes a backslash stays, unless what follows would mean something.
-    fn escaped(&mut self, chars: &mut std::str::Chars<'_>) {
+    fn read_escaped(&mut self, chars: &mut std::str::Chars<'_>) {
         match chars.next() {
             Some(c @ ('$' | '`' | '"' | '\\' | '*')) => self.push(c),
             Some(c) => {
@@ -449,7 +453,7 @@ mod tests {
 
     /// The pattern, the words with `|` between them and `$` for what is not known, and what becomes of them.
     #[track_caller]
-    fn check(pattern: &str, command: &str, expected: Match) {
+    fn check(pattern: &str, command: &str, expected: RestrictionMatch) {
         let pattern = CommandPattern::parse(pattern).unwrap();
         let seen = pattern.restricts_found(&FoundCommand {
             words: words(command),
@@ -462,7 +466,7 @@ mod tests {
 
     #[test]
     fn patterns_mean_words() {
-        use Match::{May, No, Yes};
+        use RestrictionMatch::{May, No, Yes};
         check("npm run build", "npm|run|build", Yes);
         check("npm run build", "npm|run|build|x", No);
         check("npm run build", "npm|run build", No);
@@ -550,20 +554,20 @@ mod tests {
 
     #[test]
     fn what_a_program_nobody_knows_is_given_may_run() {
-        let check = |pattern: &str, line: &str, expected: Match| {
+        let check = |pattern: &str, line: &str, expected: RestrictionMatch| {
             let words = line.split(' ').map(CommandWord::from).collect();
             let command = FoundCommand { words, reads: vec![], writes: vec![], removes: vec![] };
             assert_eq!(CommandPattern::parse(pattern).unwrap().restricts_found(&command), expected, "{line}");
         };
-        check("rm:*", "wrapped -x rm y", Match::May);
-        check("rm:*", "wrapped /bin/rm y", Match::May);
-        check("git push *", "wrapped git push origin", Match::May);
-        check("git push *", "wrapped git pull", Match::No);
-        check("rm:*", "git rm y", Match::No);
-        check("rm:*", "docker rm y", Match::No);
-        check("rm:*", "wrapped rmdir y", Match::No);
-        check("rm:*", "rm y", Match::Yes);
-        check("*", "wrapped y", Match::Yes);
+        check("rm:*", "wrapped -x rm y", RestrictionMatch::May);
+        check("rm:*", "wrapped /bin/rm y", RestrictionMatch::May);
+        check("git push *", "wrapped git push origin", RestrictionMatch::May);
+        check("git push *", "wrapped git pull", RestrictionMatch::No);
+        check("rm:*", "git rm y", RestrictionMatch::No);
+        check("rm:*", "docker rm y", RestrictionMatch::No);
+        check("rm:*", "wrapped rmdir y", RestrictionMatch::No);
+        check("rm:*", "rm y", RestrictionMatch::Yes);
+        check("*", "wrapped y", RestrictionMatch::Yes);
     }
 
     #[test]

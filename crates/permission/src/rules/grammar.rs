@@ -55,7 +55,8 @@ impl Rule {
 fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPattern, RuleScope), String> {
     let (name, inside) = split(text)?;
     check_name(name, behaviour)?;
-    let name = if inside.is_some() || behaviour != Behaviour::Allow { known(name, behaviour)? } else { name };
+    let name =
+        if inside.is_some() || behaviour != Behaviour::Allow { known_tool(name, behaviour)? } else { name };
     let tool = ToolPattern::of(name);
     let what = match inside {
         None | Some("*") => RuleScope::Every,
@@ -65,7 +66,7 @@ fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPatt
 }
 
 /// The name as the tool spells it: a restriction must not miss it by its case. Alone, it may be a caller's tool.
-fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
+fn known_tool(name: &str, behaviour: Behaviour) -> Result<&str, String> {
     match KNOWN_TOOLS.into_iter().find(|known| known.eq_ignore_ascii_case(name)) {
         Some(known) if behaviour == Behaviour::Allow && known != name => {
             Err(format!("the tool is called {known}; write {known}"))
@@ -125,14 +126,14 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
         ToolSubject::Url(_) => web_fetch(inside, behaviour),
         ToolSubject::Agent => match parameter(inside, |key| key != "subagent_type") {
             Some(parameter) if behaviour != Behaviour::Allow => Ok(parameter),
-            _ => Ok(named(inside)),
+            _ => Ok(named_scope(inside)),
         },
         // As they are typed, they begin with a slash.
-        ToolSubject::Skill => Ok(named(inside.trim_start_matches('/'))),
+        ToolSubject::Skill => Ok(named_scope(inside.trim_start_matches('/'))),
         // It is about a command of the interactive session and touches no tool.
-        ToolSubject::Other if name == "Cd" => Ok(named(inside)),
+        ToolSubject::Other if name == "Cd" => Ok(named_scope(inside)),
         ToolSubject::Other | ToolSubject::Query(_) => match parameter(inside, |_| true) {
-            Some(parameter) => restricted(parameter, behaviour),
+            Some(parameter) => check_parameter(parameter, behaviour),
             None if !KNOWN_TOOLS.contains(&name) && !name.starts_with("mcp__") => Err(format!(
                 "unknown tool {name}; patterns are for Bash, Read, Edit, WebFetch, Agent and Skill"
             )),
@@ -145,7 +146,7 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
 
 fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
     if let Some(parameter) = parameter(inside, |key| is_listed(COMMAND_PARAMETERS, key)) {
-        return restricted(parameter, behaviour);
+        return check_parameter(parameter, behaviour);
     }
     CommandPattern::parse(inside)
         .map(RuleScope::Commands)
@@ -155,7 +156,7 @@ fn commands(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
 /// A restriction on one of the narrower tools holds for all that do the same, so that it cannot be got round.
 fn files(kind: CallKind, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<RuleScope, String> {
     if let Some(parameter) = parameter(inside, |key| is_listed(FILE_PARAMETERS, key)) {
-        return restricted(parameter, behaviour);
+        return check_parameter(parameter, behaviour);
     }
     let pattern = PathPattern::parse(inside, behaviour, anchors)?;
     Ok(match kind {
@@ -169,12 +170,12 @@ fn web_fetch(inside: &str, behaviour: Behaviour) -> Result<RuleScope, String> {
         return HostPattern::parse(host.trim()).map(RuleScope::Hosts).map_err(Into::into);
     }
     match parameter(inside, |key| key == "prompt") {
-        Some(parameter) => restricted(parameter, behaviour),
+        Some(parameter) => check_parameter(parameter, behaviour),
         None => Err("it names no host; write WebFetch(domain:example.com)".into()),
     }
 }
 
-fn named(inside: &str) -> RuleScope {
+fn named_scope(inside: &str) -> RuleScope {
     match inside.strip_suffix('*').map(str::trim_end) {
         Some(name) if inside.contains(char::is_whitespace) => RuleScope::Named(name.to_owned(), true),
         _ => match inside.strip_suffix(":*") {
@@ -192,7 +193,7 @@ fn parameter(inside: &str, may_be: impl Fn(&str) -> bool) -> Option<RuleScope> {
 }
 
 /// What a model writes into a parameter says too little about a call to allow it.
-fn restricted(parameter: RuleScope, behaviour: Behaviour) -> Result<RuleScope, String> {
+fn check_parameter(parameter: RuleScope, behaviour: Behaviour) -> Result<RuleScope, String> {
     match behaviour {
         Behaviour::Allow => Err(
             "a rule about a parameter can only deny or ask; move it to that list, or leave out the parameter"

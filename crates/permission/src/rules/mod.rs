@@ -15,24 +15,25 @@ use windlass_protocol::{
 mod command;
 mod grammar;
 mod host;
+mod host_reach;
 mod input;
 mod path;
 mod position_set;
-mod reach;
 mod subject;
 mod text;
 mod tool;
 
+use RestrictionMatch::{May, No, Yes};
 pub use command::CommandPattern;
 use command::UncoveredProgram;
 pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
+pub use host_reach::{HostReach, Hosts};
 pub(crate) use input::runs_input;
 pub(crate) use path::PathPattern;
-pub use reach::{HostReach, Hosts};
 pub(crate) use subject::RuleSubject;
-use subject::{Names, TouchedPath};
+use subject::{PathNames, TouchedPath};
 pub(crate) use text::{covers as text_covers, fold};
 pub(crate) use tool::{ToolPattern, has_value, is_skill, skill_text};
 
@@ -116,14 +117,14 @@ pub(crate) enum PathAccess {
 
 /// Whether a restriction means a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Match {
+pub(crate) enum RestrictionMatch {
     No,
     /// It cannot be told.
     May,
     Yes,
 }
 
-impl Match {
+impl RestrictionMatch {
     pub(crate) fn sure(is_matching: bool) -> Self {
         if is_matching { Self::Yes } else { Self::No }
     }
@@ -159,26 +160,26 @@ impl Rule {
     }
 
     /// Whether a rule that denies or asks means a call.
-    pub(crate) fn restricts(&self, subject: &RuleSubject<'_>) -> Match {
+    pub(crate) fn restricts(&self, subject: &RuleSubject<'_>) -> RestrictionMatch {
         let own = self.names(subject, self.behaviour);
         match &self.what {
-            RuleScope::Every if own => Match::Yes,
-            RuleScope::Every => Match::sure(self.is_of_family(subject)),
+            RuleScope::Every if own => Yes,
+            RuleScope::Every => RestrictionMatch::sure(self.is_of_family(subject)),
             RuleScope::Commands(pattern) if own => match &subject.facts.commands {
                 Some(facts) => pattern.restricts(facts),
-                None => Match::No,
+                None => No,
             },
             RuleScope::Paths(access, pattern) => restricts_paths(*access, pattern, subject),
-            RuleScope::Hosts(pattern) if own => {
-                Match::sure(subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host)))
-            }
+            RuleScope::Hosts(pattern) if own => RestrictionMatch::sure(
+                subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host)),
+            ),
             RuleScope::Named(name, prefix) if own => {
-                Match::sure(tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny))
+                RestrictionMatch::sure(tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny))
             }
             RuleScope::Parameter(name, value) if own => {
-                Match::sure(tool::has_value(subject.input, name, value))
+                RestrictionMatch::sure(tool::has_value(subject.input, name, value))
             }
-            _ => Match::No,
+            _ => No,
         }
     }
 
@@ -186,10 +187,10 @@ impl Rule {
     pub fn is_about(&self, call: &ExaminedCall) -> Option<bool> {
         let (facts, input) = (&call.facts, call.tool_use.input.json());
         match self.restricts(&RuleSubject::new(&call.tool, call.profile, &input, facts)) {
-            Match::Yes => Some(true),
-            Match::May => None,
-            Match::No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,
-            Match::No => Some(false),
+            Yes => Some(true),
+            May => None,
+            No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,
+            No => Some(false),
         }
     }
 
@@ -294,7 +295,7 @@ impl Rule {
 }
 
 /// What may not be read may not be changed either.
-fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> Match {
+fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> RestrictionMatch {
     if subject.facts.commands.is_some() {
         return restricts_commands(access, pattern, subject);
     }
@@ -303,21 +304,25 @@ fn restricts_paths(access: PathAccess, pattern: &PathPattern, subject: &RuleSubj
         PathAccess::Edit => subject.facts.kind == CallKind::Edit,
     };
     let restricts = |path: &PathFact| match &path.resolved {
-        _ if pattern.restricts(&Names::of(path)) => Match::Yes,
-        Some(_) => Match::No,
+        _ if pattern.restricts(&PathNames::of(path)) => Yes,
+        Some(_) => No,
         // It leads nobody knows where.
-        None => Match::May,
+        None => May,
     };
-    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(Match::No)
+    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(No)
 }
 
-fn restricts_commands(access: PathAccess, pattern: &PathPattern, subject: &RuleSubject<'_>) -> Match {
-    let meant =
-        subject.touched().iter().filter(|path| access == PathAccess::Read || path.access == PathAccess::Edit);
+fn restricts_commands(
+    access: PathAccess,
+    pattern: &PathPattern,
+    subject: &RuleSubject<'_>,
+) -> RestrictionMatch {
+    let is_meant = |path: &&TouchedPath<'_>| access == PathAccess::Read || path.access == PathAccess::Edit;
+    let meant = subject.touched_paths().iter().filter(is_meant);
     // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
     let is_deep = |path: &TouchedPath<'_>| path.named.is_recursive && path.access == access;
     let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));
-    matches.max().unwrap_or(Match::No)
+    matches.max().unwrap_or(No)
 }
 
 /// All rules of a session, in the order in which they were given.
@@ -390,7 +395,7 @@ impl Rules {
 
     /// Whether a rule hides a path from reading, and so from searches.
     pub fn hides(&self, path: &PathFact) -> bool {
-        let names = Names::of(path);
+        let names = PathNames::of(path);
         self.read_patterns(Behaviour::Deny).any(|pattern| pattern.restricts(&names))
     }
 
@@ -401,7 +406,7 @@ impl Rules {
 
     /// Whether a path may not be read without a question, if at all.
     pub fn restricts_reading(&self, path: &PathFact) -> bool {
-        let names = Names::of(path);
+        let names = PathNames::of(path);
         let mut patterns = self.read_patterns(Behaviour::Deny).chain(self.read_patterns(Behaviour::Ask));
         patterns.any(|pattern| pattern.restricts(&names))
     }

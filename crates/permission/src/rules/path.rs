@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use windlass_protocol::{NamedPath, PathFact, PathNaming};
 
-use super::subject::{NameSpelling, NameText, Names};
-use super::{Anchors, Behaviour, Match};
+use super::RestrictionMatch::{self, May, No, Yes};
+use super::subject::{NameSpelling, NameText, PathNames};
+use super::{Anchors, Behaviour};
 
 mod form;
 
@@ -75,27 +76,32 @@ impl PathPattern {
     }
 
     /// Whether a restriction means a path, by either of its names.
-    pub(crate) fn restricts(&self, names: &Names<'_>) -> bool {
+    pub(crate) fn restricts(&self, names: &PathNames<'_>) -> bool {
         // What may be a directory by now is taken for one.
         names.each().any(|name| self.tries(name, |form, text| self.meets(form, text, true)))
     }
 
     /// Whether a restriction means a path that a command names, or may mean it.
-    pub(crate) fn restricts_named(&self, named: &NamedPath, names: &Names<'_>, is_deep: bool) -> Match {
+    pub(crate) fn restricts_named(
+        &self,
+        named: &NamedPath,
+        names: &PathNames<'_>,
+        is_deep: bool,
+    ) -> RestrictionMatch {
         let may_be = |name: &NameSpelling<'_>| self.tries(name, |form, text| can_meet(form, text, is_deep));
         match named.naming {
             // It may be mere text.
             PathNaming::Mentioned
                 if names.lexical.text(false).start.contains("/**/") && may_be(&names.lexical) =>
             {
-                Match::May
+                May
             }
-            PathNaming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
-            _ if self.restricts(names) => Match::Yes,
-            PathNaming::Unknown => Match::May,
-            PathNaming::Pattern if may_be(&names.lexical) => Match::May,
-            PathNaming::Exact if is_deep && names.each().any(may_be) => Match::May,
-            PathNaming::Pattern | PathNaming::Exact => Match::No,
+            PathNaming::Mentioned => May.min(RestrictionMatch::sure(self.restricts(names))),
+            _ if self.restricts(names) => Yes,
+            PathNaming::Unknown => May,
+            PathNaming::Pattern if may_be(&names.lexical) => May,
+            PathNaming::Exact if is_deep && names.each().any(may_be) => May,
+            PathNaming::Pattern | PathNaming::Exact => No,
         }
     }
 

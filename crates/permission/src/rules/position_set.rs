@@ -12,7 +12,7 @@ const WIDTH: usize = 128;
 
 impl PositionSet {
     /// An empty set of numbers below `count`.
-    pub(super) fn below(count: usize) -> Self {
+    pub(super) fn empty_below(count: usize) -> Self {
         Self { first: 0, more: vec![0; count.saturating_sub(1) / WIDTH] }
     }
 
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn holds_what_was_put_in_in_order() {
         for count in [1, 127, 128, 129, 256, 257, 1000] {
-            let mut places = PositionSet::below(count);
+            let mut places = PositionSet::empty_below(count);
             assert!(places.is_empty());
             let put: Vec<usize> = (0..count).filter(|place| place % 3 == 0 || place + 1 == count).collect();
             assert!(put.iter().rev().all(|&place| places.insert(place)), "{count}");

@@ -27,7 +27,7 @@ pub(crate) struct RuleSubject<'a> {
 pub(super) struct TouchedPath<'a> {
     pub(super) access: PathAccess,
     pub(super) named: &'a NamedPath,
-    pub(super) names: Names<'a>,
+    pub(super) names: PathNames<'a>,
 }
 
 impl<'a> RuleSubject<'a> {
@@ -48,7 +48,7 @@ impl<'a> RuleSubject<'a> {
     }
 
     /// What the commands of the call name, in both readings.
-    pub(super) fn touched(&self) -> &[TouchedPath<'a>] {
+    pub(super) fn touched_paths(&self) -> &[TouchedPath<'a>] {
         self.touched.get_or_init(|| {
             let commands = || self.facts.commands.iter();
             let plain = commands().flat_map(|facts| facts.plain.iter().flatten());
@@ -59,7 +59,7 @@ impl<'a> RuleSubject<'a> {
                 let read = reads.iter().map(|named| (access(named), named));
                 read.chain(writes.iter().map(|named| (PathAccess::Edit, named)))
             });
-            each.map(|(access, named)| TouchedPath { access, named, names: Names::of_named(&named.path) })
+            each.map(|(access, named)| TouchedPath { access, named, names: PathNames::of_named(&named.path) })
                 .collect()
         })
     }
@@ -71,13 +71,13 @@ fn access(read: &NamedPath) -> PathAccess {
 }
 
 /// The names of a path as restrictions compare them.
-pub(crate) struct Names<'a> {
+pub(crate) struct PathNames<'a> {
     pub(super) lexical: NameSpelling<'a>,
     /// Where it leads, if that is another name.
     resolved: Option<NameSpelling<'a>>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> PathNames<'a> {
     pub(crate) fn of(path: &'a PathFact) -> Self {
         let resolved = path.resolved.as_deref().filter(|resolved| *resolved != path.lexical);
         Self { lexical: NameSpelling::of(&path.lexical), resolved: resolved.map(NameSpelling::of) }

@@ -30,7 +30,7 @@ fn check(text: &str, tool: &str, input: &str, facts: &CallFacts, expected: (bool
     let subject = RuleSubject::new(tool, ToolProfile::named(tool), &input, facts);
     let seen = (
         rule(Behaviour::Allow, text).is_ok_and(|rule| rule.covers(&subject)),
-        rule(Behaviour::Deny, text).unwrap().restricts(&subject) == Match::Yes,
+        rule(Behaviour::Deny, text).unwrap().restricts(&subject) == RestrictionMatch::Yes,
     );
     assert_eq!(seen, expected, "{text} {tool} {input}");
 }
@@ -102,7 +102,7 @@ fn rules_about_paths_hold_for_every_tool_that_touches_them() {
 
 #[test]
 fn what_code_mentions_may_be_read_and_changed() {
-    use Match::{May, No};
+    use RestrictionMatch::{May, No};
     let path = facts(CallKind::Read, "/srv/app/.env").paths.remove(0);
     let named = NamedPath {
         path: path.into(),
@@ -115,7 +115,7 @@ fn what_code_mentions_may_be_read_and_changed() {
     let commands = CommandFacts { line, plain, found: vec![found], unseen: None, has_hidden: false };
     let call = CallFacts { commands: Some(commands.into()), ..CallFacts::new(CallKind::Execute) };
     let input = RawValue::from_string("{}".to_owned()).unwrap();
-    let check = |text: &str, expected: Match| {
+    let check = |text: &str, expected: RestrictionMatch| {
         let seen = rule(Behaviour::Deny, text).unwrap().restricts(&RuleSubject::new(
             "Bash",
             ToolProfile::BASH,

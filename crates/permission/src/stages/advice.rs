@@ -101,7 +101,7 @@ fn elsewhere(case: &PermissionCase<'_>) -> Option<String> {
     let directory = directory(case.outside()?)?;
     let roots: Vec<PathBuf> = case.roots.iter().cloned().chain([directory.to_owned()]).collect();
     let inside = PermissionCase { roots: &roots, ..*case };
-    let add = format!("--add-dir {}", quoted(&directory.to_string_lossy()));
+    let add = format!("--add-dir {}", quote(&directory.to_string_lossy()));
     if offer::passes_with(&inside, &[]) {
         return Some(add);
     }
@@ -123,12 +123,12 @@ fn mode_flag(mode: PermissionMode) -> String {
 }
 
 pub(super) fn allowed_tools(rules: &[String]) -> String {
-    let rules: Vec<String> = rules.iter().map(|rule| quoted(rule)).collect();
+    let rules: Vec<String> = rules.iter().map(|rule| quote(rule)).collect();
     format!("--allowedTools {}", rules.join(" "))
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_/.-".contains(c));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }

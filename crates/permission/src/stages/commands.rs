@@ -18,7 +18,7 @@ pub(super) enum MissingRight<'a> {
 }
 
 /// The line, if every command in it may run.
-pub(super) fn allowed(case: &PermissionCase<'_>) -> Option<Ruling> {
+pub(super) fn allowed_line(case: &PermissionCase<'_>) -> Option<Ruling> {
     let commands = case.facts.commands.as_ref()?.plain.as_ref().ok()?;
     let rules =
         commands.iter().map(|command| allowance(case, command)).collect::<Result<Vec<_>, _>>().ok()?;
@@ -100,12 +100,12 @@ pub(super) fn reason(case: &PermissionCase<'_>) -> Option<String> {
         Some((command, MissingRight::Read(path))) => {
             format!("No rule allows `{}` to read {}.", command.text, path.lexical.display())
         }
-        Some((command, MissingRight::Command | MissingRight::Person)) => unallowed(case, command),
+        Some((command, MissingRight::Command | MissingRight::Person)) => refusal_reason(case, command),
     })
 }
 
 /// What is said about a command that has no leave of its own.
-fn unallowed(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
+fn refusal_reason(case: &PermissionCase<'_>, command: &PlainCommand) -> String {
     let unfree = case.first_unfree(&command.reads, PermissionCase::can_read_named).and_then(exact);
     // Leave to read is not enough for a command that does more.
     if let Some(path) = unfree.filter(|_| command.effect != CommandEffect::Unknown) {

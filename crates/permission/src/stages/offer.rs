@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass_protocol::{CallKind, CommandFacts, CommandWord, Offers, Verdict};
 
 use super::commands::{MissingRight, allowance};
-use super::{PermissionCase, judge, prefixes};
+use super::{PermissionCase, decide_call, prefixes};
 use crate::rules::{
     Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, RuleSubject, is_skill, runs_input,
     skill_text,
@@ -65,7 +65,7 @@ pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
         let Some(permissions) = with(case, &rules) else { return Vec::new() };
         let again = PermissionCase { permissions: &permissions, ..*case };
         if passes(case, &permissions) {
-            return needed(case, rules);
+            return needed_rules(case, rules);
         }
         let more: Vec<String> = candidates(&again).into_iter().filter(|rule| !rules.contains(rule)).collect();
         if more.is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn whole_line(case: &PermissionCase<'_>) -> Option<String> {
 }
 
 /// Those of some rules that a call does not pass without.
-fn needed(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String> {
+fn needed_rules(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String> {
     let mut at = 0;
     while rules.len() > 1 && at < rules.len() {
         let rule = rules.remove(at);
@@ -103,7 +103,7 @@ pub(super) fn passes_with(case: &PermissionCase<'_>, rules: &[String]) -> bool {
 
 /// Whether the call runs unasked with these permissions.
 fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
-    judge(&PermissionCase { permissions, ..*case }).verdict == Verdict::Allow
+    decide_call(&PermissionCase { permissions, ..*case }).verdict == Verdict::Allow
 }
 
 /// The permissions with more rules and a person, so that no advice is sought; `None` if one is no rule.

@@ -41,7 +41,7 @@ impl Permissions {
 }
 
 fn decide(tool: &str, facts: &CallFacts, permissions: &Permissions) -> Ruling {
-    judge(&PermissionCase::new(tool, facts, permissions, &roots()))
+    decide_call(&PermissionCase::new(tool, facts, permissions, &roots()))
 }
 
 fn word(ruling: &Ruling) -> &'static str {
@@ -141,7 +141,7 @@ fn what_a_tool_made_for_reading_can_be_read_and_nothing_else() {
     let permissions = permissions(PermissionMode::Default, Answerer::Person);
     let verdict = |kind, path: &str| {
         let (facts, roots) = (facts(kind, path), roots());
-        word(&judge(&PermissionCase {
+        word(&decide_call(&PermissionCase {
             readable: &readable,
             ..PermissionCase::new("Tool", &facts, &permissions, &roots)
         }))
@@ -181,7 +181,7 @@ fn a_project_below_a_protected_name_can_be_edited() {
     let roots = [PathBuf::from("/home/me/.claude/worktrees/x")];
     let verdict = |path: &str| {
         let facts = facts(CallKind::Edit, path);
-        word(&judge(&PermissionCase::new("Edit", &facts, &permissions, &roots)))
+        word(&decide_call(&PermissionCase::new("Edit", &facts, &permissions, &roots)))
     };
     assert_eq!(verdict("/home/me/.claude/worktrees/x/a.rs"), "allow");
     assert_eq!(verdict("/home/me/.claude/worktrees/x/.claude/a.json"), "ask");
@@ -365,7 +365,7 @@ fn where_only_managed_rules_count_no_other_is_advised_or_offered() {
             Permissions { is_managed_only: true, ..permissions(PermissionMode::Default, Answerer::Nobody) };
         let roots = roots();
         let case = PermissionCase::new(tool, facts, &permissions, &roots);
-        let reason = judge(&case).reason;
+        let reason = decide_call(&case).reason;
         assert!(reason.ends_with(expected), "{reason}");
         assert!(!reason.contains("--allowedTools"), "{reason}");
         assert_eq!(missing_rules(&case), Vec::<String>::new());
@@ -400,7 +400,7 @@ fn check_hook(hook: &HookPermission, mode: PermissionMode, expected: [&str; 4]) 
     ];
     let seen = calls.map(|(tool, facts)| {
         let roots = roots();
-        word(&judge(&PermissionCase {
+        word(&decide_call(&PermissionCase {
             hook: Some(hook),
             ..PermissionCase::new(tool, &facts, &permissions, &roots)
         }))
@@ -505,7 +505,7 @@ fn leaving_the_sandbox_is_asked_about_whatever_allows_the_command() {
             PermissionCase { input: &input, ..PermissionCase::new("Bash", &facts, &permissions, &roots) };
         let hooked = PermissionCase { hook: Some(&HookPermission::Allow), ..case };
         for case in [case, hooked] {
-            assert_eq!(word(&judge(&case)), expected, "{name} {mode:?} {leave}");
+            assert_eq!(word(&decide_call(&case)), expected, "{name} {mode:?} {leave}");
         }
         assert_eq!(missing_rules(&case), [""; 0], "{name} {mode:?} {leave}");
     };

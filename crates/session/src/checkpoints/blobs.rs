@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::manifest::Digest;
 use crate::create_private;
-use crate::disk::{if_there, sync_directory, uninterrupted};
+use crate::disk::{if_there, retry_interrupted, sync_directory};
 
 /// Up to this size a content is held in memory; larger ones go from file to file.
 const SMALL_BYTES: u64 = 256 << 10;
@@ -150,7 +150,7 @@ pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut length = 0;
     loop {
-        let read = uninterrupted(|| reader.read(&mut buffer))?;
+        let read = retry_interrupted(|| reader.read(&mut buffer))?;
         if read == 0 {
             return Ok((Digest::of(context.finish()), length));
         }

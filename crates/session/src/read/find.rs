@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use memchr::memmem::FinderRev;
 use uuid::Uuid;
 
-use crate::disk::uninterrupted;
+use crate::disk::retry_interrupted;
 use crate::format::{LogLine, SNAPSHOT_BEGINNING, decode_line};
 
 /// What is searched at once.
@@ -105,7 +105,7 @@ pub(crate) fn read(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
     let mut filled = 0;
     while filled < bytes.len() {
-        match uninterrupted(|| file.read_at(&mut bytes[filled..], from + filled as u64))? {
+        match retry_interrupted(|| file.read_at(&mut bytes[filled..], from + filled as u64))? {
             0 => break,
             more => filled += more,
         }

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use windlass_protocol::Record;
 
 use super::labels::Labels;
-use crate::disk::{self, Disk, FileRefusal, LogFile, OpenMode, uninterrupted};
+use crate::disk::{self, Disk, FileRefusal, LogFile, OpenMode, retry_interrupted};
 use crate::{Encoder, LoadedLog, LogTime, SessionMark, SessionPaths, TornEnd};
 
 /// A buffer that grew larger for once, for a snapshot, is not kept.
@@ -154,10 +154,10 @@ impl LogTail {
     pub(super) fn open(&mut self) -> io::Result<FileEnd> {
         let file = match self.file.clone() {
             Some(file) => file,
-            None => uninterrupted(|| self.disk.open(&self.path, self.opening))?,
+            None => retry_interrupted(|| self.disk.open(&self.path, self.opening))?,
         };
         self.file = Some(Arc::clone(&file));
-        let look = uninterrupted(|| file.look())?;
+        let look = retry_interrupted(|| file.look())?;
         let is_cut = self.last.is_some_and(|(_, end)| look.len < end);
         if !look.is_named || is_cut {
             self.file = None;
@@ -202,7 +202,7 @@ fn both_ends(file: &dyn LogFile, from: u64, upto: u64) -> io::Result<Vec<u8>> {
 
 fn write_all(file: &dyn LogFile, mut rest: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
-        match uninterrupted(|| file.append(rest))? {
+        match retry_interrupted(|| file.append(rest))? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             written => rest = rest.get(written..).unwrap_or_default(),
         }

@@ -136,7 +136,7 @@ impl Witness {
                 }
             }
             Record::Result(result) => {
-                if let Some(call) = answered(&result.result).and_then(|id| self.calls.get_mut(id)) {
+                if let Some(call) = answered_call(&result.result).and_then(|id| self.calls.get_mut(id)) {
                     call.is_answered = true;
                 }
             }
@@ -195,12 +195,12 @@ fn changes(record: &Record) -> bool {
 fn result_of(messages: &Transcript, id: &str) -> String {
     let results = messages.iter().rev().filter(|message| message.role == Role::User);
     let mut blocks = results.flat_map(|message| &message.blocks);
-    let found = blocks.find(|block| answered(block).is_some_and(|answered| **answered == *id));
+    let found = blocks.find(|block| answered_call(block).is_some_and(|answered| **answered == *id));
     found.map(|block| block.json().to_owned()).unwrap_or_default()
 }
 
 /// The call that a result answers.
-fn answered(result: &Block) -> Option<&Arc<str>> {
+fn answered_call(result: &Block) -> Option<&Arc<str>> {
     match result.kind() {
         BlockKind::ToolResult { tool_use_id, .. } => Some(tool_use_id),
         _ => None,

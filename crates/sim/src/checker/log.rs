@@ -210,7 +210,7 @@ impl Log {
     }
 
     /// How many of the first messages of the last request are still there as they were.
-    pub(super) fn untouched(&self) -> usize {
+    pub(super) fn untouched_messages(&self) -> usize {
         self.untouched.min(self.sent)
     }
 

@@ -47,7 +47,7 @@ impl Requests {
     }
 
     /// Steered prompts that became part of the conversation.
-    pub(super) fn steered(&self) -> usize {
+    pub(super) fn steered_prompts(&self) -> usize {
         self.log.steered
     }
 
@@ -140,7 +140,7 @@ impl Requests {
         if comparable && settings(before) != settings(body) {
             return Err("thinking, effort or the provider's own edits changed".into());
         }
-        let same = self.log.untouched();
+        let same = self.log.untouched_messages();
         let (old, new) = (&before.transcript, &body.transcript);
         let kept = old.prefix(same).to_json();
         // The closing of the last message and of the list may give way to what follows.

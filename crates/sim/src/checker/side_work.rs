@@ -63,7 +63,7 @@ impl SideWork {
     }
 
     /// What a fork has taken that is cancelled.
-    pub(super) fn spent(&mut self, fork: ForkId) -> Models {
+    pub(super) fn take_spent(&mut self, fork: ForkId) -> Models {
         self.spent.remove(&fork).unwrap_or_default()
     }
 

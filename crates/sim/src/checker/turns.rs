@@ -14,7 +14,7 @@ use crate::world::replaces;
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// How the last response ended.
-    last: Option<Last>,
+    last: Option<LastResponse>,
     /// The request that is out, or was last.
     body: Option<Arc<ModelRequest>>,
     /// Texts of failures that are kept back.
@@ -36,7 +36,7 @@ pub(super) struct Turns {
 }
 
 #[derive(Debug)]
-enum Last {
+enum LastResponse {
     Ended(StopReason),
     Failed(FailureClass),
 }
@@ -80,9 +80,9 @@ impl Turns {
     /// The response to the request that is out came to its end.
     pub(super) fn on_response(&mut self, event: &ModelEvent) {
         match event {
-            ModelEvent::Ended { stop, .. } => self.last = Some(Last::Ended(stop.clone())),
+            ModelEvent::Ended { stop, .. } => self.last = Some(LastResponse::Ended(stop.clone())),
             ModelEvent::Failed(failure) => {
-                self.last = Some(Last::Failed(failure.class));
+                self.last = Some(LastResponse::Failed(failure.class));
                 let is_kept = matches!(
                     failure.class,
                     FailureClass::Overflow | FailureClass::Media | FailureClass::Binding
@@ -112,7 +112,7 @@ impl Turns {
     pub(super) fn on_hooks(&mut self, call: &HookCall, config: &Config) -> Verdict {
         self.has_told_failure |= matches!(call, HookCall::StopFailure { .. });
         let HookCall::Stop { is_active, .. } = call else { return Ok(()) };
-        if !matches!(self.last, Some(Last::Ended(_))) {
+        if !matches!(self.last, Some(LastResponse::Ended(_))) {
             return Err("stop hooks are asked after a failure".into());
         }
         if *is_active != (self.taken.stop_blocks > 0) {
@@ -160,7 +160,7 @@ impl Turns {
 
     fn on_transition(&mut self, transition: Transition, config: &Config) -> Verdict {
         self.is_compacted = false;
-        let is_window_full = matches!(self.last, Some(Last::Ended(_)));
+        let is_window_full = matches!(self.last, Some(LastResponse::Ended(_)));
         let taken = &mut self.taken;
         if transition != Transition::PauseTurnResume {
             taken.pauses = 0;
@@ -179,17 +179,17 @@ impl Turns {
             }
             Transition::CollapseDrainRetry => (1 + u32::from(self.before == Some(transition)), 1),
             Transition::MediaStripRetry => match self.last {
-                Some(Last::Failed(FailureClass::Media | FailureClass::BadRequest)) => {
+                Some(LastResponse::Failed(FailureClass::Media | FailureClass::BadRequest)) => {
                     one_more(&mut taken.media, 2)
                 }
                 _ => (1, 0),
             },
             Transition::ThinkingStripRetry => match self.last {
-                Some(Last::Failed(FailureClass::Binding)) => one_more(&mut taken.thinking, 1),
+                Some(LastResponse::Failed(FailureClass::Binding)) => one_more(&mut taken.thinking, 1),
                 _ => (1, 0),
             },
             Transition::ReactiveCompactRetry => match self.last {
-                Some(Last::Failed(FailureClass::Overflow)) => one_more(&mut taken.reactive, 1),
+                Some(LastResponse::Failed(FailureClass::Overflow)) => one_more(&mut taken.reactive, 1),
                 _ if is_window_full => one_more(&mut taken.reactive, 1),
                 _ => (1, 0),
             },
@@ -261,7 +261,7 @@ impl Turns {
             }
             Terminal::ApiError => {
                 let cured = self.taken.thinking > 0 || self.has_acted || !self.has(Block::is_thinking);
-                matches!(self.last, Some(Last::Failed(_)))
+                matches!(self.last, Some(LastResponse::Failed(_)))
                     && (cured || !self.failed_with(FailureClass::Binding))
             }
             Terminal::ModelError => self.failed_with(FailureClass::Malformed),
@@ -303,11 +303,11 @@ impl Turns {
     }
 
     fn ended_with(&self, fits: impl Fn(&StopReason) -> bool) -> bool {
-        matches!(&self.last, Some(Last::Ended(stop)) if fits(stop))
+        matches!(&self.last, Some(LastResponse::Ended(stop)) if fits(stop))
     }
 
     fn failed_with(&self, class: FailureClass) -> bool {
-        matches!(self.last, Some(Last::Failed(last)) if last == class)
+        matches!(self.last, Some(LastResponse::Failed(last)) if last == class)
     }
 
     /// Whether the last request holds such a block.

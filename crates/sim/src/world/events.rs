@@ -67,15 +67,15 @@ impl World {
             14..=24 => self.fire_timer(),
             25..=34 => self.answer(),
             35..=38 => self.progress(),
-            39..=75 => self.examined(),
-            76..=110 => self.finished(),
-            111..=113 => self.failed(),
-            114..=128 => self.hooked(false),
-            129..=134 => self.forked(false)?,
+            39..=75 => self.examined_event(),
+            76..=110 => self.finished_event(),
+            111..=113 => self.failed_event(),
+            114..=128 => self.hooked_event(false),
+            129..=134 => self.forked_event(false)?,
             135..=136 => self.fork_spent(),
-            137..=144 => self.stored(),
-            145..=152 => self.looked(),
-            153..=154 => self.prefetched(),
+            137..=144 => self.stored_event(),
+            145..=152 => self.looked_event(),
+            153..=154 => self.prefetched_event(),
             155 => self.rng.one_in(4).then(|| Event::Compact { focus: "late".into() }),
             _ => self.model_event(),
         };
@@ -127,13 +127,16 @@ impl World {
 
     /// Without faults: everything that is waited for comes, and the model finishes.
     pub(super) fn honest_event(&mut self) -> Result<Option<Event>, String> {
-        if let Some(event) = self.stored().or_else(|| self.looked()).or_else(|| self.hooked(true)) {
+        if let Some(event) =
+            self.stored_event().or_else(|| self.looked_event()).or_else(|| self.hooked_event(true))
+        {
             return Ok(Some(event));
         }
-        if let Some(event) = self.forked(true)? {
+        if let Some(event) = self.forked_event(true)? {
             return Ok(Some(event));
         }
-        if let Some(event) = self.examined().or_else(|| self.answer()).or_else(|| self.finished()) {
+        if let Some(event) = self.examined_event().or_else(|| self.answer()).or_else(|| self.finished_event())
+        {
             return Ok(Some(event));
         }
         let Some(request) = self.checker.request else { return Ok(self.fire_timer()) };
@@ -153,7 +156,7 @@ impl World {
         Some(Event::Timer(timer))
     }
 
-    pub(super) fn failed(&mut self) -> Option<Event> {
+    pub(super) fn failed_event(&mut self) -> Option<Event> {
         let request = self.checker.request?;
         let failure = self.server.random_failure(&mut self.rng);
         for point in self.server.response.failure_points() {

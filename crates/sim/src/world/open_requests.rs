@@ -42,7 +42,7 @@ impl Pace {
 
 impl World {
     /// A fork comes to its end: one that really ran, or one that says anything.
-    pub(super) fn forked(&mut self, is_honest: bool) -> Result<Option<Event>, String> {
+    pub(super) fn forked_event(&mut self, is_honest: bool) -> Result<Option<Event>, String> {
         if self.open.forks.is_empty() {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl World {
         Some(Event::Forked(fork, Box::new(random_outcome(&mut self.rng))))
     }
 
-    pub(super) fn hooked(&mut self, is_honest: bool) -> Option<Event> {
+    pub(super) fn hooked_event(&mut self, is_honest: bool) -> Option<Event> {
         let is_due = |(_, _, pace): &(HookId, HookCall, Pace)| is_honest || *pace == Pace::Quick;
         let place = self.open.hooks.iter().position(is_due)?;
         let (hook, call, _) = self.open.hooks.remove(place);
@@ -88,7 +88,7 @@ impl World {
         Some(Event::Hooked(hook, Box::new(answer)))
     }
 
-    pub(super) fn stored(&mut self) -> Option<Event> {
+    pub(super) fn stored_event(&mut self) -> Option<Event> {
         let (store, count) = self.open.stores.pop()?;
         let is_full = self.rng.one_in(8);
         let file = |rng: &mut Rng| (!is_full && !rng.one_in(8)).then(|| "/session/result.txt".into());
@@ -96,7 +96,7 @@ impl World {
         Some(Event::Stored(store, files))
     }
 
-    pub(super) fn looked(&mut self) -> Option<Event> {
+    pub(super) fn looked_event(&mut self) -> Option<Event> {
         let (look, known, show) = self.open.looks.pop()?;
         let mut found = AmbientChanges::default();
         for file in known {
@@ -116,7 +116,7 @@ impl World {
         Some(Event::Looked(look, Box::new(found)))
     }
 
-    pub(super) fn prefetched(&mut self) -> Option<Event> {
+    pub(super) fn prefetched_event(&mut self) -> Option<Event> {
         self.open.prefetches = self.open.prefetches.checked_sub(1)?;
         let path = format!("/memory/{}", self.rng.below(3)).into();
         Some(Event::Prefetched(vec![MemoryNote { path, text: "It was like this.".into() }]))

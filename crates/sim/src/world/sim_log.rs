@@ -117,7 +117,7 @@ impl SimLog {
     }
 
     /// The run was dropped.
-    pub(super) fn left_behind(&mut self) {
+    pub(super) fn abandon_run(&mut self) {
         self.batch.clear();
         self.partial = None;
         self.is_stale = true;

@@ -12,7 +12,7 @@ use crate::scene::{long_text, raw};
 const OUTPUT: &str = "/tmp/output";
 
 impl World {
-    pub(super) fn examined(&mut self) -> Option<Event> {
+    pub(super) fn examined_event(&mut self) -> Option<Event> {
         let (call, tool) = self.examine.pop_front()?;
         self.checker.calls.examining.remove(&call);
         let admission = match self.rng.below(16) {
@@ -65,7 +65,7 @@ impl World {
         self.rng.pick(&running)
     }
 
-    pub(super) fn finished(&mut self) -> Option<Event> {
+    pub(super) fn finished_event(&mut self) -> Option<Event> {
         let call = self.running_call()?;
         self.checker.calls.running.remove(&call);
         if self.server.repeats_itself() && !self.rng.one_in(8) {

@@ -19,7 +19,7 @@ use super::working_directory::{self, DirectoryRules, background_hint};
 use super::{Bash, BashInput, BashSettings, one_line};
 use crate::file::without_nulls;
 use crate::fingerprint::seen_file;
-use crate::paths::decided;
+use crate::paths::check_decided;
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
 struct Call<'a> {
@@ -82,7 +82,7 @@ fn still_decided(input: &BashInput, started: &Path, cx: &ToolContext) -> Result<
     }
     if kind.is_read_only() {
         // The shell opens them itself, so this is the last moment at which they can be compared.
-        named_now(&run.opens).into_iter().try_for_each(|path| decided(path, cx).map(drop))?;
+        named_now(&run.opens).into_iter().try_for_each(|path| check_decided(path, cx).map(drop))?;
     }
     Ok(())
 }
@@ -107,9 +107,9 @@ impl Call<'_> {
         }
         let timeout = self.settings.timeout(self.input.timeout);
         match running.watch(timeout, self.cx).await {
-            CommandEnd::Finished(exit) => self.finished(running, exit).await,
+            CommandEnd::Finished(exit) => self.finish(running, exit).await,
             CommandEnd::TimedOut if self.can_go_on() => self.move_to_background(running, Some(timeout)).await,
-            ending => self.stopped(running, ending, timeout).await,
+            ending => self.stop(running, ending, timeout).await,
         }
     }
 
@@ -154,7 +154,7 @@ impl Call<'_> {
     }
 
     fn answer(&self) -> BashAnswer {
-        let cwd = self.rules().unmoved().cwd;
+        let cwd = self.rules().stay().cwd;
         BashAnswer { before: self.notices.clone(), cwd, ..BashAnswer::default() }
     }
 
@@ -167,7 +167,7 @@ impl Call<'_> {
         }
     }
 
-    async fn finished(&self, running: RunningCommand, exit: Exit) -> ToolOutput {
+    async fn finish(&self, running: RunningCommand, exit: Exit) -> ToolOutput {
         let mut capture = running.release(self.tasks.session_end.clone());
         let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
@@ -177,7 +177,7 @@ impl Call<'_> {
         remarks.extend(meaning.words);
         answer.show(capture.show(meaning.is_failure).await);
         if self.can_move() {
-            let next = self.rules().after(exit.cwd.as_deref(), &self.input.command);
+            let next = self.rules().next_directory(exit.cwd.as_deref(), &self.input.command);
             answer.cwd = next.cwd;
             answer.after.extend(next.notice);
         }
@@ -204,7 +204,7 @@ impl Call<'_> {
         tokio::task::spawn_blocking(look).await.ok()?
     }
 
-    async fn stopped(&self, running: RunningCommand, ending: CommandEnd, timeout: Duration) -> ToolOutput {
+    async fn stop(&self, running: RunningCommand, ending: CommandEnd, timeout: Duration) -> ToolOutput {
         // Control returns at once; the supervisor does the rest.
         let (mut capture, _) = running.stop();
         let mut answer = self.answer();
@@ -399,13 +399,13 @@ impl BashAnswer {
 mod tests {
     use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineJudgement, line_facts};
+    use super::super::commands::{LineBasis, line_facts};
 
     fn check(line: &str, expected: Option<&str>) {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
         let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-        let facts = line_facts(line, &place, LineJudgement::ByWords);
+        let facts = line_facts(line, &place, LineBasis::ByWords);
         assert_eq!(facts.run.unwrap().shows, expected.map(|name| cwd.join(name)), "{line}");
     }
 

@@ -25,14 +25,14 @@ use crate::paths::{path_fact, resolve};
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// What a call would do that runs a line in this place.
-pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgement) -> CallFacts {
+pub(crate) fn line_facts(line: &str, place: &ExamineContext, basis: LineBasis) -> CallFacts {
     let Analysis { plain, found, unseen, has_hidden } = analyse(line);
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let names = DiskNames::new();
     let mut look = LineLookup { place, home: home.as_deref(), names, opens: Vec::new() };
-    let shows = plain.as_ref().ok().and_then(|commands| look.shown(line, commands));
+    let shows = plain.as_ref().ok().and_then(|commands| look.shown_file(line, commands));
     let mut plain = plain.map(|commands| look.all_plain(line, &commands));
-    let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
+    let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found_command(command)).collect();
     relinked_paths::doubt(&mut plain, &mut found);
     if knows_all(&plain) {
         // What one reading only knows to be unknown, the other names.
@@ -42,7 +42,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
             command.writes.retain(is_known);
         }
     }
-    if judged == LineJudgement::ByRules {
+    if basis == LineBasis::ByRules {
         plain.iter_mut().flatten().for_each(|command| command.effect = CommandEffect::Unknown);
     }
     let opens = look.opens;
@@ -52,7 +52,7 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, judged: LineJudgeme
         is_shared: is_read_only && !moves(&facts),
         paths: if is_read_only { looked_at(&facts) } else { Vec::new() },
         changes: if is_read_only { Vec::new() } else { changes::changes(&facts) },
-        git_directories: git_directories(changed(&facts)),
+        git_directories: git_directories(changed_paths(&facts)),
         target: super::one_line(line),
         commands: Some(Arc::new(facts)),
         run: Some(Arc::new(CommandRunFacts { starts_in: place.cwd.clone(), opens, shows })),
@@ -95,14 +95,14 @@ fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
 }
 
 /// The paths that a line changes, in either reading.
-fn changed(facts: &CommandFacts) -> impl Iterator<Item = &CommandPath> {
+fn changed_paths(facts: &CommandFacts) -> impl Iterator<Item = &CommandPath> {
     let plain = facts.plain.iter().flatten().flat_map(|command| &command.writes);
     let found = facts.found.iter().flat_map(|command| &command.writes);
     plain.chain(found).map(|named| &named.path)
 }
 
 /// What is below a directory of what may not be read.
-enum Below {
+enum HiddenBelow {
     Nothing,
     /// This, and perhaps more.
     Hidden(PathBuf),
@@ -110,7 +110,7 @@ enum Below {
 }
 
 /// What a search opens below a directory, as patterns.
-fn searched(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
+fn searched_paths(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
     let pattern = |text: &String| {
         let below = Path::new("**").join(text);
         let path = match root {
@@ -199,7 +199,7 @@ impl LineLookup<'_> {
     }
 
     /// The one file that a line shows which is one command and nothing else.
-    fn shown(&mut self, line: &str, commands: &[StrictCommand]) -> Option<PathBuf> {
+    fn shown_file(&mut self, line: &str, commands: &[StrictCommand]) -> Option<PathBuf> {
         let [command] = commands else { return None };
         let is_whole = line.get(command.source.clone()).is_some_and(|source| source.trim() == line.trim());
         let is_bare = command.words.len() == command.whole.len()
@@ -210,7 +210,7 @@ impl LineLookup<'_> {
 
     fn plain(&mut self, line: &str, command: &StrictCommand) -> PlainCommand {
         for read in command.reads.iter().filter(|read| read.text.is_known()) {
-            let path = self.joined(read);
+            let path = self.full_path(read);
             self.opens.extend(path.map(|path| WrittenPath { path, is_pattern: read.is_pattern }));
         }
         let lists = is_lister(command.words.first().map(Word::text).as_ref());
@@ -230,8 +230,8 @@ impl LineLookup<'_> {
                 LineEffect::ChangesFiles => CommandEffect::ChangesFiles,
                 LineEffect::LooksAtStart | LineEffect::Unknown => CommandEffect::Unknown,
             },
-            reads: self.read(&command.reads, lists),
-            writes: [self.written(&command.writes), self.written_through(command)].concat(),
+            reads: self.read_paths(&command.reads, lists),
+            writes: [self.written_paths(&command.writes), self.written_through(command)].concat(),
             has_network: command.network.is_some(),
         }
     }
@@ -264,53 +264,56 @@ impl LineLookup<'_> {
         is_here && is_quiet_repository(&self.place.cwd, root, can_enter)
     }
 
-    fn found(&mut self, command: LooseCommand) -> FoundCommand {
+    fn found_command(&mut self, command: LooseCommand) -> FoundCommand {
         let lists = is_lister(command.words.first());
-        let mut reads = self.read(&command.reads, lists);
-        reads.extend(self.mentioned(&command.mentions));
+        let mut reads = self.read_paths(&command.reads, lists);
+        reads.extend(self.mentioned_paths(&command.mentions));
         FoundCommand {
             reads,
-            writes: self.written(&command.writes),
-            removes: self.named(&command.removes),
+            writes: self.written_paths(&command.writes),
+            removes: self.named_paths(&command.removes),
             words: command.words,
         }
     }
 
     /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
-    fn read(&mut self, list: &[LinePath], is_names_only: bool) -> Vec<NamedPath> {
+    fn read_paths(&mut self, list: &[LinePath], is_names_only: bool) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for listed in list {
-            let mut paths = self.named(std::slice::from_ref(listed));
+            let mut paths = self.named_paths(std::slice::from_ref(listed));
             for path in paths.iter_mut().filter(|path| path.is_recursive) {
-                let below =
-                    if is_names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
-                path.is_recursive = !matches!(below, Below::Nothing);
+                let below = if is_names_only {
+                    HiddenBelow::Nothing
+                } else {
+                    self.hidden_below(&path.path, listed.only.as_ref())
+                };
+                path.is_recursive = !matches!(below, HiddenBelow::Nothing);
                 // Where nobody can look, what it looks for is still known.
-                if let (Below::Unknown, Some(only)) = (below, &listed.only)
+                if let (HiddenBelow::Unknown, Some(only)) = (below, &listed.only)
                     && !only.patterns.is_empty()
                 {
                     path.is_recursive = false;
-                    named.extend(searched(&path.path, &only.patterns));
+                    named.extend(searched_paths(&path.path, &only.patterns));
                 }
             }
             named.extend(paths);
         }
-        named.extend(self.handed(list));
+        named.extend(self.piped_paths(list));
         named
     }
 
     /// What is changed, and what may not be read in a directory that is changed with all that is in it.
-    fn written(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
-        let mut named = self.named(list);
+    fn written_paths(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
+        let mut named = self.named_paths(list);
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.is_recursive && path.path.is_directory()) {
-            if let Below::Hidden(hidden) = self.below(&path.path, None) {
+            if let HiddenBelow::Hidden(hidden) = self.hidden_below(&path.path, None) {
                 let (path, naming) = self.names.exact(hidden);
                 inside.push(plain_path((path.into(), naming)));
             }
         }
         named.extend(inside);
-        named.extend(self.handed(list));
+        named.extend(self.piped_paths(list));
         named
     }
 
@@ -322,24 +325,24 @@ impl LineLookup<'_> {
         let all = PipedNames { listed: ListedNames::All, end: NameEnd::Nul, is_led: true, pattern: None };
         let targets = command.writes.iter().filter(|path| path.is_recursive);
         let handed = |path: &LinePath| LinePath { handed: Some(all.clone()), ..path.clone() };
-        self.handed(&targets.map(handed).collect::<Vec<_>>())
+        self.piped_paths(&targets.map(handed).collect::<Vec<_>>())
     }
 
     /// What is opened besides by its name if another program hands the names on.
-    fn handed(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
+    fn piped_paths(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut opened = Vec::new();
         for path in list {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
             for (root, _) in self.paths(path) {
                 let Some(root) = root.as_known().and_then(|root| root.resolved.as_ref()) else { continue };
                 let list = piped_names::NameList { base: &base, text: path.text.start(), root, handed };
-                opened.extend(self.opened(&list).into_iter().map(plain_path));
+                opened.extend(self.odd_paths(&list).into_iter().map(plain_path));
             }
         }
         opened
     }
 
-    fn opened(&mut self, list: &piped_names::NameList<'_>) -> Vec<(CommandPath, PathNaming)> {
+    fn odd_paths(&mut self, list: &piped_names::NameList<'_>) -> Vec<(CommandPath, PathNaming)> {
         let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
             return vec![partial(&list.root.join(""), [String::new()])];
         };
@@ -351,14 +354,14 @@ impl LineLookup<'_> {
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
-    fn mentioned(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
+    fn mentioned_paths(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut mentioned = Vec::new();
         for path in list {
             let is_word = !path.text.pieces().iter().any(|piece| piece.contains(char::is_whitespace));
             if !is_word && self.place.hidden.is_empty() {
                 continue;
             }
-            for mut named in self.named(std::slice::from_ref(path)) {
+            for mut named in self.named_paths(std::slice::from_ref(path)) {
                 named.naming = PathNaming::Mentioned;
                 if is_word || self.is_hidden(&named.path) {
                     mentioned.push(named);
@@ -373,7 +376,7 @@ impl LineLookup<'_> {
         [Some(&*path.lexical()), resolved].into_iter().flatten().any(|name| self.place.hidden.hides(name))
     }
 
-    fn named(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
+    fn named_paths(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
             let (is_recursive, is_redirected) = (path.is_recursive, path.is_redirected);
@@ -385,22 +388,22 @@ impl LineLookup<'_> {
     }
 
     /// What below a directory may not be read; unknown if there is too much or it cannot be looked into.
-    fn below(&mut self, path: &CommandPath, only: Option<&SearchFilter>) -> Below {
+    fn hidden_below(&mut self, path: &CommandPath, only: Option<&SearchFilter>) -> HiddenBelow {
         if self.place.hidden.is_empty() {
-            return Below::Nothing;
+            return HiddenBelow::Nothing;
         }
         let root = path.as_known().and_then(|path| path.resolved.as_ref());
-        let Some(root) = root else { return Below::Unknown };
+        let Some(root) = root else { return HiddenBelow::Unknown };
         // What is not there, in a place that is, holds nothing; nor does a file.
         let is_missing = root.symlink_metadata().is_err();
         let is_known = self.place.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
         if is_missing && (is_known || is_named_like_file(root)) {
-            return Below::Nothing;
+            return HiddenBelow::Nothing;
         }
         let meant = only.and_then(|only| patterns(&only.patterns));
         for entry in piped_names::walker(root, only.is_some_and(|only| only.is_only_visible)).build() {
             let (Ok(entry), Some(left)) = (entry, self.names.entries.checked_sub(1)) else {
-                return Below::Unknown;
+                return HiddenBelow::Unknown;
             };
             self.names.entries = left;
             let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
@@ -408,16 +411,16 @@ impl LineLookup<'_> {
                 || !entry.file_name().is_ascii()
                 || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
             if is_meant && self.place.hidden.hides(entry.path()) {
-                return Below::Hidden(entry.into_path());
+                return HiddenBelow::Hidden(entry.into_path());
             }
         }
-        Below::Nothing
+        HiddenBelow::Nothing
     }
 
     /// What a path that a command names is, or may be.
     fn paths(&mut self, named: &LinePath) -> Vec<(CommandPath, PathNaming)> {
         let more = named.text.pieces().iter().skip(1).cloned();
-        match self.joined(named) {
+        match self.full_path(named) {
             Some(path) if named.text.is_known() => {
                 let found = self.names.find(WrittenPath { path, is_pattern: named.is_pattern });
                 found.into_iter().map(|(path, naming)| (path.into(), naming)).collect()
@@ -431,7 +434,7 @@ impl LineLookup<'_> {
     }
 
     /// The path from the root on, as far as it is known. One in a place nobody knows may still be absolute.
-    fn joined(&self, named: &LinePath) -> Option<PathBuf> {
+    fn full_path(&self, named: &LinePath) -> Option<PathBuf> {
         let text = named.text.start();
         // The name of somebody's home goes on.
         if text == "~" && !named.text.is_known() {
@@ -500,9 +503,9 @@ fn word(word: &Word) -> CommandWord {
     CommandWord::Partial(pieces.map(str::to_owned).collect())
 }
 
-/// Whether a line is judged by its words, or only by rules about it.
+/// Whether the words of a line decide about it, or only rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LineJudgement {
+pub(crate) enum LineBasis {
     ByWords,
     /// Something beside the words decides what happens.
     ByRules,

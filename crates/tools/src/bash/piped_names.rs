@@ -111,7 +111,7 @@ mod tests {
 
     use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineJudgement, line_facts};
+    use super::super::commands::{LineBasis, line_facts};
     use super::*;
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
     /// Which paths outside of the directory a line reads; nothing if nobody can say.
     fn read_outside(cwd: &Path, line: &str) -> Option<Vec<PathBuf>> {
         let place = ExamineContext::new(cwd.to_owned(), [cwd.to_owned()].into());
-        let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
+        let facts = line_facts(line, &place, LineBasis::ByWords).commands.unwrap();
         let reads: Vec<_> = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.reads).collect();
         let is_known = reads.iter().all(|named| named.naming == PathNaming::Exact);
         let paths = reads.iter().filter_map(|named| named.path.as_known()?.resolved.clone());
@@ -162,7 +162,7 @@ mod tests {
         std::fs::create_dir_all(cwd.join("to/from")).unwrap();
         let check = |line: &str, expected: bool| {
             let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
+            let facts = line_facts(line, &place, LineBasis::ByWords).commands.unwrap();
             let mut writes = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.writes);
             let leads_out = writes.any(|named| {
                 named
@@ -188,7 +188,7 @@ mod tests {
         let cwd = dir.path().canonicalize().unwrap();
         let check = |line: &str, expected: PathNaming| {
             let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
+            let facts = line_facts(line, &place, LineBasis::ByWords).commands.unwrap();
             assert_eq!(facts.plain.as_ref().unwrap()[0].reads[0].naming, expected, "{line}");
         };
         let lines = ["cat ?link", "cat ??link", "cat [!x]link", "cat [a-z]link"];

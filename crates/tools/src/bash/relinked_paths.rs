@@ -10,7 +10,7 @@ const ENTRIES_MAX: usize = 5_000;
 
 /// Nobody knows what a path is by then that lies in such a place.
 pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [FoundCommand]) {
-    let places: Vec<PathBuf> = found.iter().flat_map(made).collect();
+    let places: Vec<PathBuf> = found.iter().flat_map(find_relinked).collect();
     if places.is_empty() {
         return;
     }
@@ -36,7 +36,7 @@ fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPa
 }
 
 /// The places that lead elsewhere behind a command.
-fn made(command: &FoundCommand) -> Vec<PathBuf> {
+fn find_relinked(command: &FoundCommand) -> Vec<PathBuf> {
     let targets = command
         .writes
         .iter()
@@ -67,7 +67,7 @@ fn holds_link(named: &NamedPath) -> bool {
 mod tests {
     use windlass_ports::ExamineContext;
 
-    use super::super::commands::{LineJudgement, line_facts};
+    use super::super::commands::{LineBasis, line_facts};
     use super::*;
 
     #[test]
@@ -79,7 +79,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
         let check = |line: &str, expected: bool| {
             let place = ExamineContext::new(cwd.clone(), [cwd.clone()].into());
-            let facts = line_facts(line, &place, LineJudgement::ByWords).commands.unwrap();
+            let facts = line_facts(line, &place, LineBasis::ByWords).commands.unwrap();
             let commands = facts.plain.as_ref().unwrap();
             let mut named = commands.iter().flat_map(|command| command.reads.iter().chain(&command.writes));
             assert_eq!(named.any(|named| named.naming == PathNaming::Unknown), expected, "{line}");

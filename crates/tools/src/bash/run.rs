@@ -59,7 +59,7 @@ impl RunningCommand {
                     Ok(0) | Err(_) => self.has_output_ended = true,
                 },
                 exit = self.process.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
-                () = at(drained), if drained.is_some() => self.has_output_ended = true,
+                () = wait_until(drained), if drained.is_some() => self.has_output_ended = true,
             }
         }
     }
@@ -88,8 +88,8 @@ impl RunningCommand {
                 biased;
                 () = cx.cancel.cancelled() => return CommandEnd::Cancelled,
                 () = sleep_until(deadline) => return CommandEnd::TimedOut,
-                () = progress.sent() => {}
-                () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
+                () = progress.wait_sent() => {}
+                () = wait_until(due), if due.is_some() => progress.tell(&self.capture, cx),
                 next = self.next() => {
                     if let Some(end) = self.take(next).await {
                         return end;
@@ -98,7 +98,7 @@ impl RunningCommand {
                     question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
                     progress.has_news = true;
                 }
-                () = at(unanswered), if unanswered.is_some() => {
+                () = wait_until(unanswered), if unanswered.is_some() => {
                     return CommandEnd::Question(question.map(|(line, _)| line).unwrap_or_default());
                 }
             }
@@ -132,7 +132,7 @@ impl RunningCommand {
         if !tree.is_gone() {
             tokio::spawn(session_end.run_until_cancelled_owned(async move {
                 while let Ok(1..) = output.read(&mut buffer).await {}
-                tree.gone().await;
+                tree.wait_until_gone().await;
             }));
         }
         capture
@@ -140,7 +140,7 @@ impl RunningCommand {
 }
 
 /// A moment that may never come.
-async fn at(moment: Option<Instant>) {
+async fn wait_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
@@ -171,7 +171,7 @@ impl Progress {
     }
 
     /// Resolves when what is being said has been heard.
-    async fn sent(&mut self) {
+    async fn wait_sent(&mut self) {
         match &mut self.sending {
             Some(sending) => {
                 sending.await;

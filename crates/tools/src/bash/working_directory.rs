@@ -39,7 +39,7 @@ pub(crate) struct DirectoryRules<'a> {
 
 impl DirectoryRules<'_> {
     /// After a command that ended in `end`, if known: it may claim anything, so the path is resolved first.
-    pub(crate) fn after(&self, end: Option<&Path>, script: &str) -> NextDirectory {
+    pub(crate) fn next_directory(&self, end: Option<&Path>, script: &str) -> NextDirectory {
         let Some(end) = end else {
             let notice = mentions_cd(script).then(|| {
                 format!(
@@ -47,28 +47,28 @@ impl DirectoryRules<'_> {
                     self.started.display()
                 )
             });
-            return NextDirectory { notice, ..self.unmoved() };
+            return NextDirectory { notice, ..self.stay() };
         };
         if canonical(end) == canonical(self.started) {
-            return self.unmoved();
+            return self.stay();
         }
         let inside = |end: &PathBuf| self.roots.iter().any(|root| end.starts_with(root)) && end.is_dir();
         let end = end.canonicalize().ok().filter(inside);
         if let Some(end) = end.filter(|_| !self.should_keep_project) {
             let notice = format!("The working directory is now {}", end.display());
-            return NextDirectory { cwd: self.changed(&end), notice: Some(notice) };
+            return NextDirectory { cwd: self.if_changed(&end), notice: Some(notice) };
         }
         let project = self.roots.first().map_or(self.started, PathBuf::as_path);
         let notice = format!("Shell cwd was reset to {}", project.display());
-        NextDirectory { cwd: self.changed(project), notice: Some(notice) }
+        NextDirectory { cwd: self.if_changed(project), notice: Some(notice) }
     }
 
     /// After a command that leaves the next one where it started itself.
-    pub(crate) fn unmoved(&self) -> NextDirectory {
-        NextDirectory { cwd: self.changed(self.started), notice: None }
+    pub(crate) fn stay(&self) -> NextDirectory {
+        NextDirectory { cwd: self.if_changed(self.started), notice: None }
     }
 
-    fn changed(&self, to: &Path) -> Option<PathBuf> {
+    fn if_changed(&self, to: &Path) -> Option<PathBuf> {
         (to != self.session).then(|| to.to_owned())
     }
 }
@@ -107,7 +107,7 @@ mod tests {
                 let from = base.join(from);
                 let rules =
                     DirectoryRules { session: &from, started: &from, roots: &roots, should_keep_project };
-                let next = rules.after(end.map(|end| base.join(end)).as_deref(), "cd somewhere");
+                let next = rules.next_directory(end.map(|end| base.join(end)).as_deref(), "cd somewhere");
                 assert_eq!(next.cwd, cwd.map(|cwd| base.join(cwd)), "{end:?}");
                 let expected = notice.replace("BASE", base.to_str().unwrap());
                 assert_eq!(next.notice.unwrap_or_default(), expected, "{end:?}");
@@ -153,7 +153,7 @@ mod tests {
             roots: std::slice::from_ref(&root),
             should_keep_project: false,
         };
-        assert_eq!(rules.after(Some(&root.canonicalize().unwrap()), "ls").cwd, Some(root.clone()));
+        assert_eq!(rules.next_directory(Some(&root.canonicalize().unwrap()), "ls").cwd, Some(root.clone()));
     }
 
     #[test]

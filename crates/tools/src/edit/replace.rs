@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use crate::change::lacking;
 use crate::content::EditableText;
@@ -78,7 +78,7 @@ fn window(text: &[u8], changes: &[TextChange]) -> Range<usize> {
 }
 
 /// The text of a range after the changes, all of which lie inside it.
-fn changed(text: &[u8], range: &Range<usize>, changes: &[TextChange]) -> Vec<u8> {
+fn apply_changes(text: &[u8], range: &Range<usize>, changes: &[TextChange]) -> Vec<u8> {
     let mut new = Vec::with_capacity(range.len());
     let mut from = range.start;
     for change in changes {
@@ -111,7 +111,7 @@ pub(crate) fn patch(view: &EditableText<'_>, changes: &[TextChange]) -> Vec<Hunk
     if window.len() > WINDOW_BYTES_MAX {
         return Vec::new();
     }
-    let (old, new) = (&text[window.clone()], changed(text, &window, changes));
+    let (old, new) = (&text[window.clone()], apply_changes(text, &window, changes));
     hunks_from(
         &String::from_utf8_lossy(old),
         &String::from_utf8_lossy(&new),
@@ -138,7 +138,7 @@ pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange]) -> String 
         }
         let (group, others) = rest.split_at(together(old, rest));
         let window = window(old, group);
-        let new = changed(old, &window, group);
+        let new = apply_changes(old, &window, group);
         let first = line_ends(&old[..window.start]) + now - before + 1;
         push_lines(&mut text, &new, first, LINES_MAX, LINE_BYTES_MAX);
         before += line_ends(&old[window]);
@@ -146,7 +146,7 @@ pub(crate) fn report(view: &EditableText<'_>, changes: &[TextChange]) -> String 
         rest = others;
     }
     if !rest.is_empty() {
-        let _ = writeln!(text, "… and {}.", counted(rest.len(), "more place"));
+        let _ = writeln!(text, "… and {}.", quantity(rest.len(), "more place"));
     }
     text.truncate(text.trim_end_matches('\n').len());
     text
@@ -174,7 +174,7 @@ pub(super) fn push_lines(output: &mut String, text: &[u8], first: usize, lines_m
     let count = line_ends(text) + usize::from(text.last().is_some_and(|last| *last != b'\n'));
     let left_out = count.saturating_sub(lines_max);
     if left_out > 0 {
-        let _ = writeln!(output, "… {}", counted(left_out, "more line"));
+        let _ = writeln!(output, "… {}", quantity(left_out, "more line"));
     }
 }
 

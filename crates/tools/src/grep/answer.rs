@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use windlass_protocol::ToolOutput;
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use super::OutputMode;
 use crate::file::without_nulls;
@@ -99,7 +99,7 @@ impl GrepMatches {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();
         if self.mode == OutputMode::FilesWithMatches && !self.page.lines.is_empty() {
-            text.push(format!("Found {}", counted(self.files, "file")));
+            text.push(format!("Found {}", quantity(self.files, "file")));
         }
         if self.page.lines.is_empty() {
             text.push(self.nothing().to_owned());
@@ -107,8 +107,8 @@ impl GrepMatches {
             text.push(body.clone());
         }
         if self.mode == OutputMode::Count && self.files > 0 {
-            let occurrences = counted(self.matches, "total occurrence");
-            text.push(format!("\nFound {occurrences} across {}.", counted(self.files, "file")));
+            let occurrences = quantity(self.matches, "total occurrence");
+            text.push(format!("\nFound {occurrences} across {}.", quantity(self.files, "file")));
         }
         text.extend(self.remarks(timeout));
         ToolOutput::text(&text.join("\n")).with_structured(&self.output(&body))
@@ -144,11 +144,11 @@ impl GrepMatches {
             remarks.push("(Not searched: the file is binary.)".to_owned());
         }
         if self.too_large > 0 {
-            let files = counted(self.too_large, "file");
+            let files = quantity(self.too_large, "file");
             remarks.push(format!("({files} not searched: too large.)"));
         }
         if self.unreadable > 0 {
-            remarks.push(format!("(Cannot read {}.)", counted(self.unreadable, "file")));
+            remarks.push(format!("(Cannot read {}.)", quantity(self.unreadable, "file")));
         }
         remarks
     }

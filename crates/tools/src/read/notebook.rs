@@ -8,10 +8,10 @@ use std::io::{self, BufReader};
 use serde_json::{Value, json};
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 use windlass_protocol::{Block, FileSeen, ToolOutput};
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use super::tokens::TokenEstimate;
-use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged};
+use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged_notice};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
@@ -51,12 +51,12 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
              {} (`limit`).",
             limits.tokens_max,
             wanted.start,
-            counted(rendering.shown, "cell")
+            quantity(rendering.shown, "cell")
         )));
     }
     let stamp = Some(source.stamp);
     let seen = FileSeen { stamp, ..reader.seen.finish(subject.resolved.clone(), false) };
-    if let Some(outcome) = unchanged(subject, wanted, &seen, cx) {
+    if let Some(outcome) = unchanged_notice(subject, wanted, &seen, cx) {
         return Ok(outcome);
     }
     let is_whole = rendering.shown == rendering.total && !rendering.is_cut;
@@ -122,8 +122,8 @@ impl Rendering {
     fn push(&mut self, cell: Cell) {
         let Cell { kind, source, id, execution_count, outputs, left_out } = cell;
         let mut cost = self.cost;
-        let texts = [HEADING, source.shown(SOURCE_BYTES_MAX).0].into_iter();
-        texts.chain(outputs.iter().map(|part| part.shown().0)).for_each(|text| cost.add(text));
+        let texts = [HEADING, source.visible_text(SOURCE_BYTES_MAX).0].into_iter();
+        texts.chain(outputs.iter().map(|part| part.visible_text().0)).for_each(|text| cost.add(text));
         // A single cell is always shown, so that there is a way to go on.
         if self.shown > 0 && cost.exceed(self.limits.tokens_max) {
             self.has_overflown = true;
@@ -132,7 +132,7 @@ impl Rendering {
         self.cost = cost;
         self.shown += 1;
         self.push_heading(&kind, id.as_deref(), execution_count);
-        self.push_text(source.shown(SOURCE_BYTES_MAX));
+        self.push_text(source.visible_text(SOURCE_BYTES_MAX));
         if !outputs.is_empty() || left_out > 0 {
             self.text.push_str("--- output ---\n");
         }
@@ -141,7 +141,7 @@ impl Rendering {
         }
         if left_out > 0 {
             self.is_cut = true;
-            let more = counted(left_out, "more output");
+            let more = quantity(left_out, "more output");
             let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
         self.cells_bytes += source.total;
@@ -179,7 +179,7 @@ impl Rendering {
     }
 
     fn push_part(&mut self, part: CellPart) {
-        self.push_text(part.shown());
+        self.push_text(part.visible_text());
         match part {
             CellPart::Text(_) => {}
             CellPart::Note(_, lost) => self.is_cut |= lost,
@@ -205,7 +205,7 @@ impl Rendering {
             let _ = writeln!(
                 self.text,
                 "[{name} has only {}; cell {start} is past its end.]",
-                counted(total, "cell")
+                quantity(total, "cell")
             );
         } else if self.has_overflown {
             let last = start + self.shown - 1;

@@ -16,7 +16,7 @@ use memchr::memmem;
 use serde_json::json;
 use windlass_ports::CancellationToken;
 use windlass_protocol::ToolOutput;
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use super::tokens::TokenEstimate;
 use super::{ReadJob, bytes};
@@ -104,7 +104,7 @@ fn range(job: &ReadJob<'_>, total: usize) -> Result<PageRange, String> {
         ))),
         None => Ok(PageRange { first: 1, last: total }),
         Some(range) if range.first > total => {
-            Err(job.fail(format_args!("has only {}.", counted(total, "page"))))
+            Err(job.fail(format_args!("has only {}.", quantity(total, "page"))))
         }
         Some(range) => Ok(PageRange { last: range.last.min(total), ..range }),
     }

@@ -108,7 +108,7 @@ fn what_was_read_and_is_unchanged_is_not_shown_again() {
     let mut shown = |input: &ReadInput| {
         let outcome = read(input, &cx, ReadLimits::default()).unwrap();
         for seen in &outcome.seen {
-            let earlier = cx.seen(&seen.path).filter(|known| known.hash == seen.hash);
+            let earlier = cx.seen_file(&seen.path).filter(|known| known.hash == seen.hash);
             let shown = [earlier.map_or(&[][..], |known| &known.shown), &seen.shown].concat();
             cx.seen.retain(|known| known.path != seen.path);
             cx.seen.push(FileSeen { shown, ..seen.clone() });

@@ -7,11 +7,11 @@ use std::io::{self, Read};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::json;
 use windlass_protocol::{FileSeen, ToolOutput};
-use windlass_text::plurals::counted;
+use windlass_text::plurals::quantity;
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{ReadJob, bytes, unchanged};
+use super::{ReadJob, bytes, unchanged_notice};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use crate::text_encoding::TextEncoding;
@@ -34,7 +34,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
             bytes(job.source.stamp.size)
         )));
     }
-    let unchanged = |now: &FileSeen| unchanged(&job.subject, &job.wanted, now, job.cx);
+    let unchanged = |now: &FileSeen| unchanged_notice(&job.subject, &job.wanted, now, job.cx);
     if let Some(outcome) = scan.seen.as_ref().and_then(unchanged) {
         return Ok(outcome);
     }
@@ -158,7 +158,7 @@ fn too_much(job: &ReadJob<'_>, shown: &Shown) -> String {
          (`limit`), or find the place with Grep.",
         job.limits.tokens_max,
         job.wanted.start,
-        counted(shown.lines, "line")
+        quantity(shown.lines, "line")
     ))
 }
 
@@ -201,7 +201,7 @@ fn notices(job: &ReadJob<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding
     if total == 0 {
         notices.push(format!("{name} is empty."));
     } else if start > total {
-        notices.push(format!("{name} has only {}; line {start} is past its end.", counted(total, "line")));
+        notices.push(format!("{name} has only {}; line {start} is past its end.", quantity(total, "line")));
     } else if shown.has_overflown {
         let last = start + shown.lines - 1;
         let more = if exact { "" } else { "more than " };

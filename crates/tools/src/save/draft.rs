@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use windlass_protocol::FileStamp;
 
-use super::{SaveError, failed};
+use super::{SaveError, io_error};
 use crate::open::stamp;
 
 pub(super) struct ReplacedFile {
@@ -47,7 +47,7 @@ impl<'a> NewFile<'a> {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = |name: &OsStr| rustix::fs::openat(directory, name, flags, mode);
-        let (name, descriptor) = with_fresh_name(open).map_err(failed("cannot write in its directory"))?;
+        let (name, descriptor) = with_fresh_name(open).map_err(io_error("cannot write in its directory"))?;
         Ok(Self { directory, file: descriptor.into(), name: Some(name) })
     }
 
@@ -79,7 +79,7 @@ impl<'a> NewFile<'a> {
             }
         }
         let mode = Mode::from_raw_mode(meta.mode() & 0o7777);
-        rustix::fs::fchmod(&self.file, mode).map_err(failed("cannot keep its mode"))?;
+        rustix::fs::fchmod(&self.file, mode).map_err(io_error("cannot keep its mode"))?;
         if let Some(from) = &old.file {
             copy_attributes(from, &self.file);
         }
@@ -92,13 +92,13 @@ impl<'a> NewFile<'a> {
             draft
         } else {
             let link = |draft: &OsStr| link_nameless(&self.file, self.directory, draft);
-            with_fresh_name(link).map_err(failed("cannot name the new file"))?.0
+            with_fresh_name(link).map_err(io_error("cannot name the new file"))?.0
         };
         let renamed = rustix::fs::renameat(self.directory, &draft, self.directory, name);
         if renamed.is_err() {
             self.name = Some(draft);
         }
-        renamed.map_err(failed("cannot replace it"))
+        renamed.map_err(io_error("cannot replace it"))
     }
 
     /// Gets this name unless that exists by now.
@@ -126,7 +126,7 @@ impl<'a> NewFile<'a> {
                 Ok(())
             }
             Err(Errno::EXIST) => Err(SaveError::Raced),
-            Err(error) => Err(failed("cannot create it")(error)),
+            Err(error) => Err(io_error("cannot create it")(error)),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Sheet, each_once, end_html};
 use crate::activities::{Activity, time_saved, time_spent};
-use crate::figures::{counted, date, duration, money, number, percent, rough};
-use crate::story::{CallOutcome, TracedSession};
+use crate::figures::{date, duration, money, number, percent, quantity, rough};
+use crate::traced_session::{CallOutcome, TracedSession};
 
 /// The drum of a windlass with its rope.
 const DRAWING: &str = "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\"><path d=\"M5 6v20M27 6v20M5 16H1m26 0h4\"/>\
@@ -26,11 +26,11 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     };
     end_fact(story, &mut fact);
     let active: u64 = story.runs.iter().map(|run| run.length_ms).sum();
-    fact("Active", &duration(active), &counted(story.runs.len() as u64, "run"));
+    fact("Active", &duration(active), &quantity(story.runs.len() as u64, "run"));
     let failed = story.calls.iter().filter(|call| call.has_failed()).count();
     let turns = story.requests.last().map_or(0, |request| request.turn);
     let retries = story.requests.iter().filter(|request| request.attempt > 1).count();
-    let asked = counted(story.requests.len() as u64, "request");
+    let asked = quantity(story.requests.len() as u64, "request");
     fact("Turns", &number(turns.into()), &with_some(asked, retries, "retried"));
     let names = tools_by_use(story);
     let names: Vec<String> =
@@ -80,7 +80,7 @@ fn end_fact(story: &TracedSession, fact: &mut dyn FnMut(&str, &str, &str)) {
     let unknown = if unknown == 0 {
         String::new()
     } else {
-        format!("{}, outcome unknown", counted(unknown as u64, "call"))
+        format!("{}, outcome unknown", quantity(unknown as u64, "call"))
     };
     fact("End", &end_html(run.end), &unknown);
 }
@@ -145,7 +145,7 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
         let _ = writeln!(
             out,
             "<p class=\"quiet\">Tools ran for {} in total; {} of it while the model answered or other tools ran.</p>",
-            duration(story.calls.iter().filter_map(crate::story::TracedCall::took).sum()),
+            duration(story.calls.iter().filter_map(crate::traced_session::TracedCall::took).sum()),
             duration(saved)
         );
     }

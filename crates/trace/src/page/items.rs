@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::story::{
+use crate::traced_session::{
     CallOutcome, MarkKind, RequestOutcome, TraceMark, TracedCall, TracedRequest, TracedSession,
 };
 

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_protocol::Usage;
+use windlass_protocol::{ContextReport, Usage};
 
 use super::head::percent_of;
 use super::{Sheet, each_once};
-use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
-use crate::story::{MarkKind, TracedRequest, TracedSession};
+use crate::figures::{money, number, percent, quantity, real, rough, round_step, short};
+use crate::traced_session::{MarkKind, TracedRequest, TracedSession};
 
 /// More columns than this are not told apart on a screen; each then stands for the largest of several requests.
 const COLUMNS_MAX: usize = 600;
@@ -17,8 +17,7 @@ const WIDTH: f64 = 1000.0;
 /// Columns this narrow have no space between them.
 const GAP_FROM_PX: f64 = 6.0;
 /// The parts in the order of a request, as far as they have a colour of their own.
-const PARTS: [&str; 8] =
-    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+const PARTS: [&str; 8] = ContextReport::PARTS;
 
 /// What is stacked: its class, its name, its value in each column.
 type Stack = (String, String, Vec<f64>);
@@ -86,7 +85,7 @@ impl<'a> Columns<'a> {
         let bounds = if bounds == 0 {
             String::new()
         } else {
-            format!(" Dashed lines: {}.", counted(bounds as u64, "compaction"))
+            format!(" Dashed lines: {}.", quantity(bounds as u64, "compaction"))
         };
         match each {
             1 => format!(
@@ -142,10 +141,6 @@ fn part_class(name: &str) -> String {
 
 pub(super) fn part_of(request: &TracedRequest, name: &str) -> u64 {
     request.parts.iter().filter(|(part, _)| **part == *name).map(|(_, tokens)| tokens).sum()
-}
-
-fn tokens_label(value: f64) -> String {
-    rough(whole(value))
 }
 
 #[expect(
@@ -208,7 +203,8 @@ fn simple(class: &'static str, title: &'static str, stacks: Vec<Stack>) -> Plot 
     let sums = (0..stacks.first().map_or(0, |stack| stack.2.len()))
         .map(|column| stacks.iter().map(|(_, _, values)| values[column]).sum::<f64>());
     let top = sums.fold(0.0, f64::max) * 1.06;
-    Plot { class, title, stacks, top, label: tokens_label, line: None, level: None, note: String::new() }
+    let label = |value| rough(whole(value));
+    Plot { class, title, stacks, top, label, line: None, level: None, note: String::new() }
 }
 
 fn cost(columns: &Columns<'_>) -> Plot {
@@ -263,7 +259,7 @@ impl Plot {
         if let Some((level, _)) = &self.level {
             push_path("level", &format!("M0 {}H{WIDTH}", self.y(*level)), out);
         }
-        self.over(columns, out);
+        self.draw_line(columns, out);
         out.push_str("</svg></div></figure>\n");
     }
 
@@ -307,7 +303,7 @@ impl Plot {
         }
     }
 
-    fn over(&self, columns: &Columns<'_>, out: &mut String) {
+    fn draw_line(&self, columns: &Columns<'_>, out: &mut String) {
         let Some(line) = &self.line else { return };
         let most = line.iter().copied().fold(0.0, f64::max) * 1.06;
         let each = WIDTH / real(columns.len().max(1) as u64);

@@ -7,7 +7,7 @@ use windlass_protocol::FailureClass;
 use super::series::part_of;
 use super::{Sheet, TracedItem};
 use crate::figures::{duration, money, number, offset};
-use crate::story::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
+use crate::traced_session::{CallOutcome, RequestOutcome, TraceMark, TracedCall, TracedRequest};
 
 const COLUMNS: [&str; 11] =
     ["At", "What", "About", "Outcome", "Waited", "Took", "Context", "Cached", "New", "Out", "Cost"];
@@ -104,7 +104,7 @@ fn request_row(sheet: &Sheet<'_>, at: usize, request: &TracedRequest, out: &mut 
             format!("request, turn {}{attempt}", request.turn),
             sheet.words.line(&request.model, 60),
             request_outcome(sheet, &request.outcome),
-            time(request.waited()),
+            time(request.wait_ms()),
             time(request.took()),
             tokens(request.context()),
             tokens(cached),
@@ -172,7 +172,7 @@ fn call_row(sheet: &Sheet<'_>, at: usize, call: &TracedCall, out: &mut String) {
             sheet.words.line(&call.name, 40),
             sheet.words.line(&call.target, 120),
             format!("{sign}{}{}{complaint}", call.outcome.name(), asked.unwrap_or_default()),
-            time(call.waited().filter(|ms| *ms > 0)),
+            time(call.wait_ms().filter(|ms| *ms > 0)),
             time(call.took()),
         ],
         out,

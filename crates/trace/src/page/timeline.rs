@@ -7,8 +7,10 @@ use std::ops::Range;
 use windlass_protocol::CallKind;
 
 use super::{Sheet, TracedItem, end_html};
-use crate::figures::{counted, duration, money, percent, real, short, time_step};
-use crate::story::{CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession};
+use crate::figures::{duration, money, percent, quantity, real, short, time_step};
+use crate::traced_session::{
+    CallOutcome, MarkKind, TraceMark, TracedCall, TracedRequest, TracedRun, TracedSession,
+};
 
 /// Runs beyond this many are closed at first, but for the last.
 const OPEN_RUNS_MAX: usize = 8;
@@ -67,7 +69,7 @@ fn legend(story: &TracedSession, out: &mut String) {
     for (_, class, text) in kinds.into_iter().filter(|(kind, _, _)| has(*kind)) {
         key(class, text);
     }
-    if story.calls.iter().any(|call| call.waited().is_some_and(|ms| ms > 0)) {
+    if story.calls.iter().any(|call| call.wait_ms().is_some_and(|ms| ms > 0)) {
         key("s k-late", "queued");
     }
     if story.calls.iter().any(|call| call.question.is_some()) {
@@ -144,7 +146,7 @@ impl<'a> Lanes<'a> {
     fn of(sheet: &'a Sheet<'_>, place: usize, run: &TracedRun) -> Self {
         let (mut requests, mut calls, mut marks, mut pauses) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for item in &sheet.items[within(&sheet.items, place, TracedItem::run)] {
+        for item in &sheet.items[run_range(&sheet.items, place, TracedItem::run)] {
             match *item {
                 TracedItem::Request(at, request) => requests.push((at, request)),
                 TracedItem::Call(at, call) => calls.push((at, call)),
@@ -155,7 +157,7 @@ impl<'a> Lanes<'a> {
             }
         }
         let length_ms = run.length_ms.max(1);
-        let calls_on = pack(calls.iter().map(|(_, call)| (call.asked, call.over())), LANES_MAX);
+        let calls_on = pack(calls.iter().map(|(_, call)| (call.asked, call.end_ms())), LANES_MAX);
         let letter_ms = length_ms / LETTER_SHARE;
         let marks_on =
             pack(marks.iter().map(|(_, mark)| (mark.began(), mark.at.max(mark.began() + letter_ms))), 3);
@@ -190,12 +192,12 @@ fn pack(spans: impl Iterator<Item = (u64, u64)>, lanes_max: usize) -> Vec<usize>
 }
 
 /// Where the things of a run stand in a list that is ordered by run.
-fn within<T>(list: &[T], run: usize, run_of: impl Fn(&T) -> usize) -> Range<usize> {
+fn run_range<T>(list: &[T], run: usize, run_of: impl Fn(&T) -> usize) -> Range<usize> {
     list.partition_point(|thing| run_of(thing) < run)..list.partition_point(|thing| run_of(thing) <= run)
 }
 
 fn requests_of(story: &TracedSession, run: usize) -> Range<usize> {
-    within(&story.requests, run, |request| request.run)
+    run_range(&story.requests, run, |request| request.run)
 }
 
 fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
@@ -246,7 +248,7 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Stri
 fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut String) {
     let story = sheet.story;
     let (requests, calls) =
-        (&story.requests[requests_of(story, place)], within(&story.calls, place, |call| call.run));
+        (&story.requests[requests_of(story, place)], run_range(&story.calls, place, |call| call.run));
     let turns = requests.last().map_or(0, |last| u64::from(last.turn - requests[0].turn) + 1);
     let cost = if run.cost_usd > 0.0 { format!(" \u{b7} {}", money(run.cost_usd)) } else { String::new() };
     let _ = write!(
@@ -254,8 +256,8 @@ fn summary(sheet: &Sheet<'_>, (place, run): (usize, &TracedRun), out: &mut Strin
         "<b>Run {}</b> <span class=\"prompt\" dir=\"auto\">{}</span> <span class=\"quiet\">{} \u{b7} {} \u{b7} {}{cost} \u{b7} {}</span>",
         place + 1,
         sheet.words.line(&run.prompt, 100),
-        counted(turns, "turn"),
-        counted(calls.len() as u64, "call"),
+        quantity(turns, "turn"),
+        quantity(calls.len() as u64, "call"),
         duration(run.length_ms),
         end_html(run.end)
     );
@@ -308,7 +310,7 @@ fn call_bar(
     top_px: usize,
     out: &mut String,
 ) {
-    let end = if call.outcome == CallOutcome::Open { lanes.length_ms } else { call.over() };
+    let end = if call.outcome == CallOutcome::Open { lanes.length_ms } else { call.end_ms() };
     let kind = match call.kind {
         Some(CallKind::Read | CallKind::Fetch) => "k-read",
         Some(CallKind::Edit) => "k-edit",

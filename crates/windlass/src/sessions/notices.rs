@@ -31,7 +31,7 @@ pub(super) fn damage(loaded: &LoadedLog, path: &Path) -> Vec<String> {
         ));
     }
     if let Some(first) = loaded.damage.first() {
-        let places = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "place");
+        let places = display::quantity(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "place");
         notices.push(format!(
             "The session log {} is damaged in {places} (byte {}: {}). Windlass uses the lines it can read \
              and does not change the file.",

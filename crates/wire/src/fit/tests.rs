@@ -48,7 +48,7 @@ fn lists_are_cut_between_items() {
 fn large_pictures_become_a_note() {
     let picture = Block::image("image/png", &"A".repeat(2000));
     let result = Block::tool_result("t", &[Block::text("seen"), picture.clone()], false);
-    let seen = block_at(&result, Detail::Shortened(1000));
+    let seen = block_at(&result, DetailLevel::Shortened(1000));
     assert_eq!(
         seen.json(),
         format!(
@@ -56,7 +56,7 @@ fn large_pictures_become_a_note() {
             picture.json().len()
         )
     );
-    assert_eq!(block_at(&result, Detail::WithoutStructured), result);
+    assert_eq!(block_at(&result, DetailLevel::WithoutStructured), result);
 }
 
 #[test]

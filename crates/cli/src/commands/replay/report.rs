@@ -15,10 +15,10 @@ const MESSAGE_CHARS: usize = 200;
 
 /// That everything is equal, in a sentence.
 pub(super) fn equal(played: &SessionReplay) -> String {
-    let events = display::counted(played.events(), "event");
+    let events = display::quantity(played.events(), "event");
     let unread = match played.unread {
         0 => String::new(),
-        count => format!(" Skipped {} of the log.", display::counted(count, "unreadable part")),
+        count => format!(" Skipped {} of the log.", display::quantity(count, "unreadable part")),
     };
     match played.end {
         ReplayEnd::CutOff => {
@@ -104,7 +104,7 @@ fn state(replay: &Replay, played: &SessionReplay, text: &mut String) {
         "  context   {} of {} tokens, {}",
         display::number(context.used),
         display::number(context.window),
-        display::counted(state.messages().len() as u64, "message")
+        display::quantity(state.messages().len() as u64, "message")
     );
     let output: u64 = state.spent_in_session().values().map(|spend| spend.usage.output_tokens).sum();
     let _ = writeln!(text, "  spent     {} output tokens", display::number(output));

@@ -30,7 +30,7 @@ pub(super) fn run(store: &SessionStore, wanted: &ListArguments) -> anyhow::Resul
     }
     let mut text = table(&listed, store.cwd(), now_ms(), columns());
     if left_out > 0 {
-        let more = display::counted(left_out as u64, "older session");
+        let more = display::quantity(left_out as u64, "older session");
         let _ = write!(text, "\n{more} not shown; add --limit N.\n");
     }
     print(&text)

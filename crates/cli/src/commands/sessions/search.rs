@@ -47,7 +47,7 @@ pub(super) fn run(store: &SessionStore, wanted: &SearchArguments) -> anyhow::Res
 
 fn nothing(words: &str, is_everywhere: bool, sessions: usize) -> String {
     let words = display::line(words);
-    let searched = display::counted(sessions as u64, "session");
+    let searched = display::quantity(sessions as u64, "session");
     let elsewhere = if is_everywhere { "" } else { " Add --all to search all projects." };
     format!("No matches for {words:?} in {searched}.{elsewhere}\n")
 }

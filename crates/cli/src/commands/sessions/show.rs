@@ -58,9 +58,9 @@ fn as_text(session: &SessionInfo, outline: &SessionOutline) -> String {
     }
     line("Log", &format!("{} ({})", display::home_as_tilde(&session.path), display::bytes(session.size)));
     let mut counts =
-        vec![display::counted(outline.prompts, "prompt"), display::counted(outline.calls, "call")];
+        vec![display::quantity(outline.prompts, "prompt"), display::quantity(outline.calls, "call")];
     if outline.compactions > 0 {
-        counts.push(display::counted(outline.compactions, "compaction"));
+        counts.push(display::quantity(outline.compactions, "compaction"));
     }
     line("Holds", &counts.join(", "));
     for (name, said) in [("Last prompt", &outline.last_prompt), ("Last answer", &outline.last_answer)] {

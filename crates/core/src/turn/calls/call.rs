@@ -177,8 +177,8 @@ impl Call {
 
     /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds. A call
     /// that came to the same too often is asked about whatever allows it.
-    pub(super) fn judge(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        let ruling = permission::judge(&self.case(&facts, cx));
+    pub(super) fn decide(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
+        let ruling = permission::decide_call(&self.case(&facts, cx));
         let permissions = cx.state.carry.grants.permissions(&cx.config.permissions);
         let can_ask = permission::can_ask(permissions);
         let count = cx.state.carry.repeats.count(&self.tool_use);
@@ -290,7 +290,7 @@ impl Call {
         self.intend(&facts, cx);
         self.stage = CallStage::Running { facts: facts.clone() };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts: (*facts).clone() });
-        let permissions = cx.state.carry.grants.changed();
+        let permissions = cx.state.carry.grants.changed_permissions();
         cx.effects.push(Effect::RunTool {
             call: self.id,
             tool_use,

@@ -115,7 +115,7 @@ impl Call {
     /// Asks the user. Meanwhile other calls may have come to what makes the question needless.
     fn ask_instead(&mut self, facts: Arc<CallFacts>, reason: String, cx: &mut Cx<'_>) {
         let case = self.case(&facts, cx);
-        let ruling = match permission::judge(&case) {
+        let ruling = match permission::decide_call(&case) {
             now if now.verdict == Verdict::Allow => now,
             _ => permission::ask_in_place(&case, reason),
         };

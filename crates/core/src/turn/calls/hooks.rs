@@ -50,7 +50,13 @@ impl CallQueue {
         let Some(call) = self.calls.iter_mut().find(waits) else { return };
         cx.show_notices(&answer);
         call.note_stop(answer.stop.as_deref());
+        if !matches!(call.stage, CallStage::Reviewing { .. }) {
+            call.remarks.extend(answer.context.iter().map(|text| reminder(text)));
+        }
         match call.stage.clone() {
+            CallStage::Hooking { .. } | CallStage::Requesting { .. } if call.stop.is_some() => {
+                call.finish(ToolOutput::error(STOPPED));
+            }
             CallStage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
             CallStage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
             CallStage::Denying { reason, .. } => call.on_told_denied(&answer, reason, cx),
@@ -65,7 +71,7 @@ impl CallQueue {
 
 impl Call {
     /// The call as hooks hear of it.
-    fn examined(&self, facts: &Arc<CallFacts>, cx: &Cx<'_>) -> ExaminedCall {
+    fn examined_call(&self, facts: &Arc<CallFacts>, cx: &Cx<'_>) -> ExaminedCall {
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
         ExaminedCall { profile: cx.config.profile(&tool), tool, tool_use, facts: facts.clone() }
     }
@@ -74,18 +80,14 @@ impl Call {
     pub(super) fn ask_hooks_before(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let asked = std::mem::replace(&mut self.has_asked_hooks, true);
         if asked || !cx.config.hooks.contains(&HookEvent::PreToolUse) {
-            return self.judge(facts, cx);
+            return self.decide(facts, cx);
         }
-        let hook = cx.ask_hooks(HookCall::PreToolUse(self.examined(&facts, cx)));
+        let hook = cx.ask_hooks(HookCall::PreToolUse(self.examined_call(&facts, cx)));
         self.stage = CallStage::Hooking { hook, facts };
     }
 
     /// Stop, then deny, then put off; only then does a changed input matter.
     fn on_hooked_before(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
-        if self.stop.is_some() {
-            return self.finish(ToolOutput::error(STOPPED));
-        }
         self.permission = if answer.blocks.is_empty() {
             answer.permission
         } else {
@@ -96,7 +98,7 @@ impl Call {
                 self.is_deferred = true;
                 self.finish(ToolOutput::error(DEFERRED));
             }
-            (Some(HookPermission::Deny(_)), _) | (_, None) => self.judge(facts, cx),
+            (Some(HookPermission::Deny(_)), _) | (_, None) => self.decide(facts, cx),
             (_, Some(input)) => self.change_input(input),
         }
     }
@@ -111,7 +113,7 @@ impl Call {
         let asked = std::mem::replace(&mut self.has_requested_permission, true);
         if !asked && cx.config.hooks.contains(&HookEvent::PermissionRequest) {
             let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
-            let call = self.examined(&facts, cx);
+            let call = self.examined_call(&facts, cx);
             let hook = cx.ask_hooks(HookCall::PermissionRequest { call, suggestions });
             self.stage = CallStage::Requesting { hook, facts };
         } else if undecided.can_ask {
@@ -124,10 +126,6 @@ impl Call {
     /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
     /// spares the question where nothing else insists on it.
     fn on_requested(&mut self, answer: HookAnswer, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
-        if self.stop.is_some() {
-            return self.finish(ToolOutput::error(STOPPED));
-        }
         let approves = match answer.permission {
             _ if !answer.blocks.is_empty() => return self.deny_by_hook(&answer.blocks.join("\n"), cx),
             Some(HookPermission::Deny(why)) => return self.deny_by_hook(&why, cx),
@@ -140,7 +138,7 @@ impl Call {
         }
         match answer.input.filter(|_| approves) {
             Some(input) => self.change_input(input),
-            None => self.judge(facts, cx),
+            None => self.decide(facts, cx),
         }
     }
 
@@ -149,14 +147,13 @@ impl Call {
         if !cx.config.hooks.contains(&HookEvent::PermissionDenied) {
             return self.deny(reason, /* by a person */ false, cx);
         }
-        let call = self.examined(facts, cx);
+        let call = self.examined_call(facts, cx);
         let hook = cx.ask_hooks(HookCall::PermissionDenied { call, reason: reason.clone() });
         self.stage = CallStage::Denying { hook, reason };
     }
 
     /// It stays denied; whether it is worth another try the model is told.
     fn on_told_denied(&mut self, answer: &HookAnswer, reason: String, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         let retry = answer.permission == Some(HookPermission::Allow);
         let reason = if retry { format!("{reason} A hook allows another try.") } else { reason };
         self.deny(reason, /* by a person */ false, cx);
@@ -190,7 +187,7 @@ impl Call {
         if self.is_stopping || !cx.config.hooks.contains(&event) {
             return self.conclude(output, cx);
         }
-        let (call, duration_ms) = (self.examined(&facts, cx), self.duration_ms());
+        let (call, duration_ms) = (self.examined_call(&facts, cx), self.duration_ms());
         let hook = cx.ask_hooks(HookCall::PostToolUse { call, output: output.clone(), duration_ms });
         self.stage = CallStage::Reviewing { hook, facts, output, review: Review::Output };
     }
@@ -198,7 +195,7 @@ impl Call {
     /// An objection reaches the model with the result. What a hook puts in the place of an output is all that is seen of it.
     fn on_hooked_after(&mut self, answer: &HookAnswer, output: ToolOutput, cx: &mut Cx<'_>) {
         let output = match &answer.output {
-            Some(instead) if !output.is_error => replaced(output, instead),
+            Some(instead) if !output.is_error => replace_output(output, instead),
             _ => output,
         };
         let objections =
@@ -218,7 +215,7 @@ impl Call {
 }
 
 /// An output that says something else. The model reads its text where the value has one, and the value itself otherwise.
-fn replaced(output: ToolOutput, instead: &Arc<RawValue>) -> ToolOutput {
+fn replace_output(output: ToolOutput, instead: &Arc<RawValue>) -> ToolOutput {
     let text = text_of(instead.get());
     let structured = Some(Arc::new(RawValueEq((**instead).to_owned())));
     ToolOutput { content: vec![Block::text(&text)], structured, ..output }

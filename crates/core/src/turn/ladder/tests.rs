@@ -280,7 +280,7 @@ fn every_way_round_without_new_results_makes_something_smaller() {
 fn results_do_not_reset_what_counts_through_the_run() {
     let before =
         Guards { stop_blocks: 5, schema_tries: 2, continuations: 3, fallbacks: 1, ..Guards::default() };
-    let after = before.after(Transition::NextTurn, false);
+    let after = before.advance(Transition::NextTurn, false);
     assert_eq!((after.stop_blocks, after.schema_tries), (5, 2));
     assert_eq!((after.continuations, after.fallbacks), (3, 1));
 }
@@ -351,7 +351,7 @@ fn a_rung_that_forgets_its_guard_is_found() {
     broken_rung!(max_output_tokens, |guards| guards.output_recoveries = 0, MaxOutputTokensRecovery);
     broken_rung!(streaming_errors, |guards| guards.fallbacks = 0, ModelFallback);
     broken_rung!(other_api_errors, |guards| guards.fallbacks = 0, ModelFallback);
-    broken_rung!(paused, |guards| guards.pauses = 0, PauseTurnResume);
+    broken_rung!(paused_response, |guards| guards.pauses = 0, PauseTurnResume);
     broken_rung!(empty_answer, |guards| guards.is_nudged = false, EmptyAnswerNudge);
     broken_rung!(schema, |guards| guards.schema_tries = 0, StructuredOutputRetry);
     broken_rung!(stop_hooks, |guards| guards.stop_blocks = 0, StopHookBlocking);

@@ -83,7 +83,7 @@ impl Author {
     fn prompt(&mut self, text: &str) -> Result<()> {
         let said = Message::user(self.next(), Origin::Prompt, vec![Block::text(text)]);
         let said = self.push(said);
-        let records = [Record::Said(UserEntry::plain(said)), self.requested()];
+        let records = [Record::Said(UserEntry::plain(said)), self.request_record()];
         self.append(Event::Submit(Prompt::from(text)), records)
     }
 
@@ -94,7 +94,7 @@ impl Author {
         let path = format!("/project/src/file-{}.rs", self.call);
         let input = to_raw_value(&json!({ "file_path": path }))?;
         let asked = Block::tool_use(&id, "Read", input);
-        let asked_by = self.answered(asked.clone())?;
+        let asked_by = self.add_answer(asked.clone())?;
         let intended = CallIntent {
             call,
             tool_use_id: id.as_str().into(),
@@ -125,13 +125,13 @@ impl Author {
         let records = [
             Record::Finished(FinishedCall { call, tool_use_id: id.as_str().into(), is_error: false }),
             Record::Result(answer),
-            self.requested(),
+            self.request_record(),
         ];
         self.append(Event::Finished(call, outcome), records)
     }
 
     fn end(&mut self) -> Result<()> {
-        self.answered(Block::text("They are as expected."))?;
+        self.add_answer(Block::text("They are as expected."))?;
         let ended = Record::Ended(RunEnding {
             terminal: Terminal::Completed,
             rest: Box::new(SessionMemory::default()),
@@ -143,7 +143,7 @@ impl Author {
     }
 
     /// A block of an answer.
-    fn answered(&mut self, block: Block) -> Result<MessageId> {
+    fn add_answer(&mut self, block: Block) -> Result<MessageId> {
         let id = self.next();
         self.push(Message::assistant(id, MODEL.into(), vec![block.clone()]));
         let answered = AnswerBlock {
@@ -235,7 +235,7 @@ impl Author {
         Event::Model(RequestId(self.call), event)
     }
 
-    fn requested(&self) -> Record {
+    fn request_record(&self) -> Record {
         let parts = vec![("system".into(), 4_000), ("messages".into(), 100_000)];
         Record::Requested(RequestEntry {
             request: RequestId(self.call),

@@ -190,7 +190,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(tokens: &'a [Token], place: usize, is_at_name: bool) -> Self {
-        let places = PositionSet::below(tokens.len() + 1);
+        let places = PositionSet::empty_below(tokens.len() + 1);
         let mut walk = Self { tokens, spare: places.clone(), places, is_at_name, has_passed_end: false };
         walk.enter(place);
         walk

@@ -26,7 +26,7 @@ fn place(path: &str) -> PathFact {
 fn check(text: &str, path: &str, allow: bool, deny: bool) {
     let seen = (
         pattern(text, Behaviour::Allow).covers(&place(path)),
-        pattern(text, Behaviour::Deny).restricts(&Names::of(&place(path))),
+        pattern(text, Behaviour::Deny).restricts(&PathNames::of(&place(path))),
     );
     assert_eq!(seen, (allow, deny), "{text} {path}");
 }
@@ -102,15 +102,15 @@ fn a_link_must_be_covered_by_both_names_and_is_denied_by_either() {
     };
     assert!(!pattern("link", Behaviour::Allow).covers(&link));
     assert!(!pattern(".env", Behaviour::Allow).covers(&link));
-    assert!(pattern("link", Behaviour::Deny).restricts(&Names::of(&link)));
-    assert!(pattern(".env", Behaviour::Deny).restricts(&Names::of(&link)));
+    assert!(pattern("link", Behaviour::Deny).restricts(&PathNames::of(&link)));
+    assert!(pattern(".env", Behaviour::Deny).restricts(&PathNames::of(&link)));
     let nowhere = PathFact { resolved: None, ..link };
     assert!(!pattern("*", Behaviour::Allow).covers(&nowhere));
 }
 
 #[test]
 fn what_a_command_names_by_pattern_or_below_may_be_meant() {
-    use Match::{May, No, Yes};
+    use RestrictionMatch::{May, No, Yes};
     let check = |rule: &str, path: &str, naming, is_recursive, expected| {
         let word = CommandWord::from_marked(path, "$");
         let place = word.as_known().map(|path| place(path).into()).unwrap_or(CommandPath::Partial(word));
@@ -118,7 +118,7 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
         assert_eq!(
             pattern(rule, Behaviour::Deny).restricts_named(
                 &named,
-                &Names::of_named(&named.path),
+                &PathNames::of_named(&named.path),
                 named.is_recursive
             ),
             expected,

@@ -87,7 +87,7 @@ proptest! {
         let (Ok(allow), Ok(deny)) = (rule(Behaviour::Allow, &text), rule(Behaviour::Deny, &text)) else { return Ok(()) };
         if allow.covers_command("Bash", &command(&words)) {
             let facts = CallFacts { commands: Some(line(&words).into()), ..CallFacts::new(CallKind::Execute) };
-            prop_assert_eq!(deny.restricts(&RuleSubject::new("Bash", ToolProfile::BASH, RawValue::NULL, &facts)), Match::Yes);
+            prop_assert_eq!(deny.restricts(&RuleSubject::new("Bash", ToolProfile::BASH, RawValue::NULL, &facts)), RestrictionMatch::Yes);
         }
     }
 

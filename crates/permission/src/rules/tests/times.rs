@@ -62,7 +62,7 @@ fn the_time_grows_with_the_text_and_not_faster() {
             let start = Instant::now();
             assert_eq!(
                 deny.restricts(&RuleSubject::new("Bash", ToolProfile::BASH, RawValue::NULL, &facts)),
-                Match::No
+                RestrictionMatch::No
             );
             start.elapsed()
         };
@@ -106,7 +106,7 @@ fn long_names_of_tools_and_values_end_in_time() {
             RawValue::NULL,
             &other
         ))),
-        Match::No
+        RestrictionMatch::No
     );
     let value = rule(Behaviour::Deny, &format!("Tool(x:{}b)", "*a".repeat(LONG / 2))).unwrap();
     let input = RawValue::from_string(format!("{{\"x\":\"{text}\"}}")).unwrap();
@@ -117,7 +117,7 @@ fn long_names_of_tools_and_values_end_in_time() {
             &input,
             &other
         ))),
-        Match::No
+        RestrictionMatch::No
     );
 }
 
@@ -143,10 +143,10 @@ fn long_paths_and_patterns_end_in_time() {
                 is_redirected: false,
             };
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts(&Names::of_named(&named.path))
+                deny.restricts(&PathNames::of_named(&named.path))
             });
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts_named(&named, &Names::of_named(&named.path), named.is_recursive)
+                deny.restricts_named(&named, &PathNames::of_named(&named.path), named.is_recursive)
             });
         }
     }

@@ -2,12 +2,12 @@ use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
 
-use super::super::commands::{LineJudgement, line_facts};
+use super::super::commands::{LineBasis, line_facts};
 use super::*;
 use crate::fixture::Fixture;
 
 fn changes_of(fixture: &Fixture, line: &str) -> Vec<PathBuf> {
-    line_facts(line, &fixture.examine(), LineJudgement::ByWords).changes
+    line_facts(line, &fixture.examine(), LineBasis::ByWords).changes
 }
 
 fn check_in(fixture: &Fixture, line: &str, expected: &[&str]) {

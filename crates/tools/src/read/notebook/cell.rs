@@ -64,8 +64,8 @@ impl ClippedText {
     }
 
     /// The text within the limit, and what to say if that is not all.
-    pub(super) fn shown(&self, bytes_max: usize) -> (&str, Option<String>) {
-        let short = shortened(&self.text, bytes_max);
+    pub(super) fn visible_text(&self, bytes_max: usize) -> (&str, Option<String>) {
+        let short = shorten(&self.text, bytes_max);
         let cut = (short.len() as u64) < self.total || self.has_more;
         let more = if self.has_more { "more than " } else { "" };
         let notice = format!("[cut: showing {} of {more}{} bytes]", short.len(), self.total);
@@ -88,9 +88,9 @@ pub(super) enum CellPart {
 
 impl CellPart {
     /// The text within the limit, and what to say if that is not all.
-    pub(super) fn shown(&self) -> (&str, Option<String>) {
+    pub(super) fn visible_text(&self) -> (&str, Option<String>) {
         match self {
-            Self::Text(clip) => clip.shown(OUTPUT_BYTES_MAX),
+            Self::Text(clip) => clip.visible_text(OUTPUT_BYTES_MAX),
             Self::Image(_) => ("[image]", None),
             Self::Note(note, _) => (note, None),
         }
@@ -229,7 +229,7 @@ fn all_outputs(
             continue;
         }
         let parts = output(json, images)?;
-        let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
+        let size: usize = parts.iter().map(|part| part.visible_text().0.len()).sum();
         match room.checked_sub(size.max(OUTPUT_BYTES_MIN)) {
             Some(rest) => {
                 room = rest;
@@ -303,13 +303,13 @@ fn data(json: &mut impl JsonReader, images: &mut ImageBudget<'_>) -> NotebookRes
     parts.extend(best_text.map(|(_, clip)| plain(clip)));
     parts.extend(best_image.map(|(rank, clip)| images.part(IMAGES[rank], clip)));
     if let (true, Some(media_type)) = (parts.is_empty(), other) {
-        let media_type = shortened(&media_type, NAME_BYTES_MAX);
+        let media_type = shorten(&media_type, NAME_BYTES_MAX);
         parts.push(CellPart::Note(format!("[output of type {media_type} not shown]"), false));
     }
     Ok(parts)
 }
 
-fn shortened(text: &str, bytes_max: usize) -> &str {
+fn shorten(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
 
@@ -333,7 +333,7 @@ mod tests {
             }
             let clip = text(&mut JsonStreamReader::new(json.as_bytes()), bytes_max, "").unwrap().unwrap();
             let all = texts.concat();
-            prop_assert_eq!((&*clip.text, clip.total), (shortened(&all, bytes_max), all.len() as u64));
+            prop_assert_eq!((&*clip.text, clip.total), (shorten(&all, bytes_max), all.len() as u64));
             prop_assert_eq!(clip.is_whole(), all.len() <= bytes_max);
         }
     }

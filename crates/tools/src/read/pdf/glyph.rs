@@ -43,10 +43,10 @@ pub(super) fn text(name: &str) -> Option<String> {
     if let (Some(letter), None) = (characters.next(), characters.next()) {
         return Some(letter.to_string());
     }
-    listed(name).map(str::to_owned).or_else(|| accented(name)).or_else(|| by_number(name))
+    listed_glyph(name).map(str::to_owned).or_else(|| accented_letter(name)).or_else(|| by_number(name))
 }
 
-fn listed(name: &str) -> Option<&'static str> {
+fn listed_glyph(name: &str) -> Option<&'static str> {
     if matches!(name, "space" | "nbspace") {
         return Some(" ");
     }
@@ -59,7 +59,7 @@ fn listed(name: &str) -> Option<&'static str> {
     None
 }
 
-fn accented(name: &str) -> Option<String> {
+fn accented_letter(name: &str) -> Option<String> {
     let base = name.chars().next()?;
     let (_, bases, letters) = ACCENTS.iter().find(|(accent, ..)| &name[base.len_utf8()..] == *accent)?;
     let at = bases.chars().position(|letter| letter == base)?;

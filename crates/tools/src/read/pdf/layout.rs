@@ -37,7 +37,7 @@ impl PageLayout {
             return;
         }
         if let Some(last) = &self.last {
-            let between = between(last, run);
+            let between = separator(last, run);
             let doubled = between == " " && (self.text.ends_with(' ') || run.text.starts_with(' '));
             if !doubled {
                 self.text.push_str(between);
@@ -54,7 +54,7 @@ impl PageLayout {
 }
 
 /// What separates two runs.
-fn between(last: &TextRun, next: &TextRun) -> &'static str {
+fn separator(last: &TextRun, next: &TextRun) -> &'static str {
     let size = last.size.max(next.size).max(0.1);
     let (along_x, along_y) = direction(last);
     let (dx, dy) = (next.start.x - last.end.x, next.start.y - last.end.y);

@@ -20,13 +20,13 @@ pub(super) fn compress(
     is_lossless: bool,
 ) -> Result<(Vec<u8>, &'static str, PictureSize), String> {
     let mut pixels = upright(pixels)?;
-    if is_lossless && let Some(bytes) = capped(|to| write_png(&pixels, to))? {
+    if is_lossless && let Some(bytes) = write_capped(|to| write_png(&pixels, to))? {
         return Ok((bytes, "image/png", pixels.size));
     }
     put_on_white(&mut pixels);
     loop {
         for quality in JPEG_QUALITIES {
-            if let Some(bytes) = capped(|to| write_jpeg(&pixels, quality, to))? {
+            if let Some(bytes) = write_capped(|to| write_jpeg(&pixels, quality, to))? {
                 return Ok((bytes, "image/jpeg", pixels.size));
             }
         }
@@ -55,7 +55,7 @@ fn upright(mut pixels: Pixels) -> Result<Pixels, String> {
 }
 
 /// A file as it is written; `None` if it is larger than the limit.
-fn capped<E: Display>(
+fn write_capped<E: Display>(
     write: impl FnOnce(&mut Cursor<&mut [u8]>) -> Result<(), E>,
 ) -> Result<Option<Vec<u8>>, String> {
     let mut bytes = vec![0; BYTES_MAX];

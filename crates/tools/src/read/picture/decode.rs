@@ -30,7 +30,7 @@ pub(super) struct Pixels {
     pub(super) orientation: Orientation,
 }
 
-fn damaged(error: impl std::fmt::Display) -> String {
+fn damage_text(error: impl std::fmt::Display) -> String {
     format!("it is damaged ({error})")
 }
 
@@ -60,12 +60,12 @@ pub(super) fn decode_png(
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
-    let header = decoder.read_header_info().map_err(damaged)?;
+    let header = decoder.read_header_info().map_err(damage_text)?;
     let original = PictureSize { width: header.width, height: header.height };
     // Rows of such a file are spread over all of the picture.
     let interlaced = header.interlaced;
     check_size(original, if interlaced { original.pixels() * 4 } else { 0 })?;
-    let mut reader = decoder.read_info().map_err(damaged)?;
+    let mut reader = decoder.read_info().map_err(damage_text)?;
     let exif = reader.info().exif_metadata.as_ref();
     let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(exif));
     let channels = reader.output_color_type().0.samples();
@@ -75,12 +75,12 @@ pub(super) fn decode_png(
     let mut bytes = Vec::new();
     if interlaced {
         bytes = vec![0; reader.output_buffer_size().ok_or("its size is absurd")?];
-        reader.next_frame(&mut bytes).map_err(damaged)?;
+        reader.next_frame(&mut bytes).map_err(damage_text)?;
         scale_in_place(&mut bytes, original, size, channels);
     } else {
         let mut scaler = Scaler::new(original, size, channels);
         bytes.reserve_exact(if keep { 0 } else { len });
-        while let Some(row) = reader.next_row().map_err(damaged)? {
+        while let Some(row) = reader.next_row().map_err(damage_text)? {
             if !keep && scaler.push(row.data()) {
                 bytes.extend_from_slice(&scaler.row);
             }
@@ -90,7 +90,7 @@ pub(super) fn decode_png(
         }
     }
     if keep {
-        reader.finish().map_err(damaged)?;
+        reader.finish().map_err(damage_text)?;
         return Ok((original, None));
     }
     let orientation = orientation.unwrap_or(Orientation::NoTransforms);
@@ -106,25 +106,25 @@ pub(super) fn decode_whole(
 ) -> Result<(PictureSize, Option<Pixels>), String> {
     let bytes_per_pixel = match options.format {
         ImageFormat::Jpeg => {
-            let (size, memory) = read_jpeg_header(&mut reader).map_err(damaged)?;
+            let (size, memory) = read_jpeg_header(&mut reader).map_err(damage_text)?;
             check_size(size, bytes + memory)?;
             0
         }
-        ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damaged)?,
+        ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damage_text)?,
         // The picture, and a frame that covers only a part of it.
         _ => 8,
     };
-    reader.rewind().map_err(damaged)?;
+    reader.rewind().map_err(damage_text)?;
     let mut reader = ImageReader::with_format(reader, options.format);
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MEMORY_BYTES_MAX);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(damaged)?;
+    let mut decoder = reader.into_decoder().map_err(damage_text)?;
     let (width, height) = decoder.dimensions();
     let original = PictureSize { width, height };
     check_size(original, original.pixels() * bytes_per_pixel)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
+    let image = DynamicImage::from_decoder(decoder).map_err(damage_text)?;
     if options.cancel.is_cancelled() {
         return Err(CANCELLED.to_owned());
     }

@@ -98,7 +98,7 @@ proptest! {
         if is_ignored(&text, &path, is_directory) == Some(true) {
             let full = format!("{ROOT}/{path}");
             let deny = parsed(&text, Behaviour::Deny).unwrap();
-            prop_assert!(deny.restricts(&Names::of(&fact(&full, is_directory))), "{} {}", text, path);
+            prop_assert!(deny.restricts(&PathNames::of(&fact(&full, is_directory))), "{} {}", text, path);
         }
     }
 }
@@ -123,7 +123,7 @@ proptest! {
         for behaviour in [Behaviour::Allow, Behaviour::Deny] {
             if let Ok(pattern) = parsed(&text, behaviour) {
                 let full = place(&format!("{ROOT}/{path}"));
-                let _ = (pattern.covers(&full), pattern.restricts(&Names::of(&full)));
+                let _ = (pattern.covers(&full), pattern.restricts(&PathNames::of(&full)));
             }
         }
     }
@@ -135,7 +135,7 @@ proptest! {
     ) {
         let (Ok(allow), Ok(deny)) = (parsed(&text, Behaviour::Allow), parsed(&text, Behaviour::Deny)) else { return Ok(()) };
         let full = place(&format!("{ROOT}/{}", names.join("/")));
-        prop_assert!(!allow.covers(&full) || deny.restricts(&Names::of(&full)), "{} {}", text, names.join("/"));
+        prop_assert!(!allow.covers(&full) || deny.restricts(&PathNames::of(&full)), "{} {}", text, names.join("/"));
     }
 
     #[test]
@@ -160,7 +160,7 @@ proptest! {
             let deny = parsed(&text, Behaviour::Deny).unwrap();
             for spelled in [path.clone(), path.to_uppercase(), path.to_lowercase()] {
                 let spelled = spelled.replacen(&ROOT.to_uppercase(), ROOT, 1);
-                prop_assert!(deny.restricts(&Names::of(&place(&spelled))), "{} {}", text, spelled);
+                prop_assert!(deny.restricts(&PathNames::of(&place(&spelled))), "{} {}", text, spelled);
             }
         }
     }

@@ -212,7 +212,7 @@ impl TracedRequest {
     }
 
     /// How long the first byte took to come.
-    pub(crate) fn waited(&self) -> Option<u64> {
+    pub(crate) fn wait_ms(&self) -> Option<u64> {
         self.first.map(|first| first.saturating_sub(self.sent))
     }
 
@@ -233,12 +233,12 @@ impl TracedCall {
     }
 
     /// How long it had to wait before it ran, for other calls, hooks or a person.
-    pub(crate) fn waited(&self) -> Option<u64> {
+    pub(crate) fn wait_ms(&self) -> Option<u64> {
         self.started.map(|started| started.saturating_sub(self.asked))
     }
 
     /// When it was over, whether or not it ran.
-    pub(crate) fn over(&self) -> u64 {
+    pub(crate) fn end_ms(&self) -> u64 {
         self.ended.or(self.started).unwrap_or(self.asked)
     }
 

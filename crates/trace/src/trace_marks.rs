@@ -5,9 +5,9 @@ use windlass_protocol::{
 };
 
 use crate::figures;
-use crate::records::{Trace, text_of};
-use crate::story::{MarkKind, TraceMark};
+use crate::record_reader::{Trace, text_of};
 use crate::text;
+use crate::traced_session::{MarkKind, TraceMark};
 
 impl Trace {
     pub(crate) fn on_note(&mut self, note: &ModelNote) {
@@ -16,14 +16,14 @@ impl Trace {
                 "provider cleared context",
                 format!(
                     "{}, {}, {} tokens",
-                    figures::counted(u64::from(*tool_results), "result"),
-                    figures::counted(u64::from(*thinking_turns), "thinking block"),
+                    figures::quantity(u64::from(*tool_results), "result"),
+                    figures::quantity(u64::from(*thinking_turns), "thinking block"),
                     figures::number(*tokens)
                 ),
             ),
             ModelNote::ThinkingDropped { blocks, reason } => (
                 "provider dropped thinking",
-                format!("{}: {reason}", figures::counted(u64::from(*blocks), "block")),
+                format!("{}: {reason}", figures::quantity(u64::from(*blocks), "block")),
             ),
             ModelNote::Refusal { category, explanation } => {
                 let said = [category, explanation].into_iter().flatten().map(|text| &**text);
@@ -49,7 +49,7 @@ impl Trace {
 
     pub(crate) fn on_decided(&mut self, decision: &Decision) {
         let tokens = |tokens: u64| format!("{} tokens freed", figures::number(tokens));
-        let many = |n: usize, thing: &str| figures::counted(n as u64, thing);
+        let many = |n: usize, thing: &str| figures::quantity(n as u64, thing);
         let (name, about) = match decision {
             Decision::Compacted(compaction) => return self.on_compacted(compaction),
             Decision::Stored(results) => ("results moved to files", many(results.len(), "result")),
@@ -92,7 +92,7 @@ impl Trace {
 
     pub(crate) fn on_repaired(&mut self, repairs: &[Repair]) {
         if !repairs.is_empty() {
-            let about = figures::counted(repairs.len() as u64, "repair");
+            let about = figures::quantity(repairs.len() as u64, "repair");
             self.mark(MarkKind::Repair, "conversation repaired", &about);
         }
     }
@@ -105,7 +105,7 @@ impl Trace {
     pub(crate) fn mark_since(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
         let Some((run, at)) = self.place() else { return };
         let from = from.map(|from| from.min(at));
-        let (name, about) = (name.to_owned(), text::kept(about).to_owned());
+        let (name, about) = (name.to_owned(), text::beginning(about).to_owned());
         let requests_before = self.story.requests.len();
         self.story.marks.push(TraceMark { run, kind, from, at, name, about, requests_before });
     }
@@ -124,5 +124,5 @@ fn hooks_said(answer: &HookAnswer) -> Vec<String> {
     let context = answer.context.iter().map(|text| format!("added: {text}"));
     let runs = answer.runs.iter().map(|run| format!("{} took {} ms", run.hook, run.duration_ms));
     let said = stop.chain(blocks).chain(permission).chain(input).chain(context);
-    said.chain(answer.clone().told()).chain(runs).collect()
+    said.chain(answer.clone().into_user_texts()).chain(runs).collect()
 }

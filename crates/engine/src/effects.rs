@@ -1,4 +1,4 @@
-//! The jobs that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
+//! The effects that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
 //! failure of what stands behind it is an answer, never a crash.
 
 pub(crate) mod redaction;
@@ -23,10 +23,10 @@ use crate::builder::EngineParts;
 use crate::machine::Machine;
 use crate::results::ResultFiles;
 
-type Job = BoxFuture<'static, Option<Event>>;
+type Work = BoxFuture<'static, Option<Event>>;
 
 /// What comes of some work of others; `failed` says what stands for it if it panics.
-async fn shielded<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) -> T {
+async fn shield<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) -> T {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| failed())
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn tool(
     tool_use: &ToolUse,
     context: ToolContext,
     redactor: Redactor,
-) -> Job {
+) -> Work {
     let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.json());
     async move {
         let work = async {
@@ -45,14 +45,14 @@ pub(crate) fn tool(
             }
         };
         let failed = || ToolOutput::error("The tool panicked. This is a bug in the tool.");
-        let output = redaction::output(&redactor, shielded(work, failed).await);
+        let output = redaction::output(&redactor, shield(work, failed).await);
         Some(Event::Finished(call, output))
     }
     .boxed()
 }
 
 /// Runs a machine of its own to its end.
-pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mpsc::Sender<Event>) -> Job {
+pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mpsc::Sender<Event>) -> Work {
     let mut prompt = Some(prompt);
     // A word that finds no room matters only if the fork is cancelled before the next one.
     let spent = move |models| drop(news.try_send(Event::ForkSpent(fork, models)));
@@ -71,7 +71,7 @@ pub(crate) fn hooks(
     call: HookCall,
     scene: HookScene,
     cancel: CancellationToken,
-) -> Job {
+) -> Work {
     let asked = ask_hooks(shared, call, scene, cancel);
     asked.map(move |answer| Some(Event::Hooked(hook, Box::new(answer)))).boxed()
 }
@@ -99,12 +99,12 @@ pub(crate) fn ask_hooks(
             let blocks = guards.contains(&event).then(|| told.clone()).into_iter().collect();
             HookAnswer { blocks, notices: vec![told], ..HookAnswer::default() }
         };
-        redaction::answer(&redactor, shielded(work, failed).await)
+        redaction::answer(&redactor, shield(work, failed).await)
     }
 }
 
 /// Puts results into files, on a thread that may wait for the disk.
-pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<str>, Block)>) -> Job {
+pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<str>, Block)>) -> Work {
     async move {
         let count = results.len();
         let written = tokio::task::spawn_blocking(move || place.store(&results)).await;
@@ -119,7 +119,7 @@ pub(crate) fn look(
     known: Vec<FileSeen>,
     show: Vec<(PathBuf, usize)>,
     redactor: Redactor,
-) -> Job {
+) -> Work {
     async move {
         let work = async {
             match change_watcher {
@@ -127,17 +127,17 @@ pub(crate) fn look(
                 None => AmbientChanges::default(),
             }
         };
-        let found = redaction::surroundings(&redactor, shielded(work, AmbientChanges::default).await);
+        let found = redaction::surroundings(&redactor, shield(work, AmbientChanges::default).await);
         Some(Event::Looked(look, Box::new(found)))
     }
     .boxed()
 }
 
 /// Looks for memory. If there is none, nobody is told.
-pub(crate) fn prefetch(memory: Option<Arc<dyn MemoryPrefetch>>, text: Arc<str>) -> Job {
+pub(crate) fn prefetch(memory: Option<Arc<dyn MemoryPrefetch>>, text: Arc<str>) -> Work {
     async move {
         let memory = memory?;
-        let notes = shielded(async { memory.prefetch(text).await }, Vec::new).await;
+        let notes = shield(async { memory.prefetch(text).await }, Vec::new).await;
         (!notes.is_empty()).then_some(Event::Prefetched(notes))
     }
     .boxed()

@@ -9,10 +9,10 @@ use windlass_protocol::{
 };
 
 use crate::calls::CallTracker;
-use crate::story::{
+use crate::text;
+use crate::traced_session::{
     MarkKind, MessageExcerpt, RequestOutcome, RunEnd, SessionProcess, TracedRequest, TracedRun, TracedSession,
 };
-use crate::text;
 
 /// The records of one session, as far as a page shows them.
 #[derive(Debug, Default)]
@@ -318,7 +318,7 @@ impl Trace {
 
     pub(crate) fn push_message(&mut self, id: MessageId, who: &'static str, text: &str, has_failed: bool) {
         let (run, at) = self.place().map_or((None, 0), |(run, at)| (Some(run), at));
-        let text = text::kept(text).to_owned();
+        let text = text::beginning(text).to_owned();
         self.story.messages.push(MessageExcerpt { id, run, at, who, text, has_failed, is_retracted: false });
     }
 }
@@ -338,7 +338,7 @@ fn speaker(message: &Message) -> &'static str {
 
 pub(crate) fn text_of(blocks: &[Block]) -> String {
     let texts: Vec<Cow<'_, str>> = blocks.iter().map(text::of_block).collect();
-    text::kept(&texts.join("\n")).to_owned()
+    text::beginning(&texts.join("\n")).to_owned()
 }
 
 #[cfg(test)]

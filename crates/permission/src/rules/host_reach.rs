@@ -47,7 +47,7 @@ impl Hosts {
     }
 
     /// Decides about a host.
-    pub fn judge(&self, host: &HostFact, port: u16) -> HostReach {
+    pub fn reach(&self, host: &HostFact, port: u16) -> HostReach {
         let means = |(pattern, own): &&(HostPattern, Option<u16>)| {
             own.is_none_or(|own| own == port) && pattern.covers(host)
         };
@@ -84,7 +84,7 @@ mod tests {
         hosts.allow(&list("example.com *.docs.rs:443 127.0.0.1:8080 [::1]:443"));
         hosts.deny(&list("bad.docs.rs"));
         let check =
-            |host: HostFact, port, expected| assert_eq!(hosts.judge(&host, port), expected, "{host}:{port}");
+            |host: HostFact, port, expected| assert_eq!(hosts.reach(&host, port), expected, "{host}:{port}");
         let name = |name: &str| HostFact::Name(name.into());
         check(name("example.com"), 80, HostReach::Named);
         check(name("www.example.com"), 80, HostReach::Unknown);
@@ -95,6 +95,6 @@ mod tests {
         check(HostFact::V4([127, 0, 0, 1].into()), 80, HostReach::Unknown);
         check(HostFact::V6(std::net::Ipv6Addr::LOCALHOST), 443, HostReach::Named);
         hosts.deny(&list("https://nonsense/"));
-        assert_eq!(hosts.judge(&name("example.com"), 80), HostReach::Denied);
+        assert_eq!(hosts.reach(&name("example.com"), 80), HostReach::Denied);
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn output(redactor: &Redactor, mut output: ToolOutput) -> ToolOutput 
     for block in &mut output.content {
         redact_block(redactor, block);
     }
-    output.structured = output.structured.and_then(|json| structured(redactor, json));
+    output.structured = output.structured.and_then(|json| redact_structured(redactor, json));
     output
 }
 
@@ -83,7 +83,7 @@ fn redact_block(redactor: &Redactor, block: &mut Block) {
 }
 
 /// JSON that cannot be written without its secrets is left out.
-fn structured(redactor: &Redactor, json: Arc<RawValueEq>) -> Option<Arc<RawValueEq>> {
+fn redact_structured(redactor: &Redactor, json: Arc<RawValueEq>) -> Option<Arc<RawValueEq>> {
     match redactor.redact_json(json.0.get()) {
         Cow::Borrowed(_) => Some(json),
         Cow::Owned(redacted) => RawValue::from_string(redacted).ok().map(|raw| Arc::new(RawValueEq(raw))),

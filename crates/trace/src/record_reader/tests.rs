@@ -6,10 +6,10 @@ use windlass_protocol::{
 
 use crate::activities::{Activity, LongThresholds, time_saved, time_spent};
 use crate::page::{TracedItem, shown_items};
-use crate::records::Trace;
-use crate::story::SessionProcess;
-use crate::story::{MarkKind, TracedSession};
+use crate::record_reader::Trace;
 use crate::tape::{Tape, eventful, long, usage};
+use crate::traced_session::SessionProcess;
+use crate::traced_session::{MarkKind, TracedSession};
 
 fn trace(tape: &Tape) -> Trace {
     let mut trace = Trace::default();
@@ -22,7 +22,7 @@ fn told(tape: &Tape) -> TracedSession {
 }
 
 fn requests(story: &TracedSession) -> Vec<String> {
-    let line = |request: &crate::story::TracedRequest| {
+    let line = |request: &crate::traced_session::TracedRequest| {
         let times = (request.sent, request.first, request.end);
         let (turn, attempt) = (request.turn, request.attempt);
         format!("run {} turn {turn}.{attempt} {times:?} {:?}", request.run + 1, request.outcome)
@@ -31,7 +31,7 @@ fn requests(story: &TracedSession) -> Vec<String> {
 }
 
 fn calls(story: &TracedSession) -> Vec<String> {
-    let line = |call: &crate::story::TracedCall| {
+    let line = |call: &crate::traced_session::TracedCall| {
         let times = (call.asked, call.started, call.ended);
         format!("run {} {} {} {times:?} {}", call.run + 1, call.name, call.target, call.outcome.name())
     };
@@ -39,7 +39,7 @@ fn calls(story: &TracedSession) -> Vec<String> {
 }
 
 fn marks(story: &TracedSession) -> Vec<String> {
-    let line = |mark: &crate::story::TraceMark| {
+    let line = |mark: &crate::traced_session::TraceMark| {
         format!(
             "run {} {}-{} {}: {}",
             mark.run + 1,
