@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Our own credentials and where they go. No setting passes these on.
+#[rustfmt::skip]
 const OURS: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "ANTHROPIC_CUSTOM_HEADERS",
-    "CLAUDE_CODE_CLIENT_CERT",
-    "CLAUDE_CODE_CLIENT_KEY",
-    "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
+    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
+    "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
     "CLAUDE_CODE_OAUTH_TOKEN",
 ];
 
@@ -20,21 +16,10 @@ const OURS: &[&str] = &[
 const SECRET: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
 
 /// Variables that would make bash, or a command of the read-only list, behave differently from what was examined.
+#[rustfmt::skip]
 const SHELL: &[&str] = &[
-    "BASH_COMPAT",
-    "BASH_ENV",
-    "BASH_LOADABLES_PATH",
-    "BASHOPTS",
-    "BASH_XTRACEFD",
-    "CDPATH",
-    "ENV",
-    "EXECIGNORE",
-    "GLOBIGNORE",
-    "GREP_OPTIONS",
-    "OLDPWD",
-    "POSIXLY_CORRECT",
-    "PROMPT_COMMAND",
-    "PS4",
+    "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASHOPTS", "BASH_XTRACEFD", "CDPATH", "ENV",
+    "EXECIGNORE", "GLOBIGNORE", "GREP_OPTIONS", "OLDPWD", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS4",
     "SHELLOPTS",
 ];
 
@@ -48,13 +33,10 @@ const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 const LOCALE_DEFAULT: &str = "C.UTF-8";
 
 /// Says that nobody sits at a terminal, and who is running the command.
+#[rustfmt::skip]
 const SET: &[(&str, &str)] = &[
-    ("CLAUDECODE", "1"),
-    ("WINDLASS", "1"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("MANPAGER", "cat"),
-    ("PAGER", "cat"),
+    ("CLAUDECODE", "1"), ("WINDLASS", "1"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"), ("PAGER", "cat"),
 ];
 
 /// Makes the environment of a child from `parent`.

@@ -85,22 +85,21 @@ pub enum JobEnd {
 /// Everything a job needs besides the session.
 pub struct JobRunner<V, S, R> {
     /// What shows the runs.
-    pub view: V,
-    /// They act on what was shown.
-    pub watchers: Vec<UpdateWatcher>,
-    /// Where it is shown.
-    pub output: Output<S>,
+    pub display: RunDisplay<V, S>,
     /// What stops runs.
     pub stops: R,
     /// What is said about commands.
     pub words: ReportWords,
 }
 
-/// What shows a run.
-struct Stage<'runner, V, S> {
-    view: &'runner mut V,
-    watchers: &'runner mut [UpdateWatcher],
-    output: &'runner mut Output<S>,
+/// What shows runs.
+pub struct RunDisplay<V, S> {
+    /// How they are shown.
+    pub view: V,
+    /// Where they are shown.
+    pub output: Output<S>,
+    /// They act on what was shown.
+    pub watchers: Vec<UpdateWatcher>,
 }
 
 impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
@@ -141,38 +140,34 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
 
     /// Shows the answer to a command that no model was asked for.
     async fn answer(&mut self, outcome: Outcome) -> JobEnd {
-        let (mut stage, _) = self.parts();
         let outcome = Box::new(outcome);
-        stage.view.begin(&mut stage.output.buffer);
-        stage.output.take_aside();
+        self.display.begin();
         if !outcome.prompts.is_empty() {
-            stage.update(&Update::PromptsStarted(outcome.prompts.clone()));
+            self.display.update(&Update::PromptsStarted(outcome.prompts.clone()));
         }
         let done = Update::Done(outcome.clone());
-        stage.update(&done);
-        let flushed = stage.output.flush().await;
-        stage.view.note_written(&done);
+        self.display.update(&done);
+        let flushed = self.display.output.flush().await;
+        self.display.view.note_written(&done);
         job_end(flushed.map(|()| outcome))
     }
 
     async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> JobEnd {
-        self.view.begin(&mut self.output.buffer);
-        self.output.take_aside();
-        self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
-        self.output.flush().await.map_or_else(|error| job_end(Err(error)), |()| JobEnd::Refused)
+        self.display.begin();
+        self.display.view.refuse(error, id.as_ref(), &mut self.display.output.buffer);
+        self.display.output.flush().await.map_or_else(|error| job_end(Err(error)), |()| JobEnd::Refused)
     }
 
     /// Runs to the end, and meanwhile does what goes on beside it. A second interrupt ends it at once.
     pub async fn drive(&mut self, mut run: Run<'_>, beside: impl Future<Output = Infallible>) -> JobEnd {
         let handle = run.handle();
-        let (mut stage, stops) = self.parts();
-        let mut showing = pin!(stage.show(&mut run));
+        let mut showing = pin!(self.display.show(&mut run));
         let mut beside = pin!(beside);
         let mut is_interrupted = false;
         loop {
             let asked = tokio::select! {
                 biased;
-                asked = stops.next() => asked,
+                asked = self.stops.next() => asked,
                 end = &mut showing => return job_end(end),
                 never = &mut beside => match never {},
             };
@@ -195,12 +190,11 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
         session: &mut Session,
         next: impl Future<Output = T>,
     ) -> Result<T, StopRequest> {
-        let (mut stage, stops) = self.parts();
         tokio::select! {
             biased;
-            asked = stops.next() => Err(asked),
+            asked = self.stops.next() => Err(asked),
             next = next => Ok(next),
-            never = stage.show_background(session) => match never {},
+            never = self.display.show_background(session) => match never {},
         }
     }
 
@@ -211,8 +205,8 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
         mut conversation: HostConversation<impl HostInput>,
     ) -> JobEnd {
         let mut last = None;
-        let (aside, handed) = (self.output.aside.clone(), conversation.handed.clone());
-        self.watchers.push(Box::new(move |update| handed.heed(update)));
+        let (aside, handed) = (self.display.output.aside.clone(), conversation.handed.clone());
+        self.display.watchers.push(Box::new(move |update| handed.heed(update)));
         loop {
             if let Some(job) = conversation.next_job(session).await {
                 let handle = session.handle();
@@ -222,8 +216,8 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
                 }
                 continue;
             }
-            self.output.take_aside();
-            if let Err(error) = self.output.flush().await {
+            self.display.output.take_aside();
+            if let Err(error) = self.display.output.flush().await {
                 return job_end(Err(error));
             }
             match conversation.end {
@@ -243,17 +237,18 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
             }
         }
     }
-
-    fn parts(&mut self) -> (Stage<'_, V, S>, &mut R) {
-        let Self { view, watchers, output, stops, .. } = self;
-        (Stage { view, watchers, output }, stops)
-    }
 }
 
-impl<V: JobView, S: OutputSink> Stage<'_, V, S> {
+impl<V: JobView, S: OutputSink> RunDisplay<V, S> {
+    /// Something new is shown, behind what others left.
+    fn begin(&mut self) {
+        self.view.begin(&mut self.output.buffer);
+        self.output.take_aside();
+    }
+
     fn update(&mut self, update: &Update) {
         self.view.update(update, &mut self.output.buffer);
-        for watch in &mut *self.watchers {
+        for watch in &mut self.watchers {
             watch(update);
         }
     }

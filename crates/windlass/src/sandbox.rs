@@ -122,16 +122,10 @@ pub fn policy(config: &RunConfig) -> SandboxPolicy {
 }
 
 /// Files for which an empty directory would be an error to the programs that read them.
+#[rustfmt::skip]
 const DISTURBED: [&str; 9] = [
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnp.cjs",
-    ".pnp.loader.mjs",
-    ".pnpmfile.cjs",
-    ".bunfig.toml",
-    ".bazelrc",
-    ".bazelversion",
-    ".bazeliskrc",
+    ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", ".bunfig.toml",
+    ".bazelrc", ".bazelversion", ".bazeliskrc",
 ];
 
 /// What of a working directory makes other programs run something, but for repositories.

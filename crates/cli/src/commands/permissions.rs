@@ -9,15 +9,7 @@ use crate::arguments::SettingsArguments;
 use crate::show_text;
 
 /// What stands below the flags.
-const AFTER: &str = "\
-Examples:
-  windlass permissions explain --tool Bash --input '{\"command\":\"git status && rm -rf build\"}'
-  windlass permissions explain --batch < cases.jsonl
-
-A line of a batch is {\"id\", \"rules\": {\"allow\": [], \"deny\": [], \"ask\": []}, \"mode\", \"cwd\", \"additional_dirs\", \"tool\", \"input\", \
-\"redirect_to\"}. cwd and tool are required, and input if the tool needs one; other missing fields are null or \
-empty. The rules count as rules of a session; no settings are read. The answer is a line \
-{\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.";
+const AFTER: &str = include_str!("../arguments/help/permissions.txt");
 
 /// Explain whether tool calls would be allowed, by which rule and why; nothing runs
 #[derive(Debug, Subcommand)]

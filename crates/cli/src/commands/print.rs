@@ -184,12 +184,12 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
         }
     };
     let mut runner = runner(with_progress(form, format, is_verbose, &people), signals);
-    if runner.view.progress.is_none() && format != Format::StreamJson {
-        runner.watchers.push(Box::new(views::hook_failures()));
+    if runner.display.view.progress.is_none() && format != Format::StreamJson {
+        runner.display.watchers.push(Box::new(views::hook_failures()));
     }
-    runner.output.is_unbuffered = is_person;
+    runner.display.output.is_unbuffered = is_person;
     if is_person {
-        let (screen, aside) = (people.clone(), runner.output.aside.clone());
+        let (screen, aside) = (people.clone(), runner.display.output.aside.clone());
         session.on_notice(move |text| {
             aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
         });
@@ -197,11 +197,11 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
         session.on_notice(complain);
     }
     if format == Format::StreamJson {
-        hook_wiring::tell_host(&session, should_tell_hooks, runner.output.aside.clone());
+        hook_wiring::tell_host(&session, should_tell_hooks, runner.display.output.aside.clone());
     }
     let end = match input {
         Input::Lines { should_replay } => {
-            let (host, replies) = (HostAtStdio::new(), runner.output.aside.clone());
+            let (host, replies) = (HostAtStdio::new(), runner.display.output.aside.clone());
             let conversation = HostConversation::new(host, replies, session.key, should_replay);
             runner.serve(&mut session, conversation).await
         }
@@ -213,7 +213,7 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
     finish(session, EndReason::Other).await;
     if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
         // News of hooks at the end; somebody who does not read is not waited for.
-        let _ = tokio::time::timeout(REST_TIME, runner.output.flush_aside()).await;
+        let _ = tokio::time::timeout(REST_TIME, runner.display.output.flush_aside()).await;
     }
     Ok((end, runner.stops))
 }
@@ -225,10 +225,10 @@ async fn talk_to_person(
     (screen, left): (Screen, UnfinishedWork),
     first: Option<String>,
 ) -> std::io::Result<(JobEnd, Signals)> {
-    let place = (screen, runner.output.aside.clone());
+    let place = (screen, runner.display.output.aside.clone());
     let wakeups = Wakeups(session.wired.engine.clone());
     let (mut person, mut relay) = Person::meet(wakeups, runner.stops.interrupter(), place)?;
-    runner.watchers.push(Box::new(move |update| relay.heed(update)));
+    runner.display.watchers.push(Box::new(move |update| relay.heed(update)));
     let resumed = session.resumed.as_ref().map(sessions::resumed_notice);
     person.greet(resumed.as_deref());
     person.offer(left);
@@ -284,7 +284,7 @@ async fn talk(
         let handle = session.handle();
         let end = runner.perform(job, session, person.join(handle)).await;
         person.rest();
-        runner.output.flush_aside().await;
+        runner.display.output.flush_aside().await;
         match end {
             JobEnd::Done(outcome) => {
                 // What is queued would fail in the same way.

@@ -10,7 +10,7 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use uuid::Uuid;
-use windlass::job_runner::{JobRunner, StopRequest, StopRequests};
+use windlass::job_runner::{JobRunner, RunDisplay, StopRequest, StopRequests};
 use windlass::output::Output;
 use windlass::sandbox::wait_for_trees;
 use windlass::slash_commands::{self, HELP, SlashCommandReport};
@@ -30,7 +30,8 @@ pub(crate) type ProcessRunner = JobRunner<RunView, StandardOutput, Signals>;
 
 /// A runner that shows on standard output. Must be called inside a tokio runtime with I/O.
 pub(crate) fn runner(view: RunView, stops: Signals) -> ProcessRunner {
-    JobRunner { view, watchers: Vec::new(), output: Output::new(StandardOutput::new()), stops, words }
+    let output = Output::new(StandardOutput::new());
+    JobRunner { display: RunDisplay { view, output, watchers: Vec::new() }, stops, words }
 }
 
 /// What is said about a command.

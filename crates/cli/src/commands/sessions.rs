@@ -66,13 +66,13 @@ enum SessionsCommand {
 
 #[derive(Debug, Default, Args)]
 struct ListArguments {
-    /// List the sessions of all projects
+    /// Include the sessions of all projects
     #[arg(long)]
     all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show at most N sessions [default: 50; with --json all]
+    /// Show at most N [default: 50; with --json all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
@@ -82,15 +82,8 @@ struct SearchArguments {
     /// Words to find, in this order; case does not matter
     #[arg(required = true)]
     words: Vec<String>,
-    /// Search the sessions of all projects
-    #[arg(long)]
-    all: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Show at most N matches [default: 50; with --json all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[command(flatten)]
+    list: ListArguments,
 }
 
 #[derive(Debug, Args)]
@@ -138,16 +131,17 @@ fn check_written(result: std::io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// The sessions of this project, or all.
-fn sessions(store: &SessionStore, is_everywhere: bool) -> Vec<SessionInfo> {
-    if is_everywhere { store.all_sessions() } else { store.project_sessions() }
-}
-
 /// As many rows are shown if no number is given.
 const ROWS_MAX: usize = 50;
 
-fn limit(limit: Option<usize>, is_json: bool) -> usize {
-    limit.unwrap_or(if is_json { usize::MAX } else { ROWS_MAX })
+impl ListArguments {
+    fn sessions(&self, store: &SessionStore) -> Vec<SessionInfo> {
+        if self.all { store.all_sessions() } else { store.project_sessions() }
+    }
+
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(if self.json { usize::MAX } else { ROWS_MAX })
+    }
 }
 
 /// The room for a line on standard output.

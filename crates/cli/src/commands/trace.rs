@@ -52,9 +52,7 @@ pub(crate) fn run(wanted: &TraceArguments) -> anyhow::Result<i32> {
         print(&page)?;
         return Ok(0);
     }
-    to_file(&path, |file| file.write_all(page.as_bytes()))
-        .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
-    print(&format!("{}\n", display::line(&path.to_string_lossy())))?;
+    to_file(&path, |file| file.write_all(page.as_bytes()))?;
     Ok(0)
 }
 

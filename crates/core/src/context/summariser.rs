@@ -172,23 +172,7 @@ fn sections(text: &str) -> Vec<String> {
 
 const LEFT_OUT: &str = "(The oldest part of this conversation is omitted here.)";
 
-const PROMPT: &str = "\
-The conversation has become too long and will be replaced by what you write now. The next assistant sees only your summary, \
-the last few messages and the files read last. Answer with the summary as plain text; call no tools, and do not continue \
-the work itself.
-
-Write these sections, each as short as possible without losing what the work needs; leave out empty ones:
-
-1. Request and intent: what the user asked for, all wishes and limits that still hold, and each change of mind. Quote the \
-user where the wording matters.
-2. Decisions: what was decided, why, and what was ruled out.
-3. Files and code: the paths that matter, the changes and important facts of each, and the few lines of code, signatures, \
-commands or values that later steps need word for word.
-4. Errors and fixes: what went wrong, what caused it, how it was solved, and what the user said about it.
-5. Pending work: what was asked for and is not done, and background work that still runs.
-6. Next step: the work in progress when the conversation ended, and the next thing to do. If nothing is left to do, say so.
-
-State facts from the conversation only. If it begins with an earlier summary, carry over what still holds.";
+const PROMPT: &str = include_str!("../../prompts/summary.txt");
 
 #[cfg(test)]
 mod tests {

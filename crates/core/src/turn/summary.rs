@@ -17,9 +17,7 @@ const CUT_CHARS: usize = 300;
 /// As many calls of one response are.
 const CALLS_MAX: usize = 20;
 const OUTPUT_TOKENS: u32 = 1_000;
-const SYSTEM: &str = "You label what an assistant's tool calls did, for a person who watches. Answer with \
-    one phrase of at most eight words in the past tense, such as: Read the configuration loader. No quotes, \
-    no full stop.";
+const SYSTEM: &str = include_str!("../../prompts/call_label.txt");
 
 /// The summary of the last calls that a small model is writing.
 #[derive(Clone, Debug)]

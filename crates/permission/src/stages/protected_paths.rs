@@ -5,16 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::rules::fold;
 
 /// Directories in which nothing is changed unasked.
+#[rustfmt::skip]
 pub const PROTECTED_DIRECTORIES: [&str; 10] = [
-    ".git",
-    ".vscode",
-    ".idea",
-    ".husky",
-    ".cargo",
-    ".devcontainer",
-    ".yarn",
-    ".mvn",
-    ".claude",
+    ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
     ".windlass",
 ];
 

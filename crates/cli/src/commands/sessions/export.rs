@@ -24,8 +24,6 @@ pub(super) fn run(store: &SessionStore, wanted: &ExportArguments) -> anyhow::Res
         path.display()
     );
     to_file(path, |file| store.export(&session, format, file))
-        .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
-    print(&format!("{}\n", display::line(&path.to_string_lossy())))
 }
 
 /// By its name, or by what a file that is named after it ends with.
@@ -37,8 +35,18 @@ fn format_named(name: Option<&str>) -> ExportFormat {
     }
 }
 
-/// Writes a private file beside its place and puts it there when it is whole.
-pub(crate) fn to_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+/// Fills a private file and says where it is.
+pub(crate) fn to_file(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    write_whole(path, fill)
+        .map_err(|error| anyhow!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
+    print(&format!("{}\n", display::line(&path.to_string_lossy())))
+}
+
+/// Writes beside the file's place and puts it there when it is whole.
+fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }

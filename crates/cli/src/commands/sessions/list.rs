@@ -7,7 +7,7 @@ use windlass::SessionStore;
 use windlass::session_store::SessionInfo;
 use windlass_text::time::now_ms;
 
-use super::{ListArguments, columns, json_list, limit, print, sessions, short};
+use super::{ListArguments, columns, json_list, print, short};
 use crate::display;
 use crate::views::layout;
 
@@ -18,8 +18,8 @@ const SUMMARY_MIN: usize = 20;
 const GAP: usize = 2;
 
 pub(super) fn run(store: &SessionStore, wanted: &ListArguments) -> anyhow::Result<()> {
-    let mut listed = sessions(store, wanted.all);
-    let limit = limit(wanted.limit, wanted.json);
+    let mut listed = wanted.sessions(store);
+    let limit = wanted.limit();
     let left_out = listed.len().saturating_sub(limit);
     listed.truncate(limit);
     if wanted.json {

@@ -10,15 +10,15 @@ use windlass::session_store::{SearchHit, SearchSpeaker, SessionInfo};
 use windlass_text::time::now_ms;
 
 use super::list::summary;
-use super::{SearchArguments, columns, json_list, limit, print, sessions, short};
+use super::{SearchArguments, columns, json_list, print, short};
 use crate::views::layout;
 use crate::{complain, display};
 
 pub(super) fn run(store: &SessionStore, wanted: &SearchArguments) -> anyhow::Result<()> {
     let words = wanted.words.join(" ");
     ensure!(!words.trim().is_empty(), "missing search words. Usage: `windlass sessions search WORDS`.");
-    let searched = sessions(store, wanted.all);
-    let limit = limit(wanted.limit, wanted.json);
+    let searched = wanted.list.sessions(store);
+    let limit = wanted.list.limit();
     let mut hits: Vec<SearchHit<'_>> = Vec::new();
     let mut more = false;
     let unreadable = store.search(&searched, &words, &mut |hit| {
@@ -32,11 +32,11 @@ pub(super) fn run(store: &SessionStore, wanted: &SearchArguments) -> anyhow::Res
     for path in unreadable {
         complain(&format!("cannot read {}; it was not searched.", path.display()));
     }
-    if wanted.json {
+    if wanted.list.json {
         return print(&json_list(hits.iter().map(as_json)));
     }
     if hits.is_empty() && !more {
-        return print(&nothing(&words, wanted.all, searched.len()));
+        return print(&nothing(&words, wanted.list.all, searched.len()));
     }
     let mut text = as_text(&hits, now_ms(), columns());
     if more {
