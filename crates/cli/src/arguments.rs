@@ -34,19 +34,10 @@ use crate::commands::trust::TrustArguments;
 use crate::display;
 
 /// The commands beside the prompt.
+#[rustfmt::skip]
 pub(crate) const COMMANDS: [&str; 12] = [
-    "completions",
-    "config",
-    "demo",
-    "doctor",
-    "help",
-    "man",
-    "permissions",
-    "replay",
-    "sandbox",
-    "sessions",
-    "trace",
-    "trust",
+    "completions", "config", "demo", "doctor", "help", "man", "permissions", "replay",
+    "sandbox", "sessions", "trace", "trust",
 ];
 
 /// What the command line asks for.
