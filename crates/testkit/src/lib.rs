@@ -24,7 +24,7 @@
 //! let finished = project.command("windlass").server(&server).args(["-p", "hi"]).run()?;
 //! assert_eq!(finished.code(), Some(0));
 //! assert_eq!(server.refusals(), [""; 0], "every request was valid");
-//! assert!(server.exchanges().iter().all(|exchange| exchange.streamed));
+//! assert!(server.exchanges().iter().all(|exchange| exchange.is_streamed));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
