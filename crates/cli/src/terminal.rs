@@ -416,7 +416,7 @@ pub(crate) fn ask_for_trust(files: &SettingsFiles, state: &TrustState) -> bool {
     }
 }
 
-/// Says something to the person. Without a terminal there is nobody.
+/// Says something to the person, if standard error can be written.
 pub(crate) fn say(text: &str) {
     let mut terminal = std::io::stderr();
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());

@@ -140,7 +140,7 @@ impl JobView for TextView {
     }
 }
 
-/// For somebody at a terminal: everything the model says, as it comes.
+/// For a person at a terminal: everything the model says, as it comes.
 pub(crate) struct TalkView {
     text: TextView,
     /// Where standard output is a terminal.

@@ -29,7 +29,7 @@ pub struct Windlass {
 
 /// What is to be said before a run.
 pub struct StartNotices {
-    /// What of the project waits for trust. It belongs on standard error whoever reads the rest.
+    /// What of the project waits for trust. It belongs on standard error in every output format.
     pub untrusted: Option<String>,
     /// Everything else.
     pub others: Vec<String>,

@@ -33,7 +33,7 @@ pub enum Error {
     /// The command line that an older log holds cannot be read.
     #[error(transparent)]
     RecordedArguments(Box<dyn std::error::Error + Send + Sync>),
-    /// Whoever names the sources twice may lose the rules of a file without knowing, whichever of the two would win.
+    /// The sources are named twice. Whichever won, the rules of a file might be lost unnoticed.
     #[error("--setting-sources is given more than once. Give it once, with all names separated by commas.")]
     SourcesRepeated,
     /// A settings file is so wrong that nothing may start.

@@ -12,7 +12,7 @@ use windlass_tools::{describe, redirect_target};
 
 use crate::sandbox;
 
-/// Rules calls as a run would that has somebody to ask. Nothing is run.
+/// Decides about calls as an interactive run would. Runs nothing.
 pub struct Explainer {
     permissions: Permissions,
     cwd: PathBuf,
@@ -29,7 +29,7 @@ pub struct Explanation {
     pub missing: Vec<String>,
 }
 
-/// Why a call cannot be ruled. Whoever wrote the call has to correct it.
+/// Why a call cannot be decided about: its author must correct it.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
     /// The tool would refuse the input.

@@ -116,7 +116,7 @@ pub fn tell_host(session: &Session, should_tell_all: bool, aside: SideOutput) {
     });
 }
 
-/// What a hook prints may hold what nobody is to read.
+/// What a hook prints may hold secrets.
 fn redact_news(mut news: HookNews, redactor: &Redactor) -> HookNews {
     if let HookMoment::Printed(printed) | HookMoment::Ended { printed, .. } = &mut news.moment {
         printed.output = redactor.redact(&printed.output).into_owned();
@@ -130,12 +130,12 @@ fn condition(rule: &str, anchors: &Anchors) -> Result<Rule, RuleError> {
     Rule::parse(Behaviour::Ask, rule, RuleSource::named("a hook"), anchors)
 }
 
-/// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.
+/// Whether a permission rule is about a call: a handler with a condition runs only then, or where that cannot be told.
 fn rule_match(anchors: Anchors) -> RuleMatch {
     Arc::new(move |rule: &str, call: &ExaminedCall| condition(rule, &anchors).ok()?.is_about(call))
 }
 
-/// Asks a model one question in a session of its own that nobody keeps.
+/// Asks a model one question in a session of its own that is not kept.
 struct OneQuestion {
     client: Arc<dyn ModelClient>,
     card: ModelCard,

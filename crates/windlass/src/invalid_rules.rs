@@ -26,7 +26,7 @@ impl LoadedSettings {
         lists.into_iter().flat_map(|(behaviour, rules)| self.invalid_among(behaviour, rules)).collect()
     }
 
-    /// The same of those that allow something once somebody trusts the project.
+    /// The same for allow rules that wait until the project is trusted.
     pub fn invalid_waiting_rules(&self, said: SettingsFlags<'_>) -> Result<Vec<InvalidRule>, Error> {
         let (files, _) = settings::files(said, &self.place)?;
         let place_of =

@@ -74,7 +74,7 @@ pub enum JobEnd {
     Nothing,
     /// Nothing was done, and it was said why.
     Refused,
-    /// Nobody reads the output any more.
+    /// The output is closed: its reader is gone.
     Unread,
     /// It could not be shown.
     Unshown(io::Error),

@@ -207,7 +207,7 @@ pub struct UnfinishedWork {
     unfinished_ids: Vec<Arc<str>>,
     /// Prompts that no run has taken, with their ids.
     pub waiting: Vec<(Arc<str>, String)>,
-    /// Commands that were not done. They are taken back: whoever wants them says so again.
+    /// Commands that were not done. They are taken back and must be given again.
     pub undone: Vec<(Arc<str>, String)>,
 }
 
@@ -233,7 +233,7 @@ impl UnfinishedWork {
         left
     }
 
-    /// What hosts are told of it.
+    /// The lines about it for hosts.
     pub fn fates(&self) -> Vec<(Arc<str>, Lifecycle)> {
         let undone = self.undone.iter().map(|(id, _)| id);
         let cancelled = self.unfinished_ids.iter().chain(undone).map(|id| (id.clone(), Lifecycle::Cancelled));

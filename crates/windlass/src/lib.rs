@@ -41,7 +41,7 @@ pub use sessions::{SessionChoice, SessionSource};
 pub use supervision::supervise_commands;
 /// Settings files, variables and flags, and what they come to.
 pub use windlass_config as config;
-/// The loop itself, for whoever needs no settings, files or sessions.
+/// The loop itself, for programs that need no settings, files or sessions.
 pub use windlass_engine as engine;
 pub use windlass_engine::{Answer, Handle, Outcome, Prompt, Question, Terminal, Update};
 /// Hooks: what a function of the caller's own hears, and what it may answer.

@@ -96,7 +96,7 @@ fn small(main: &ModelCard, models: &ModelSettings) -> ModelCard {
     }
 }
 
-/// Whether somebody said where to go or who asks.
+/// Whether an address or a key is set.
 pub fn can_reach(api: &ApiSettings) -> bool {
     let names_credentials =
         |name: &str| name.eq_ignore_ascii_case("x-api-key") || name.eq_ignore_ascii_case("authorization");

@@ -15,7 +15,7 @@ use crate::model_choice::ModelSet;
 use crate::settings::{SettingsFlags, TrustQuestion};
 use crate::wiring::Audience;
 
-/// Decides about calls that need somebody's approval.
+/// Decides about calls that need approval.
 pub trait Approver: Send + Sync {
     /// The answer to a question. The run goes on meanwhile; a question that is settled elsewhere is not waited for.
     fn approve(&self, question: Question) -> BoxFuture<'static, Answer>;
@@ -143,7 +143,7 @@ impl Options {
         self
     }
 
-    /// Asks before anything that came with the project acts. Without it nobody is asked, and such settings are ignored.
+    /// Asks before anything that came with the project acts. Without it such settings are ignored.
     pub fn trust_question(
         mut self,
         ask: impl Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync + 'static,

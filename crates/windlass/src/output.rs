@@ -27,7 +27,7 @@ pub struct Output<S> {
     sink: S,
 }
 
-/// Lines for an output from somebody who does not hold it. Cheap to clone.
+/// Lines for an output, from code that does not hold it. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct SideOutput(Arc<(Mutex<Vec<u8>>, Notify)>);
 
@@ -51,7 +51,7 @@ impl<S: OutputSink> Output<S> {
         Self { buffer: Vec::new(), is_unbuffered: false, aside: SideOutput::default(), written: 0, sink }
     }
 
-    /// Writes what others have left since, as far as somebody still reads.
+    /// Writes the lines that others have left; a closed output is no error here.
     pub async fn flush_aside(&mut self) {
         self.take_aside();
         let _ = self.flush().await;

@@ -104,7 +104,7 @@ pub(crate) async fn rewind(
     Ok(RewindOutcome { files, prompt: Some(prompt.clone()) })
 }
 
-/// Whoever calls it holds the session's lease.
+/// The caller holds the session's lease.
 fn rewind_files(checkpoints: &Checkpoints, to: RewindPoint) -> Result<RewindReport, SessionError> {
     let plan = checkpoints.plan(to)?;
     let rewound = Some(checkpoints.apply(&plan)?);
@@ -121,7 +121,7 @@ pub fn preview_saved(session: &SessionInfo, to: RewindPoint) -> Result<RewindRep
     Ok(RewindReport { plan: checkpoints(session).plan(to)?, rewound: None })
 }
 
-/// Brings files back in a session that nobody has open.
+/// Brings files back in a session that no process has open.
 pub fn rewind_saved(session: &SessionInfo, to: RewindPoint) -> Result<RewindReport, SessionError> {
     let _lease = Lease::take(session.paths().file()).map_err(|error| match error {
         LeaseError::Busy(_) => SessionError::InUse(session.id),

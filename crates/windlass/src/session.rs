@@ -155,7 +155,7 @@ pub struct Run<'session> {
     compaction: Option<RequestedCompaction>,
 }
 
-/// A compaction that somebody asked for: the outcome of its run says what came of it.
+/// A compaction on request: the outcome of its run says what came of it.
 #[derive(Default)]
 struct RequestedCompaction {
     /// The id of the prompt that asks for it.

@@ -79,7 +79,7 @@ impl SessionStore {
         self.catalogue.list(ListScope::Everywhere)
     }
 
-    /// The latest session of this directory, whoever started it.
+    /// The latest session of this directory, of people and of programs.
     pub fn latest(&self) -> Option<SessionInfo> {
         self.catalogue.newest(&self.cwd, SessionFilter::Any)
     }

@@ -116,11 +116,11 @@ pub(crate) struct FoundSession {
     pub(crate) paths: Option<SessionPaths>,
     /// What was read of it.
     loaded: Option<LoadedLog>,
-    /// Whether that is all there is of it, and nobody is still at it.
+    /// Whether that is all of it, and no other process still writes it.
     is_whole: bool,
     /// Whether it is a copy of another session.
     is_copy: bool,
-    /// Nobody else writes into it while this is held.
+    /// Keeps other processes from writing into it.
     lease: Option<Lease>,
     name: Option<String>,
     /// Which session goes on.
@@ -178,7 +178,7 @@ impl FoundSession {
         Ok(opening)
     }
 
-    /// Goes on with a session that exists, or with a copy of it if that is wanted or if somebody else has it open.
+    /// Goes on with a session that exists, or with a copy of it if that is wanted or another process has it open.
     fn go_on(choice: &SessionChoice, found: &SessionInfo, home: &Home, cwd: &Path) -> Result<Self, Error> {
         let upto = match (choice.after_message, choice.log_bytes) {
             (Some(entry), _) => LogEnd::Entry(entry),

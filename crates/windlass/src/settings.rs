@@ -260,7 +260,7 @@ fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
     GitProgram::find(environment)
 }
 
-/// The same where nobody is asked for trust: none unless it was given, or nothing of the project needs it.
+/// The same without a question about trust: none unless it was given, or nothing of the project needs it.
 pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
     let said = SettingsFlags::default();
     let (files, home) = files(said, place).ok()?;

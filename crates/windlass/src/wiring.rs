@@ -30,7 +30,7 @@ use crate::{sandbox, slash_commands};
 pub struct WiredEngine {
     /// The engine.
     pub engine: Engine,
-    /// What hosts are told about it.
+    /// What hosts read about it.
     pub setup: SessionSetup,
     /// About this run alone.
     pub warnings: Vec<String>,
@@ -40,7 +40,7 @@ pub struct WiredEngine {
     pub can_compact: bool,
     /// What runs hooks.
     pub hooks: Option<SettingsHooks>,
-    /// Hides what nobody may read.
+    /// Hides secrets.
     pub redactor: Redactor,
 }
 
@@ -149,7 +149,7 @@ pub fn wire_models(
     })
 }
 
-/// What an engine goes by: what was stated, and what follows from the models and from whoever reads.
+/// What an engine goes by: what was stated, and what follows from the models and the readers.
 fn engine_config(
     config: &RunConfig,
     models: &ModelSet,
@@ -196,7 +196,7 @@ fn setup(config: &RunConfig, card: &ModelCard, audience: &Audience) -> SessionSe
     }
 }
 
-/// Tools that rules name and nobody knows, and whether a flag names them.
+/// Unknown tools that rules name, and whether a flag names them.
 fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<(bool, String)> {
     let unknown = engine.unknown_tools();
     if unknown.is_empty() {

@@ -122,7 +122,7 @@ impl Signals {
         })
     }
 
-    /// For whoever reads the keyboard.
+    /// For the reader of the keyboard.
     pub(crate) fn interrupter(&self) -> Interrupter {
         Interrupter(self.keyboard.0.clone())
     }
@@ -146,7 +146,7 @@ async fn next_signal(signal: &mut Option<Signal>) {
     }
 }
 
-/// Whether whoever started this process arranged that a hang-up does not end it.
+/// Whether this process was started so that a hang-up does not end it.
 fn ignores_hang_up() -> bool {
     // Room enough, so that it is read at once.
     let mut status = String::with_capacity(4096);

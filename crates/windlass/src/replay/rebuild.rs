@@ -21,7 +21,7 @@ use crate::wiring::{Audience, SessionStorage, wire_models};
 /// Reads a command line of the command: earlier versions kept that in their logs, and not what it means.
 pub type ArgumentsReader<'a> = &'a dyn Fn(&[String]) -> Result<Options, Box<dyn StdError + Send + Sync>>;
 
-/// The engine that this process had, asking nobody, with what had come back to it from the session before.
+/// The engine that this process had, which asks no questions, with what had come back to it from the session before.
 pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) -> Result<Engine, Error> {
     let recorded = RecordedConfig::read(header);
     let saved = read_flags(&header.settings);

@@ -13,7 +13,7 @@ use crate::display;
 /// As much of a call's input is shown.
 const INPUT_CHARS: usize = 80;
 
-/// Somebody else has the session open.
+/// Another process has the session open.
 pub(super) fn busy(id: Uuid, copy: Uuid, busy: &SessionBusy) -> String {
     let pid = if busy.pid == 0 { String::new() } else { format!(" (pid {})", busy.pid) };
     format!("Another process{pid} is using the session {id}; continuing in a copy: {copy}.")

@@ -1,6 +1,6 @@
 //! The flags of a session that come back when it is resumed. A flag that is given now wins.
 //!
-//! Rights never grow by themselves: modes that ask nobody do not come back, and what was disallowed stays so.
+//! Rights never grow by themselves: modes without questions do not come back, and what was disallowed stays so.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use windlass_protocol::RawValueEq;
 
 use super::recorded_config::insert;
 
-/// Modes in which nobody is asked, or nothing is done: each run has to ask for them anew.
+/// Modes that never ask, or never act: each run has to ask for them anew.
 const NOT_KEPT: [&str; 2] = ["plan", "bypassPermissions"];
 
 /// What a log keeps of these flags, with the model and the system prompt that followed from them.
