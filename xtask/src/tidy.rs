@@ -94,6 +94,7 @@ fn complaints() -> Result<Vec<String>> {
         names::functions_say_what_they_do(&sources),
         names::booleans_are_conditions(&sources),
         sources::nothing_is_waved_through(&sources),
+        sources::errors_have_types(&sources),
         sources::channels_are_bounded(&sources),
         sources::qualifiers_come_last(&sources),
         sources::carry_is_written_out(&sources),

@@ -159,15 +159,8 @@ pub(crate) struct Arguments {
     /// The same as --permission-mode bypassPermissions
     #[arg(long)]
     dangerously_skip_permissions: bool,
-    /// Settings for this run: a file or a JSON object; can be repeated
-    #[arg(long, value_name = "FILE-OR-JSON")]
-    settings: Vec<String>,
-    /// Settings and memory files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
-    #[arg(long, value_name = "SOURCES")]
-    setting_sources: Vec<String>,
-    /// Trust this project for this run: its hooks, variables and allow rules take effect
-    #[arg(long)]
-    trust_project: bool,
+    #[command(flatten)]
+    settings: SettingsArguments,
     /// Tools or rules that need no approval, such as Read or 'Bash(npm test *)'; takes all following words
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
     allowed_tools: Vec<String>,
@@ -196,16 +189,16 @@ pub(crate) struct Arguments {
     version: Option<bool>,
 }
 
-/// Which settings are read, where nothing is run.
+/// Which settings are read.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArguments {
-    /// Additional settings: a file, or a JSON object
+    /// Settings for this run: a file or a JSON object; can be repeated
     #[arg(long, value_name = "FILE-OR-JSON")]
     settings: Vec<String>,
-    /// Settings to read: user, project, local
+    /// Settings and memory files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Vec<String>,
-    /// Treat the project as trusted
+    /// Trust this project for this run: its hooks, variables and allow rules take effect
     #[arg(long)]
     trust_project: bool,
 }
@@ -274,9 +267,9 @@ impl Arguments {
     pub(crate) fn options(&self) -> Options {
         let mut options = Options::new();
         options.flags = self.flags();
-        options.settings.clone_from(&self.settings);
-        options.setting_sources.clone_from(&self.setting_sources);
-        options.is_project_trusted = self.trust_project;
+        options.settings.clone_from(&self.settings.settings);
+        options.setting_sources.clone_from(&self.settings.setting_sources);
+        options.is_project_trusted = self.settings.trust_project;
         options.audience = self.audience(self.is_interactive());
         options
     }

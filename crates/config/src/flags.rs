@@ -20,6 +20,7 @@ pub struct Flags {
     /// `--permission-mode`.
     pub permission_mode: Option<String>,
     /// `--dangerously-skip-permissions`.
+    #[serde(rename = "skipPermissions")]
     pub should_skip_permissions: bool,
     /// `--allowedTools`, every token.
     pub allowed_tools: Vec<String>,

@@ -183,7 +183,7 @@ impl SettingsFiles {
     fn read_flag(&mut self, flag: &str) {
         let start = self.places.start.clone();
         if flag.trim_start().starts_with('{') {
-            self.add(flag.to_owned(), SettingOrigin::whole(SettingsLevel::Flags, None, start, false));
+            self.add(flag.to_owned(), SettingOrigin::of_file(SettingsLevel::Flags, None, start, false));
             return;
         }
         let file = start.join(flag);
@@ -215,7 +215,7 @@ impl SettingsFiles {
             Ok(Some(text)) => {
                 let foreign = level == SettingsLevel::Project
                     || (level == SettingsLevel::Local && self.places.is_foreign(file));
-                self.add(text, SettingOrigin::whole(level, Some(file.into()), anchor(), foreign));
+                self.add(text, SettingOrigin::of_file(level, Some(file.into()), anchor(), foreign));
             }
             Err(problem) => self.unusable(file, problem),
         }

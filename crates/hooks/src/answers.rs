@@ -140,7 +140,7 @@ pub(crate) fn from_objection(handler: &Handler, parsed: Option<ParsedAnswer>, st
 }
 
 /// Nothing passes without a handler that blocks on failure, so a decision of it that is lost is a failure.
-fn whole(handler: &Handler, parsed: ParsedAnswer) -> Result<ParsedAnswer, String> {
+fn check_whole(handler: &Handler, parsed: ParsedAnswer) -> Result<ParsedAnswer, String> {
     match parsed.misspelt.iter().find(|misspelt| misspelt.is_decision) {
         Some(lost) if handler.should_block_on_failure => Err(lost.to_string()),
         _ => Ok(parsed),
@@ -173,7 +173,7 @@ pub(crate) fn parse(handler: &Handler, text: &str) -> Option<Result<ParsedAnswer
     match serde_json::from_str::<&RawValue>(text) {
         Ok(_) => {
             let parsed = output::read(handler.event, text, &handler.origin);
-            Some(parsed.and_then(|parsed| whole(handler, parsed)))
+            Some(parsed.and_then(|parsed| check_whole(handler, parsed)))
         }
         Err(_) if events::takes_plain_text(handler.event) => None,
         Err(error) => Some(Err(error.to_string())),

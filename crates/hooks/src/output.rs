@@ -33,7 +33,7 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<ParsedA
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
         reader.look_for_misspelt(&own, OWN_FIELDS);
-        reader.own(&own)?;
+        reader.read_own_fields(&own)?;
     }
     Ok(reader.parsed)
 }
@@ -70,7 +70,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn own(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
+    fn read_own_fields(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         self.unheard(own);
         if let Some(context) = own.text("additionalContext")?.filter(|text| !text.is_empty()) {
             if events::takes_context(self.event) {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookNews, HookScene, SessionKey};
@@ -305,7 +307,10 @@ async fn call_back(
     // Whoever takes too long is told that nobody waits any more.
     let own = cancel.child_token();
     let _guard = own.clone().drop_guard();
-    let said = callback.call(CallbackInput { event, tool_use_id, json: input }, own);
+    let said = async { callback.call(CallbackInput { event, tool_use_id, json: input }, own).await };
+    // One that panics must take no other with it.
+    let said =
+        AssertUnwindSafe(said).catch_unwind().map(|said| said.unwrap_or_else(|_| Err("it panicked".into())));
     let text = async { said.await.map(|value| value.to_string()).map_err(HandlerFailure::Crashed) };
     answers::hear(handler, time, text, |text| answers::from_object(handler, text, "it is not an object"))
         .await

@@ -125,7 +125,7 @@ impl Sandbox {
                 Ok(backend) => (backend, None),
                 Err(first) => match landlock(policy) {
                     Ok(backend) => (backend, Some(first)),
-                    Err(second) => return Err(first.and(&second)),
+                    Err(second) => return Err(first.merge(&second)),
                 },
             },
         };
@@ -232,7 +232,7 @@ impl SandboxUnavailable {
     }
 
     /// Neither of two ways works.
-    fn and(self, other: &Self) -> Self {
+    fn merge(self, other: &Self) -> Self {
         Self {
             missing: format!("{}, and so is {}", self.missing, other.missing),
             why: format!("{}; {}", self.why, other.why),

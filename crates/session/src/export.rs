@@ -65,7 +65,7 @@ fn begin(
         ExportFormat::Text => writeln!(to, "{heading}\n")?,
         ExportFormat::Markdown => writeln!(to, "# {}\n\n| | |\n|---|---|", heading.replace('\n', " "))?,
     }
-    for (name, value) in about(session) {
+    for (name, value) in session_facts(session) {
         let value = redact(&value);
         if format == ExportFormat::Text {
             writeln!(to, "{name:12} {value}")?;
@@ -113,7 +113,7 @@ fn write_note(format: ExportFormat, note: &str, to: &mut dyn Write) -> io::Resul
 }
 
 /// What is known about a session, line by line.
-fn about(session: &SessionInfo) -> Vec<(&'static str, String)> {
+fn session_facts(session: &SessionInfo) -> Vec<(&'static str, String)> {
     let mut about = vec![("Session", session.id.to_string())];
     about.extend(session.preview.created_ms.map(|at_ms| ("Started", time(at_ms))));
     about.push(("Last change", time(session.modified_ms)));

@@ -63,7 +63,7 @@ impl TurnReader {
         for located in lines(path)? {
             let located = located?;
             match &located.line {
-                Ok(LogLine::Own(own)) => reader.own(own, located.offset),
+                Ok(LogLine::Own(own)) => reader.take_own(own, located.offset),
                 Ok(LogLine::Entry(entry)) => reader.entry(entry, located.offset),
                 Ok(_) => reader.start = None,
                 Err(_) => {
@@ -105,7 +105,7 @@ impl TurnReader {
         });
     }
 
-    fn own(&mut self, own: &OwnLine, offset: u64) {
+    fn take_own(&mut self, own: &OwnLine, offset: u64) {
         if matches!(own.own, OwnLineBody::Heard { .. }) {
             self.start.get_or_insert(offset);
             return;

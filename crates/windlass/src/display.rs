@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use windlass_config::PartContent;
+use windlass_secrets::Redactor;
 use windlass_text::escapes::{SequenceFilter, without_sequences};
 use windlass_text::invisible::{Invisible, hides};
 pub use windlass_text::numbers::{number, quantity};
@@ -51,9 +52,9 @@ fn is_unsafe(c: char) -> bool {
     hides(c, Invisible::Reordering)
 }
 
-/// What came with a project and would act.
+/// What came with a project and would act, without secrets.
 pub fn project_part(part: &PartContent) -> String {
-    match part {
+    let text = match part {
         PartContent::AllowRule(rule) => format!("allow rule {rule}"),
         PartContent::AskRule(rule) => format!("ask rule {rule}"),
         PartContent::DenyRule(rule) => format!("deny rule {rule}"),
@@ -64,8 +65,8 @@ pub fn project_part(part: &PartContent) -> String {
         PartContent::PermissionMode(mode) => format!("permission mode {mode}"),
         PartContent::Variable(name) => format!("variable {name}"),
         PartContent::WorkingDirectory(path) => format!("working directory {path}"),
-        PartContent::Sentence(sentence) => sentence.clone(),
-    }
+    };
+    Redactor::default().redact(&text).into_owned()
 }
 
 /// Several of them.
@@ -73,10 +74,13 @@ pub fn project_parts(parts: &[PartContent]) -> Vec<String> {
     parts.iter().map(project_part).collect()
 }
 
-/// What a group of hooks runs, and for which calls.
+/// What a group of hooks runs, and for which calls. A handler that reads like several is quoted.
 pub fn hook_group(matcher: &str, handlers: &[String]) -> String {
     let calls = if matcher.is_empty() { String::new() } else { format!(" (for {matcher})") };
-    format!("{}{calls}", handlers.join(", "))
+    let is_plain = |text: &&String| !text.contains(", ") && !text.contains(" (for ");
+    let handlers =
+        handlers.iter().map(|text| Some(text).filter(is_plain).map_or_else(|| quote(text), String::clone));
+    format!("{}{calls}", handlers.collect::<Vec<_>>().join(", "))
 }
 
 /// `340 ms`, `3.2 s` or `2 min 5 s`.

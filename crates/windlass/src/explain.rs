@@ -21,6 +21,9 @@ pub struct Explainer {
     tools: Vec<Arc<dyn AnyTool>>,
 }
 
+/// What a tool adds for the model.
+const TO_MODEL: &str = " Correct the input and call the tool again.";
+
 /// What would become of a call.
 pub struct Explanation {
     /// The verdict with its rule and its reason.
@@ -105,7 +108,7 @@ impl Explainer {
         };
         facts.map_err(|problem| ExplainError::Input {
             tool: tool.to_owned(),
-            problem: problem.trim_end_matches('.').to_owned(),
+            problem: problem.trim_end_matches(TO_MODEL).trim_end_matches('.').to_owned(),
         })
     }
 

@@ -67,6 +67,7 @@ pub trait StopRequests: Send {
 }
 
 /// How a job came to its end.
+#[derive(Debug)]
 pub enum JobEnd {
     /// With its outcome, which has been shown.
     Done(Box<Outcome>),
@@ -204,9 +205,19 @@ impl<V: JobView, S: OutputSink, R: StopRequests> JobRunner<V, S, R> {
         session: &mut Session,
         mut conversation: HostConversation<impl HostInput>,
     ) -> JobEnd {
-        let mut last = None;
-        let (aside, handed) = (self.display.output.aside.clone(), conversation.handed.clone());
+        let handed = conversation.handed.clone();
         self.display.watchers.push(Box::new(move |update| handed.heed(update)));
+        let end = self.converse(session, &mut conversation).await;
+        self.display.watchers.pop();
+        end
+    }
+
+    async fn converse(
+        &mut self,
+        session: &mut Session,
+        conversation: &mut HostConversation<impl HostInput>,
+    ) -> JobEnd {
+        let (mut last, aside) = (None, self.display.output.aside.clone());
         loop {
             if let Some(job) = conversation.next_job(session).await {
                 let handle = session.handle();

@@ -125,7 +125,8 @@ impl Options {
         self
     }
 
-    /// One more hook, beside those of the settings: a function that hears of an event and may object.
+    /// One more hook, beside those of the settings: a function that hears of an event and may object. Answers that a script gives in
+    /// place of hooks (`WINDLASS_SCRIPTED_HOOKS`) stand for this one too.
     pub fn hook(mut self, hook: CallbackHook) -> Self {
         self.own.hooks.push(hook);
         self

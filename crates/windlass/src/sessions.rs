@@ -158,17 +158,7 @@ impl FoundSession {
 
     fn begin(choice: &SessionChoice, home: &Home, cwd: &Path) -> Result<Self, Error> {
         let key = new_key(choice.id);
-        let mut opening = Self {
-            key,
-            paths: None,
-            loaded: None,
-            is_whole: true,
-            is_copy: false,
-            lease: None,
-            name: None,
-            resumed: None,
-            notices: Vec::new(),
-        };
+        let mut opening = Self::unread(key);
         if choice.is_unsaved {
             return Ok(opening);
         }
@@ -241,8 +231,12 @@ impl FoundSession {
             SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
         let is_whole = !loaded.is_cut;
         let loaded = Some(loaded);
-        let (name, resumed) = (None, None);
-        Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name, resumed, notices })
+        Ok(Self { paths, loaded, is_whole, lease, notices, ..Self::unread(key) })
+    }
+
+    fn unread(key: SessionKey) -> Self {
+        let (paths, loaded, lease, name, resumed) = (None, None, None, None, None);
+        Self { key, paths, loaded, is_whole: true, is_copy: false, lease, name, resumed, notices: Vec::new() }
     }
 
     /// Where the parts of the session lie that tools and hooks write to.

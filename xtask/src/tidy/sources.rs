@@ -60,6 +60,23 @@ pub(crate) fn nothing_is_waved_through(sources: &[SourceFile]) -> Vec<String> {
     find(rust(sources), &rules)
 }
 
+/// An application acts on its errors, so a text is none.
+pub(crate) fn errors_have_types(sources: &[SourceFile]) -> Vec<String> {
+    let is_of_application = |source: &&SourceFile| {
+        let is_test = source.path.ends_with("tests.rs") || source.path.contains("/tests/");
+        !is_test
+            && (source.path.starts_with("crates/cli/src") || source.path.starts_with("crates/windlass/src"))
+    };
+    let complaints = |source: &SourceFile| {
+        let texts =
+            code_lines(source).filter(|(_, text)| text.contains("Result<") && text.contains(", String>"));
+        texts
+            .map(|(line, _)| format!("{}:{line}: an error needs a type that says who must act", source.path))
+            .collect::<Vec<_>>()
+    };
+    rust(sources).filter(is_of_application).flat_map(complaints).collect()
+}
+
 /// A queue without a limit is a leak that waits for a slow reader.
 pub(crate) fn channels_are_bounded(sources: &[SourceFile]) -> Vec<String> {
     let in_source = |source: &SourceFile| {
@@ -379,6 +396,16 @@ mod tests {
         check(path, "struct A {\n    a: u8,\n}\nlet foreign = Foreign {\n    max_size: 1,\n};", None);
         check(path, "let max = a.max_by_key(f);\nlimits.max_alloc = Some(1);", None);
         check(path, "\"max_turns\" => Self::MaxTurns,", None);
+    }
+
+    #[test]
+    fn texts_are_no_errors_of_an_application() {
+        let check = |path: &str, text: &str, expected: usize| {
+            assert_eq!(errors_have_types(&[source(path, text)]).len(), expected, "{path}: {text}");
+        };
+        check("crates/cli/src/x.rs", "fn open() -> Result<Door, String> {", 1);
+        check("crates/windlass/src/x.rs", "fn open() -> Result<Door, DoorError> {", 0);
+        check("crates/tools/src/x.rs", "fn open() -> Result<Door, String> {", 0);
     }
 
     #[test]

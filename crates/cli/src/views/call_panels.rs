@@ -1,4 +1,4 @@
-//! Calls as a person follows them: what runs, and a card for each call that is answered, with its output or its change.
+//! Calls as a person follows them: what runs, and a panel for each call that is answered, with its output or its change.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ const DIFF_LINES_MAX: usize = 40;
 /// As much of a line of a change is shown: enough for any line that people write.
 const DIFF_COLUMNS_MAX: usize = 400;
 
-/// What stands before each line below the head of a card.
+/// What stands before each line below the head of a panel.
 const INDENT: &str = "        ";
 
 /// The calls that are not answered yet.
@@ -73,9 +73,9 @@ impl CallPanels {
 
     /// Takes in what happened; gives the lines that are to be shown of it, for so many columns.
     pub(crate) fn update(&mut self, update: &Update, columns: usize) -> Option<String> {
-        let card = self.take(update, columns)?;
-        let head = || card.trim_start().lines().next().unwrap_or_default().to_owned();
-        Some(if self.is_brief { head() } else { card })
+        let panel = self.take(update, columns)?;
+        let head = || panel.trim_start().lines().next().unwrap_or_default().to_owned();
+        Some(if self.is_brief { head() } else { panel })
     }
 
     fn take(&mut self, update: &Update, columns: usize) -> Option<String> {
@@ -116,7 +116,7 @@ impl CallPanels {
                 let Some(open) = position.map(|position| self.open.remove(position)) else {
                     return Some(format!("\n  {} was not run\n", display::line(name)));
                 };
-                return Some(card(&open, result, structured.as_deref(), columns));
+                return Some(panel(&open, result, structured.as_deref(), columns));
             }
             _ => {}
         }
@@ -129,7 +129,7 @@ impl CallPanels {
 }
 
 /// What a call did: its head, and below it its output or its change.
-fn card(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, columns: usize) -> String {
+fn panel(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, columns: usize) -> String {
     let failed = matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. });
     let time = open.duration_ms.map(display::duration);
     let notes = [time.as_deref(), failed.then_some("failed")].into_iter().flatten().collect::<Vec<_>>();
@@ -205,16 +205,16 @@ mod tests {
         RawValue::from_string(json.into()).unwrap()
     }
 
-    /// The card of one call that took two seconds.
+    /// The panel of one call that took two seconds.
     fn check(tool: &str, input: &str, (text, is_error): (&str, bool), structured: &str, expected: &str) {
-        let mut cards = CallPanels::new(Clock::start());
+        let mut panels = CallPanels::new(Clock::start());
         let tool_use = ToolUse { id: "t1".into(), name: tool.into(), input: raw(input).into() };
         let facts = CallFacts { target: "x".into(), ..CallFacts::new(ToolProfile::named(tool).kind) };
-        assert_eq!(cards.update(&Update::ToolStarted { call: CallId(1), tool_use, facts }, 40), None);
-        assert!(cards.running().is_some());
+        assert_eq!(panels.update(&Update::ToolStarted { call: CallId(1), tool_use, facts }, 40), None);
+        assert!(panels.running().is_some());
         let finished = Update::ToolFinished { call: CallId(1), duration_ms: 2_000 };
-        assert_eq!(cards.update(&finished, 40), None);
-        assert!(cards.running().is_none());
+        assert_eq!(panels.update(&finished, 40), None);
+        assert!(panels.running().is_none());
         let answered = Update::ToolResult {
             id: MessageId(1),
             call: CallId(1),
@@ -222,11 +222,11 @@ mod tests {
             result: Block::tool_result("t1", &[Block::text(text)], is_error),
             structured: Some(Arc::new(RawValueEq(raw(structured)))),
         };
-        assert_eq!(cards.update(&answered, 40).as_deref(), Some(expected));
+        assert_eq!(panels.update(&answered, 40).as_deref(), Some(expected));
     }
 
     #[test]
-    fn a_card_shows_the_output_or_the_change() {
+    fn a_panel_shows_the_output_or_the_change() {
         check("Bash", "{}", ("a\n\x1b[31mb\n", false), "{}", "\n  Bash  x  (2.0 s)\n        a\n        b\n");
         let lines = |range: std::ops::RangeInclusive<u32>, indent: &str| {
             range.map(|line| format!("{indent}{line}\n")).collect::<Vec<_>>().concat()

@@ -1,4 +1,4 @@
-//! Progress for people: a card for each answered call, a summary, and at a terminal what is awaited.
+//! Progress for people: a panel for each answered call, a summary, and at a terminal what is awaited.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -71,8 +71,8 @@ impl Progress {
         }
         self.is_asking &= !is_answer(update);
         self.is_hidden &= matches!(update, Update::Block { .. } | Update::Responded { .. });
-        if let Some(card) = self.calls.update(update, layout::columns(std::io::stderr())) {
-            self.screen.lines(&card, out);
+        if let Some(panel) = self.calls.update(update, layout::columns(std::io::stderr())) {
+            self.screen.lines(&panel, out);
         }
         match update {
             Update::Requesting { model, .. } => {

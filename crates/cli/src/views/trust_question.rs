@@ -73,8 +73,7 @@ impl ActingSettings {
         let changed: Vec<String> =
             changed.into_iter().map(|(before, now)| self.change(before, now, files)).collect();
         let new: Vec<String> = new.into_iter().map(|part| self.part(part)).collect();
-        let gone: Vec<String> =
-            gone.into_iter().map(|part| without_secrets(&display::project_part(part))).collect();
+        let gone: Vec<String> = gone.into_iter().map(display::project_part).collect();
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =

@@ -56,7 +56,7 @@ pub struct SettingOrigin {
 
 impl SettingOrigin {
     /// A file as a whole, or the command line.
-    pub(crate) fn whole(
+    pub(crate) fn of_file(
         level: SettingsLevel,
         file: Option<Arc<Path>>,
         anchor: impl Into<Arc<Path>>,

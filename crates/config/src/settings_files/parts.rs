@@ -20,7 +20,7 @@ use super::{SettingsFile, SettingsFiles};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectPart {
     /// What it is.
-    #[serde(rename = "what")]
+    #[serde(rename = "what", deserialize_with = "read_content")]
     pub content: PartContent,
     /// A hash of its exact content, with that of the files it names.
     pub hash: String,
@@ -64,25 +64,41 @@ pub enum PartContent {
     Variable(String),
     /// A working directory beside the project's.
     WorkingDirectory(String),
-    /// In the words in which an older version kept it.
-    #[serde(untagged)]
-    Sentence(String),
-}
-
-/// What of a part stays when its content changes.
-#[derive(PartialEq, Eq)]
-pub(super) enum PartSubject<'a> {
-    Mode,
-    HooksOn(&'a str),
-    Other(&'a PartContent),
 }
 
 impl PartContent {
-    pub(super) fn subject(&self) -> PartSubject<'_> {
-        match self {
-            Self::PermissionMode(_) => PartSubject::Mode,
-            Self::Hook { event, .. } => PartSubject::HooksOn(event),
-            other => PartSubject::Other(other),
+    fn of_sentence(sentence: &str) -> Self {
+        type ContentOf = fn(String) -> PartContent;
+        const WORDS: [(&str, ContentOf); 6] = [
+            ("allow rule ", PartContent::AllowRule),
+            ("ask rule ", PartContent::AskRule),
+            ("deny rule ", PartContent::DenyRule),
+            ("permission mode ", PartContent::PermissionMode),
+            ("variable ", PartContent::Variable),
+            ("working directory ", PartContent::WorkingDirectory),
+        ];
+        let mut known =
+            WORDS.iter().filter_map(|(words, content)| Some((sentence.strip_prefix(words)?, content)));
+        if let Some((rest, content)) = known.next() {
+            return content(rest.to_owned());
+        }
+        if let Some((event, group)) = sentence.strip_prefix("hook on ").and_then(|rest| rest.split_once(": "))
+        {
+            let group =
+                group.strip_suffix(')').and_then(|group| group.rsplit_once(" (for ")).unwrap_or((group, ""));
+            let handlers = group.0.split(", ").map(str::to_owned).collect();
+            return Self::Hook { event: event.to_owned(), matcher: group.1.to_owned(), handlers };
+        }
+        let (key, value) = sentence.split_once(' ').unwrap_or((sentence, ""));
+        Self::Setting { key: key.to_owned(), value: value.to_owned() }
+    }
+
+    /// Whether one can have become the other.
+    pub(super) fn has_subject_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::PermissionMode(_), Self::PermissionMode(_)) => true,
+            (Self::Hook { event, .. }, Self::Hook { event: other, .. }) => event == other,
+            _ => self == other,
         }
     }
 
@@ -104,6 +120,15 @@ impl PartContent {
                 _ => Self::Setting { key: path.to_owned(), value: text() },
             },
         }
+    }
+}
+
+/// Reads also the sentence in which an older version kept a part.
+fn read_content<'de, D: serde::Deserializer<'de>>(from: D) -> Result<PartContent, D::Error> {
+    let kept = Value::deserialize(from)?;
+    match kept.as_str() {
+        Some(sentence) => Ok(PartContent::of_sentence(sentence)),
+        None => serde_json::from_value(kept).map_err(serde::de::Error::custom),
     }
 }
 
@@ -246,7 +271,22 @@ mod tests {
         let setting = |key: &str, value: &str| serde_json::json!({"setting": {"key": key, "value": value}});
         check("sandbox.enabled", true.into(), setting("sandbox.enabled", "true"));
         check("model", "".into(), setting("model", ""));
-        let before = PartContent::Sentence("allow rule Read".into());
-        assert_eq!(PartContent::deserialize(Value::from("allow rule Read")).unwrap(), before);
+    }
+
+    #[test]
+    fn a_sentence_of_an_older_version_is_read() {
+        let check = |sentence: &str, path: &str, value: Value| {
+            let kept = serde_json::json!({"what": sentence, "hash": ""});
+            assert_eq!(ProjectPart::deserialize(kept).unwrap().content, PartContent::new(path, &value));
+        };
+        check("allow rule Bash(a: b)", "permissions.allow", "Bash(a: b)".into());
+        check("ask rule Read", "permissions.ask", "Read".into());
+        check("deny rule Read", "permissions.deny", "Read".into());
+        check("working directory ../a b", "permissions.additionalDirectories", "../a b".into());
+        check("permission mode plan", "permissions.defaultMode", "plan".into());
+        check("variable NAME", "env.NAME", "secret".into());
+        let group = serde_json::json!({"matcher": "Bash", "hooks": [{"command": "a: b"}, {"command": "c"}]});
+        check("hook on Stop: a: b, c (for Bash)", "hooks.Stop", group);
+        check("sandbox.enabled true", "sandbox.enabled", true.into());
     }
 }

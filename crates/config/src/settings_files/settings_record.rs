@@ -109,7 +109,7 @@ fn recorded_rules(rules: &[SourcedValue<String>]) -> Vec<RecordedRules> {
 
 fn rule_texts(recorded: Vec<RecordedRules>) -> Vec<SourcedValue<String>> {
     let rules = |RecordedRules { level, file, anchor, rules }: RecordedRules| {
-        let origin = SettingOrigin::whole(level, file, anchor, false);
+        let origin = SettingOrigin::of_file(level, file, anchor, false);
         rules.into_iter().map(move |(line, value)| SourcedValue {
             value,
             origin: SettingOrigin { line, ..origin.clone() },
@@ -128,5 +128,5 @@ fn with_log_origin<T>(list: Vec<T>) -> Vec<SourcedValue<T>> {
 
 /// Where values stand whose place in a file is not recorded.
 fn the_log() -> SettingOrigin {
-    SettingOrigin::whole(SettingsLevel::Flags, None, PathBuf::new(), false)
+    SettingOrigin::of_file(SettingsLevel::Flags, None, PathBuf::new(), false)
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use windlass_text::time::now_ms;
 
 use super::locations::SettingsPlaces;
-use super::parts::{PartContent, PartSubject, ProjectPart, ProjectParts};
+use super::parts::{PartContent, ProjectPart, ProjectParts};
 use super::problem::visible;
 use crate::{SharedFile, SharedFileError};
 
@@ -47,14 +47,11 @@ pub struct PartChanges<'a> {
 impl<'a> PartChanges<'a> {
     /// Pairs what was taken away with what was added. Where several have the same subject, nothing tells which became which.
     pub fn between(removed: &'a [PartContent], added: &'a [PartContent]) -> Self {
-        let of = |parts: &'a [PartContent], subject: &PartSubject<'_>| {
-            let mut same = parts.iter().filter(|part| part.subject() == *subject);
+        let only = |parts: &'a [PartContent], one: &PartContent| {
+            let mut same = parts.iter().filter(|part| part.has_subject_of(one));
             same.next().filter(|_| same.next().is_none())
         };
-        let pair = |part: &PartContent| {
-            let subject = part.subject();
-            Some((of(removed, &subject)?, of(added, &subject)?))
-        };
+        let pair = |part: &PartContent| Some((only(removed, part)?, only(added, part)?));
         Self {
             changed: added.iter().filter_map(pair).collect(),
             new: added.iter().filter(|part| pair(part).is_none()).collect(),
@@ -239,8 +236,10 @@ fn name(path: &Path) -> String {
 
 /// Whether an agreement is about these parts, with everything forbidden that was when it was given.
 fn is_about(entry: &Value, parts: &ProjectParts) -> bool {
-    entry["hash"] == parts.fingerprint()
-        && parts_missing_in(&agreed_parts(entry).restrictions, &parts.restrictions).is_empty()
+    // By their hashes alone, since a restriction whose words cannot be read was agreed to all the same.
+    let mut restrictions = entry["restrictions"].as_array().into_iter().flatten();
+    let is_there = |agreed: &Value| parts.restrictions.iter().any(|part| agreed["hash"] == *part.hash);
+    entry["hash"] == parts.fingerprint() && restrictions.all(is_there)
 }
 
 fn agreed_parts(entry: &Value) -> ProjectParts {

@@ -69,6 +69,28 @@ async fn a_function_answers_like_a_program() {
     assert!(Stage::new().set.callback(bad).unwrap_err().to_string().contains("not a regular expression"));
 }
 
+/// Panics when it is asked.
+struct Panics;
+
+impl HookCallback for Panics {
+    fn call(&self, _: CallbackInput, _: CancellationToken) -> BoxFuture<'static, Result<Value, String>> {
+        panic!("a bug in the function")
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_panics_takes_no_other_with_it() {
+    let deny = json!({"decision": "block", "reason": "no"});
+    let panics = CallbackHook::new(HookEvent::PreToolUse, "the host", Arc::new(Panics));
+    let mut others = stage(CallbackHook { should_block_on_failure: true, ..panics.clone() });
+    let told = "The PreToolUse hook of the host crashed: it panicked";
+    assert!(words(&others.ask(bash("ls")).await).contains(told));
+    others = stage(panics);
+    others.set.callback(CallbackHook::new(HookEvent::PreToolUse, "another", answers(Ok(deny)))).unwrap();
+    let said = words(&others.ask(bash("ls")).await);
+    assert!(said.contains(told) && said.contains("deny no"), "{said}");
+}
+
 #[tokio::test]
 async fn a_function_that_fails_has_no_say_unless_it_is_set_to_block() {
     let fails = || answers(Err("the channel is closed".into()));

@@ -62,7 +62,7 @@ pub(super) fn sufficient(case: &PermissionCase<'_>) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
     // What lacks leave for a file may lack it for itself too, which shows only when the file has it.
     while rules.len() <= RULES_MAX {
-        let Some(permissions) = with(case, &rules) else { return Vec::new() };
+        let Some(permissions) = permissions_with(case, &rules) else { return Vec::new() };
         let again = PermissionCase { permissions: &permissions, ..*case };
         if passes(case, &permissions) {
             return needed_rules(case, rules);
@@ -98,7 +98,7 @@ fn needed_rules(case: &PermissionCase<'_>, mut rules: Vec<String>) -> Vec<String
 
 /// Whether the call runs unasked with some rules besides.
 pub(super) fn passes_with(case: &PermissionCase<'_>, rules: &[String]) -> bool {
-    with(case, rules).is_some_and(|permissions| passes(case, &permissions))
+    permissions_with(case, rules).is_some_and(|permissions| passes(case, &permissions))
 }
 
 /// Whether the call runs unasked with these permissions.
@@ -107,7 +107,7 @@ fn passes(case: &PermissionCase<'_>, permissions: &Permissions) -> bool {
 }
 
 /// The permissions with more rules and a person, so that no advice is sought; `None` if one is no rule.
-fn with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
+fn permissions_with(case: &PermissionCase<'_>, rules: &[String]) -> Option<Permissions> {
     // It allows what the mode `default` allows.
     let mode = if case.mode() == PermissionMode::DontAsk { PermissionMode::Default } else { case.mode() };
     let mut permissions = Permissions { asking: Answerer::Person, mode, ..case.permissions.clone() };

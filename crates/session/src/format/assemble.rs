@@ -55,7 +55,7 @@ struct UnfilledEvent {
 
 impl RecordAssembler {
     /// Takes a line of our own. The error is about something before it.
-    pub(crate) fn own(&mut self, offset: u64, line: OwnLine) -> Result<(), (u64, Flaw)> {
+    pub(crate) fn take_own(&mut self, offset: u64, line: OwnLine) -> Result<(), (u64, Flaw)> {
         self.now = line.at;
         let cut = match &line.own {
             OwnLineBody::Mark(_) | OwnLineBody::Record(_) => None,

@@ -147,7 +147,7 @@ impl LogWalk {
             },
             OwnLineBody::Heard { .. } => {}
         }
-        if let Err((offset, flaw)) = self.assembler.own(offset, line) {
+        if let Err((offset, flaw)) = self.assembler.take_own(offset, line) {
             self.note_damage(offset, &flaw);
         }
     }

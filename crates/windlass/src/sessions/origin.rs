@@ -128,4 +128,4 @@ fn mark(marker: &Marker, identity: &impl serde::Serialize) {
 }
 
 /// Under this name a log keeps the sums of the configuration, to say later what is not as it was.
-pub(crate) const SUMS: &str = "sums";
+pub(crate) const SUMS: &str = "partSums";

@@ -131,6 +131,7 @@ mod tests {
         for mode in NOT_KEPT {
             let given =
                 Flags { permission_mode: Some(mode.into()), should_skip_permissions: true, ..flags() };
+            assert!(write_flags(&given).contains_key("skipPermissions"), "older logs call it so");
             let mut resumed = Flags::default();
             fill_flags(
                 &mut resumed,

@@ -26,19 +26,14 @@ pub(crate) static KEYS: &[Key] = &[
     idle("showThinkingSummaries", Switch).about("Show summaries of thinking."),
     idle("language", Text).about("The language of answers."),
     idle("outputStyle", Text).about("The output style of answers."),
-    trusted("env", Map(&Text)).about(
-        "Environment variables for the run and its commands; they override the shell's. `\"\"` \
-             unsets one.",
-    ),
+    trusted("env", Map(&Text)).about("Environment variables for the run and its commands; they override the shell's. `\"\"` unsets one."),
     // Permissions.
     protect("permissions", Group).about("Permission rules and modes."),
     trusted("permissions.allow", TEXTS).about("Rules for calls that run without asking.").anchor(),
     protect("permissions.ask", TEXTS).about("Rules for calls that always ask.").anchor(),
     protect("permissions.deny", TEXTS).about("Rules for calls that never run.").anchor(),
     trusted("permissions.additionalDirectories", TEXTS).about("Additional working directories.").anchor(),
-    trusted("permissions.defaultMode", Choice(MODES))
-        .about("The permission mode at the start, unless `--permission-mode` sets it.")
-        .or("`default`"),
+    trusted("permissions.defaultMode", Choice(MODES)).about("The permission mode at the start, unless `--permission-mode` sets it.").or("`default`"),
     protect("permissions.disableBypassPermissionsMode", Choice(DISABLE)).about("`disable` forbids the mode `bypassPermissions`."),
     protect("permissions.disableAutoMode", Choice(DISABLE)).about("`disable` forbids the mode `auto`."),
     protect("allowManagedPermissionRulesOnly", Switch)
@@ -58,9 +53,7 @@ pub(crate) static KEYS: &[Key] = &[
     trusted("disableAllHooks", Switch).about("Run no hooks. Managed hooks run unless this is a managed setting."),
     protect("allowManagedHooksOnly", Switch).about("Run managed hooks only.").scope(Managed),
     trusted("allowedHttpHookUrls", TEXTS).about("URLs that HTTP hooks may call; `*` matches anything.").or("all"),
-    trusted("httpHookAllowedEnvVars", TEXTS)
-        .about("Environment variables that HTTP hooks may put into headers.")
-        .or("all that the hook lists"),
+    trusted("httpHookAllowedEnvVars", TEXTS).about("Environment variables that HTTP hooks may put into headers.").or("all that the hook lists"),
     // Sandbox.
     protect("sandbox", Group).about("The sandbox for commands."),
     protect("sandbox.enabled", Switch).about("Run commands in a sandbox.").or("false").scope(ForeignOnly(true)),
@@ -142,9 +135,7 @@ pub(crate) static KEYS: &[Key] = &[
     idle("claudeMd", Text).about("Managed memory for all users.").scope(Managed),
     idle("autoMemoryEnabled", Switch).about("Let sessions save memories on their own."),
     idle("autoMemoryDirectory", Text).about("The directory for such memories.").scope(OutsideRepositories),
-    key("fileCheckpointingEnabled", Switch)
-        .about("Save the previous content of files before tool calls change them, for `/rewind`.")
-        .or("true"),
+    key("fileCheckpointingEnabled", Switch).about("Save the previous content of files before tool calls change them, for `/rewind`.").or("true"),
     idle("cleanupPeriodDays", Whole(1, u64::MAX)).about("Delete sessions after this many days."),
     idle("plansDirectory", Text).about("The directory for plans.").waits(),
     idle("defaultShell", Choice(&["bash", "powershell"])).about("The shell for lines that begin with `!`."),

@@ -254,8 +254,7 @@ impl Call {
 
     pub(crate) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
         let CallStage::Asking { facts, is_repeated } = &self.stage else { return };
-        let repeated = *is_repeated;
-        if repeated && !matches!(answer, Answer::Deny(_)) {
+        if *is_repeated && !matches!(answer, Answer::Deny(_)) {
             cx.state.carry.repeats.forgive(&self.tool_use);
         }
         if !matches!(answer, Answer::Deny(_)) {
