@@ -362,11 +362,6 @@ impl State {
         self.carry.tools.cwd = Arc::new(cwd);
     }
 
-    /// What the models of this run, forks included, took so far.
-    pub fn spending(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
-        &self.ledger.outcome.models
-    }
-
     /// What each model took in this session, forks included, over all runs.
     pub fn spent_in_session(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.session

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windlass_permission::Permissions;
 use windlass_protocol::{
     Durability, Event, ForkId, HookAnswer, HookId, Input, Interrupt, MessageId, Outcome, PermissionUpdate,
     Priority, Prompt, RawValue, Record, SettingsDestination, Speaker, Update, UserEntry,
@@ -97,11 +98,8 @@ impl Cx<'_> {
 
     /// A fact about a call: what does more than read must be known whatever happens.
     pub(crate) fn persist_for(&mut self, has_effect: bool, record: Record) {
-        if has_effect {
-            self.persist_synced(record);
-        } else {
-            self.persist(record);
-        }
+        let durability = if has_effect { Durability::Synced } else { Durability::Written };
+        self.effects.push(Effect::Persist(record, durability));
     }
 
     /// Something from the user's side enters the conversation while the run goes on: it is logged, then shown.
@@ -163,6 +161,11 @@ impl Cx<'_> {
             return phase;
         }
         self.on_reply(phase, LayerQuestion::Fork(fork), LayerReply::Forked(outcome))
+    }
+
+    /// Who may do what by now.
+    pub(crate) fn permissions(&self) -> &Permissions {
+        self.state.carry.grants.permissions(&self.config.permissions)
     }
 
     /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.

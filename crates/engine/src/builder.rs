@@ -256,9 +256,9 @@ impl EngineBuilder {
         }
         let toolbox = Toolbox::new(self.tools)?;
         let mut config = self.config;
-        let unknown_tools = config.permissions.resolve_names(&toolbox.names());
+        let unknown_tools = config.permissions.resolve_names(&toolbox.specs);
         config.roots = roots.into();
-        config.tools = toolbox.specs(&config.permissions.rules);
+        config.tools = toolbox.offered_specs(&config.permissions.rules);
         let base = self.system_prompt.unwrap_or_else(|| default_system_prompt(&config.tools));
         let form = config.answer.as_ref().map(|answer| form_of_answer(&answer.schema));
         let joined = |parts: Vec<Option<String>>| -> Arc<str> {

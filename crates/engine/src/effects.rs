@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
 use windlass_ports::{AnyTool, ChangeWatcher, MemoryPrefetch, ToolContext};
 use windlass_protocol::{
-    AmbientChanges, Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId, HookScene, LookId,
-    StoreId, ToolOutput, ToolUse,
+    AmbientChanges, Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookScene, LookId, StoreId,
+    ToolOutput, ToolUse,
 };
 use windlass_secrets::Redactor;
 
@@ -63,17 +63,6 @@ pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mps
         machine.poll_outcome(&spent, cx)
     });
     outcome.map(move |outcome| Some(Event::Forked(fork, outcome?))).boxed()
-}
-
-pub(crate) fn hooks(
-    shared: &EngineParts,
-    hook: HookId,
-    call: HookCall,
-    scene: HookScene,
-    cancel: CancellationToken,
-) -> Work {
-    let asked = ask_hooks(shared, call, scene, cancel);
-    asked.map(move |answer| Some(Event::Hooked(hook, Box::new(answer)))).boxed()
 }
 
 /// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that a blocking hook was to see.

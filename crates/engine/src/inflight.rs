@@ -13,19 +13,16 @@ use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Config, Effect, Event};
-use windlass_permission::Permissions;
-use windlass_ports::{
-    HiddenPaths, ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel,
-};
+use windlass_ports::{ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
-    CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, PathFact, RequestId,
-    SessionSeed, TimerId,
+    CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, RequestId, SessionSeed, TimerId,
 };
 
 use crate::builder::EnginePorts;
 use crate::effects;
 use crate::inbox::Inbox;
 use crate::machine::{Machine, SessionParts};
+use crate::toolbox::hidden_from_call;
 
 /// The model's stream, the effects, the timers, and what is known already.
 pub(crate) struct Inflight {
@@ -96,7 +93,7 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
-            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, progress);
+            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, &progress);
             return Poll::Ready(Event::Progress(call, progress));
         }
         if let Some(event) = poll_set(&mut self.effects, &mut self.stops, cx) {
@@ -134,12 +131,13 @@ impl Inflight {
             }
             Effect::RunTool { call, tool_use, cwd, facts, seen, permissions, is_confined } => {
                 let (tool_use_id, cancel) = (tool_use.id.clone(), CancellationToken::new());
+                let permissions = permissions.as_deref().unwrap_or(&self.config.permissions);
                 let context = ToolContext {
                     call,
                     tool_use_id,
                     cwd: cwd.to_path_buf(),
                     roots: self.config.roots.clone(),
-                    hidden: self.paths_to_hide(permissions, &facts.paths),
+                    hidden: hidden_from_call(&permissions.rules, &facts.paths),
                     facts,
                     seen,
                     is_confined,
@@ -164,8 +162,9 @@ impl Inflight {
             Effect::CancelFork(fork) => self.drop_effect(Stoppable::Fork(fork)),
             Effect::RunHooks(hook, call, scene) => {
                 let cancel = CancellationToken::new();
-                let work = effects::hooks(&self.session.shared, hook, call, scene, cancel.clone());
-                self.start(Stoppable::Hooks(hook), cancel, work);
+                let asked = effects::ask_hooks(&self.session.shared, call, scene, cancel.clone());
+                let work = asked.map(move |answer| Some(Event::Hooked(hook, Box::new(answer))));
+                self.start(Stoppable::Hooks(hook), cancel, work.boxed());
             }
             Effect::CancelHooks(hook) => self.drop_effect(Stoppable::Hooks(hook)),
             Effect::Store(store, results) => {
@@ -181,21 +180,6 @@ impl Inflight {
             // The machine does these itself.
             Effect::Emit(_) | Effect::Persist(..) => (),
         }
-    }
-
-    /// What searches must leave out. Whoever agreed to look where a question is due agreed to what lies there.
-    fn paths_to_hide(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> HiddenPaths {
-        let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
-        if !rules.restricts_any_reading() {
-            return HiddenPaths::default();
-        }
-        let is_agreed = decided.iter().any(|path| rules.restricts_reading(path));
-        let config = self.config.clone();
-        HiddenPaths::new(move |path| {
-            let rules = changed.as_ref().map_or(&config.permissions.rules, |changed| &changed.rules);
-            let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
-            if is_agreed { rules.hides(&fact) } else { rules.restricts_reading(&fact) }
-        })
     }
 
     /// Starts an effect that the core may want to stop.

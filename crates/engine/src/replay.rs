@@ -174,7 +174,7 @@ impl Replay {
         self.check_order(&input.event)?;
         self.count(&input.event);
         if self.state.terminal().is_some() {
-            self.rest();
+            self.state = std::mem::take(&mut self.state).close_run();
         }
         let (state, effects) = step(std::mem::take(&mut self.state), input.clone(), &self.config);
         self.state = state;
@@ -200,10 +200,6 @@ impl Replay {
         if self.trail.len() > TRAIL {
             self.trail.pop_front();
         }
-    }
-
-    fn rest(&mut self) {
-        self.state = std::mem::take(&mut self.state).close_run();
     }
 
     /// Everything that followed from the last event must be there before the next one.

@@ -66,8 +66,7 @@ fn name_of(tool_use_id: &str) -> io::Result<String> {
 fn text_of(result: &Block) -> String {
     let inside = result.result_blocks();
     if inside.is_empty() {
-        let content = RawObject::parse(result.json()).ok().and_then(|result| result.get("content"));
-        let text = content.and_then(|content| serde_json::from_str(content.get()).ok());
+        let text = RawObject::parse(result.json()).ok().and_then(|result| result.read("content"));
         return text.unwrap_or_else(|| result.json().to_owned());
     }
     let texts: Vec<&str> = inside.iter().map(|block| block.as_text().unwrap_or(block.json())).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::Config;
-use windlass_permission::{Rules, ToolNames};
+use windlass_permission::Rules;
 use windlass_ports::{AnyTool, ExamineContext, HiddenPaths};
 use windlass_protocol::{Admission, PathFact, RawObject, ToolSpec, ToolUse};
 
@@ -14,7 +14,8 @@ use crate::builder::EngineError;
 
 /// The tools of an engine.
 pub(crate) struct Toolbox {
-    specs: Vec<ToolSpec>,
+    /// All, the disallowed ones too.
+    pub(crate) specs: Vec<ToolSpec>,
     by_name: BTreeMap<Arc<str>, Entry>,
 }
 
@@ -46,9 +47,19 @@ pub fn hidden_paths(rules: &Rules) -> HiddenPaths {
     if !rules.restricts_any_reading() {
         return HiddenPaths::default();
     }
+    hide(rules, Rules::restricts_reading)
+}
+
+/// The same for a call on these paths: whoever agreed to look where a question is due agreed to what lies there.
+pub(crate) fn hidden_from_call(rules: &Rules, decided: &[PathFact]) -> HiddenPaths {
+    let is_agreed = decided.iter().any(|path| rules.restricts_reading(path));
+    if is_agreed { hide(rules, Rules::hides) } else { hidden_paths(rules) }
+}
+
+fn hide(rules: &Rules, is_hidden: fn(&Rules, &PathFact) -> bool) -> HiddenPaths {
     let rules = rules.clone();
     HiddenPaths::new(move |path| {
-        rules.restricts_reading(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+        is_hidden(&rules, &PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
     })
 }
 
@@ -58,11 +69,9 @@ impl Toolbox {
         for tool in tools {
             let spec = tool.spec();
             check(&spec)?;
-            let names = std::iter::once(spec.name.clone())
-                .chain(spec.profile.aliases.iter().map(|&alias| alias.into()));
-            for name in names.collect::<Vec<Arc<str>>>() {
+            for name in std::iter::once(&*spec.name).chain(spec.profile.aliases.iter().copied()) {
                 let entry = Entry { name: spec.name.clone(), tool: tool.clone() };
-                if toolbox.by_name.insert(name.clone(), entry).is_some() {
+                if toolbox.by_name.insert(name.into(), entry).is_some() {
                     return Err(EngineError::Tool(format!(
                         "two tools have the name {name}; rename one of them"
                     )));
@@ -73,14 +82,8 @@ impl Toolbox {
         Ok(toolbox)
     }
 
-    /// The names all tools answer to.
-    pub(crate) fn names(&self) -> Vec<ToolNames> {
-        let names = |spec: &ToolSpec| ToolNames { name: spec.name.clone(), aliases: spec.profile.aliases };
-        self.specs.iter().map(names).collect()
-    }
-
     /// The tools the model sees: all but the disallowed ones.
-    pub(crate) fn specs(&self, rules: &Rules) -> Arc<[ToolSpec]> {
+    pub(crate) fn offered_specs(&self, rules: &Rules) -> Arc<[ToolSpec]> {
         self.specs.iter().filter(|spec| !rules.removes(&spec.name)).cloned().collect()
     }
 

@@ -39,36 +39,22 @@ impl Grants {
         configured: &Permissions,
         roots: &Arc<[PathBuf]>,
     ) -> Result<(), String> {
-        match &update.change {
-            PermissionChange::AddDirectories(added) => self.change_roots(roots, |roots| {
-                let new: Vec<_> = added.iter().filter(|path| !roots.contains(path)).cloned().collect();
-                roots.extend(new);
-            }),
-            PermissionChange::RemoveDirectories(gone) => self.change_roots(roots, |roots| {
-                // The project's own directory stays.
-                let mut first = true;
-                roots.retain(|root| std::mem::take(&mut first) || !gone.contains(root));
-            }),
-            change => return self.change_permissions(change, update.destination, configured),
-        }
-        Ok(())
-    }
-
-    fn change_roots(&mut self, configured: &Arc<[PathBuf]>, change: impl FnOnce(&mut Vec<PathBuf>)) {
-        let mut roots = self.roots(configured).to_vec();
-        change(&mut roots);
-        self.roots = Some(roots.into());
-    }
-
-    fn change_permissions(
-        &mut self,
-        change: &PermissionChange,
-        destination: SettingsDestination,
-        configured: &Permissions,
-    ) -> Result<(), String> {
         let mut permissions = self.permissions(configured).clone();
-        let source = source(destination);
-        match change {
+        let source = source(update.destination);
+        match &update.change {
+            PermissionChange::AddDirectories(added) => {
+                let roots = self.roots(roots);
+                let new = added.iter().filter(|path| !roots.contains(path));
+                self.roots = Some(roots.iter().chain(new).cloned().collect());
+                return Ok(());
+            }
+            PermissionChange::RemoveDirectories(gone) => {
+                let roots = self.roots(roots).iter().enumerate();
+                // The project's own directory stays.
+                let left = roots.filter(|(place, root)| *place == 0 || !gone.contains(root));
+                self.roots = Some(left.map(|(_, root)| root.clone()).collect());
+                return Ok(());
+            }
             PermissionChange::SetMode(name) => permissions.mode = mode(name, &permissions)?,
             PermissionChange::AddRules(behaviour, rules) => permissions.add(*behaviour, rules, &source)?,
             PermissionChange::ReplaceRules(behaviour, rules) => {
@@ -86,7 +72,6 @@ impl Grants {
                     |rule: &Rule| named(&rule.text) && meant(&rule.source) && !is_lasting(&rule.source);
                 permissions.rules.retain(*behaviour, |rule| !goes(rule));
             }
-            PermissionChange::AddDirectories(_) | PermissionChange::RemoveDirectories(_) => (),
         }
         self.permissions = Some(Arc::new(permissions));
         Ok(())
@@ -98,9 +83,10 @@ impl Permissions {
         if behaviour == Behaviour::Allow && self.is_managed_only {
             return Err("only rules in managed settings can allow something".into());
         }
-        let anchors = self.anchors.clone();
         for rule in rules {
-            self.rules.add(behaviour, rule, source.clone(), &anchors).map_err(|error| error.to_string())?;
+            self.rules
+                .add(behaviour, rule, source.clone(), &self.anchors)
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }

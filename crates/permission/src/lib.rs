@@ -17,5 +17,5 @@ pub use stages::{
     PROTECTED_DIRECTORIES, PROTECTED_FILES, PermissionCase, ask_in_place, can_ask, decide_call, is_confined,
     missing_rules, offers, why_each_time,
 };
-pub use tool_names::{ToolNames, UnknownTool};
+pub use tool_names::UnknownTool;
 pub use windlass_protocol::Behaviour;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use windlass_protocol::{
     CallFacts, CallKind, CommandPath, HookPermission, NamedPath, PathFact, PathNaming, RawValue, Ruling,
@@ -55,7 +54,6 @@ pub struct PermissionCase<'a> {
 }
 
 static NOTHING: BTreeSet<PathBuf> = BTreeSet::new();
-static NULL: LazyLock<Box<RawValue>> = LazyLock::new(|| RawValue::NULL.to_owned());
 
 impl<'a> PermissionCase<'a> {
     /// A call that nothing is known of but these facts.
@@ -65,20 +63,17 @@ impl<'a> PermissionCase<'a> {
         permissions: &'a Permissions,
         roots: &'a [PathBuf],
     ) -> Self {
-        let cwd = roots.first().map_or(Path::new("/"), |root| root);
-        let (input, readable) = (&**NULL, &NOTHING);
-        let profile = ToolProfile::named(tool);
         Self {
             tool,
-            profile,
-            input,
+            profile: ToolProfile::named(tool),
+            input: RawValue::NULL,
             facts,
             hook: None,
             is_doubtful: false,
-            readable,
+            readable: &NOTHING,
             permissions,
             roots,
-            cwd,
+            cwd: roots.first().map_or(Path::new("/"), |root| root),
         }
     }
 

@@ -1,20 +1,9 @@
 //! Which tools a user means by the names in rules.
 
-use std::sync::Arc;
-
-use windlass_protocol::{Behaviour, KNOWN_TOOLS};
+use windlass_protocol::{Behaviour, KNOWN_TOOLS, ToolSpec};
 
 use crate::rules::{Rule, ToolPattern, fold};
 use crate::settings::Permissions;
-
-/// The names a tool answers to.
-#[derive(Clone, Debug)]
-pub struct ToolNames {
-    /// Its own.
-    pub name: Arc<str>,
-    /// The others.
-    pub aliases: &'static [&'static str],
-}
 
 /// A rule whose tool is none of those there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +19,7 @@ pub struct UnknownTool {
 impl Permissions {
     /// Puts the tools' own names in place of aliases and, in restrictions, of other spellings; returns the rules
     /// that mean no tool. Names with `_` or `*` may mean tools that come later, and are left alone.
-    pub fn resolve_names(&mut self, known: &[ToolNames]) -> Vec<UnknownTool> {
+    pub fn resolve_names(&mut self, known: &[ToolSpec]) -> Vec<UnknownTool> {
         let mut unknown = Vec::new();
         for behaviour in [Behaviour::Deny, Behaviour::Ask, Behaviour::Allow] {
             for rule in self.rules.list_mut(behaviour) {
@@ -41,7 +30,7 @@ impl Permissions {
                 };
                 let meant = known
                     .iter()
-                    .find(|tool| same(&tool.name) || tool.aliases.iter().any(|alias| same(alias)));
+                    .find(|tool| same(&tool.name) || tool.profile.aliases.iter().any(|alias| same(alias)));
                 match meant {
                     Some(tool) => rule.tool = ToolPattern::of(&tool.name),
                     None if given.contains(['_', '*']) || KNOWN_TOOLS.iter().any(|name| same(name)) => (),
@@ -55,16 +44,25 @@ impl Permissions {
 
 #[cfg(test)]
 mod tests {
+    use windlass_protocol::{RawValue, ToolProfile};
+
     use super::*;
     use crate::rules::{Anchors, RuleSource};
+
+    fn tool(name: &str, aliases: &'static [&'static str]) -> ToolSpec {
+        ToolSpec {
+            name: name.into(),
+            description: "".into(),
+            input_schema: RawValue::NULL.to_owned().into(),
+            result_chars_max: None,
+            profile: ToolProfile { aliases, ..ToolProfile::named(name) },
+        }
+    }
 
     /// Whether a name as a permission, and as a ban, means each of the two tools.
     #[track_caller]
     fn check(given: &str, allowed: &str, disallowed: &str) {
-        let known = [
-            ToolNames { name: "Bash".into(), aliases: &[] },
-            ToolNames { name: "TaskStop".into(), aliases: &["KillShell"] },
-        ];
+        let known = [tool("Bash", &[]), tool("TaskStop", &["KillShell"])];
         for (behaviour, expected) in [(Behaviour::Allow, allowed), (Behaviour::Deny, disallowed)] {
             let mut permissions = Permissions::default();
             let added =

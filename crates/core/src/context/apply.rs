@@ -1,6 +1,7 @@
 //! What a decision makes of a transcript: the one place where layers change messages.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use windlass_protocol::{
@@ -75,7 +76,7 @@ pub(crate) fn without_thinking(message: &Arc<Message>) -> Option<Arc<Message>> {
 
 /// The first message that stays from this place on whose thinking was bound to what changed there.
 pub(crate) fn bound_after(
-    messages: &[&Arc<Message>],
+    messages: &Transcript,
     place: usize,
     is_gone: impl Fn(usize) -> bool,
 ) -> Option<MessageId> {
@@ -85,11 +86,11 @@ pub(crate) fn bound_after(
 }
 
 /// The place of a span in a transcript, if it is still there.
-pub(crate) fn place_of(span: &Collapse, messages: &Transcript) -> Option<std::ops::RangeInclusive<usize>> {
+pub(crate) fn place_of(span: &Collapse, messages: &Transcript) -> Option<Range<usize>> {
     let first = messages.iter().position(|message| message.id == span.first)?;
-    let last = messages.iter().rev().position(|message| message.id == span.last)?;
-    let last = messages.len() - 1 - last;
-    (first <= last).then_some(first..=last)
+    let behind = messages.iter().rev().position(|message| message.id == span.last)?;
+    let end = messages.len() - behind;
+    (first < end).then_some(first..end)
 }
 
 /// Rebuilds a transcript from the first message that changes on; `None` leaves a message out.
@@ -152,13 +153,13 @@ fn without_thinking_from(before: &Transcript, from: Option<MessageId>) -> Transc
 
 fn collapse(before: &Transcript, span: &Collapse) -> Transcript {
     let Some(place) = place_of(span, before) else { return before.clone() };
-    let mut after = before.prefix(*place.start());
+    let mut after = before.prefix(place.start);
     after.push(span.summary.clone());
-    after.extend(before.iter().skip(place.end() + 1).cloned());
+    after.extend(before.iter().skip(place.end).cloned());
     after
 }
 
-fn compact(before: &Transcript, compaction: &Compaction) -> Transcript {
+pub(super) fn compact(before: &Transcript, compaction: &Compaction) -> Transcript {
     let tail = compaction.tail.and_then(|id| before.iter().position(|message| message.id == id));
     let tail = before.iter().skip(tail.unwrap_or(before.len()));
     let tail = tail.filter_map(|message| {

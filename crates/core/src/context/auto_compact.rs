@@ -15,7 +15,7 @@ use super::tokens::{estimate_all, fixed_tokens, mul_div};
 use crate::config::CompactionPolicy;
 use crate::effect::Effect;
 use crate::step::Cx;
-use crate::turn::attach::reminder;
+use crate::turn::attach::reminders;
 use crate::turn::hooks::ended_by_hook;
 use crate::turn::prepare::{ForcedCompaction, LayerQuestion, LayerReply, LayerStep, Preparation};
 
@@ -159,7 +159,7 @@ fn due(cx: &Cx<'_>, preparing: &Preparation) -> Option<(CompactTrigger, String)>
 /// Whether the context, or the conversation where the rest alone is that large, is at the threshold.
 fn is_full(cx: &Cx<'_>) -> bool {
     let threshold = Thresholds::of(cx.config, cx.model()).compact;
-    let conversation = || estimate_all(cx.state.carry.messages.iter().map(|message| &**message));
+    let conversation = || estimate_all(cx.state.carry.messages.iter());
     cx.context_tokens() >= threshold && (fixed_tokens(cx.config) < threshold || conversation() >= threshold)
 }
 
@@ -294,8 +294,7 @@ fn tell_hooks(cx: &mut Cx<'_>, compacting: &mut CompactionProgress) -> LayerStep
 /// What hooks want known after a compaction is told at once; it cannot be undone.
 fn on_told(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, answer: &HookAnswer) -> LayerStep {
     cx.show_notices(answer);
-    let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
-    cx.tell(&context);
+    cx.tell(&reminders(&answer.context));
     if let Some(reason) = &answer.stop {
         return cx.end_by_hook(ended_by_hook("A hook after the compaction", reason));
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    AmbientChanges, Block, CompactTrigger, Compaction, Decision, Message, MessageId, Origin, Transcript,
+    AmbientChanges, Block, CompactTrigger, Compaction, Message, MessageId, Origin, Transcript,
 };
 
 use super::Thresholds;
-use super::apply::apply;
-use super::digest::{digest, prompt_text, text_field};
+use super::apply::compact;
+use super::digest::{digest, prompt_text};
 use super::rounds::{MessageGroup, units};
+use super::snip::read_path;
 use super::text::clip;
 use super::tokens::{estimate_all, fixed_tokens};
 use crate::step::Cx;
@@ -67,10 +68,9 @@ pub(crate) fn can_shrink(cx: &Cx<'_>) -> bool {
     let (level, units) = (LEVELS - 1, units(&list));
     let parts =
         Parts { cx, list: &list, units: &units, head: &head, found: &found, level, should_keep_prompt: true };
-    let estimate_before = estimate_all(list.iter().map(|message| &***message));
+    let estimate_before = estimate_all(&list);
     let shortest = parts.compaction(cx.state.ids.next_message(), estimate_before);
-    let after = apply(&Decision::Compacted(Box::new(shortest)), before);
-    estimate_all(after.iter().map(|message| &**message)) < estimate_before
+    estimate_all(compact(before, &shortest).iter()) < estimate_before
 }
 
 /// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter, neither
@@ -86,15 +86,14 @@ pub(crate) fn build(
     let before = &cx.state.carry.messages;
     let list: Vec<&Arc<Message>> = before.iter().collect();
     let units = units(&list);
-    let estimate_before = estimate_all(list.iter().map(|message| &***message));
+    let estimate_before = estimate_all(&list);
     let (fixed, tokens_before) = (fixed_tokens(cx.config), cx.context_tokens());
     let mut best = None;
     for level in 0..LEVELS {
         let should_keep_prompt = trigger != CompactTrigger::Reactive || level < PROMPT_CUT_LEVEL;
         let parts = Parts { cx, list: &list, units: &units, head, found, level, should_keep_prompt };
         let compaction = parts.compaction(id, estimate_before);
-        let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
-        let estimate = estimate_all(after.iter().map(|message| &**message));
+        let estimate = estimate_all(compact(before, &compaction).iter());
         let tokens_after = fixed.saturating_add(estimate);
         if estimate < estimate_before || tokens_after < tokens_before {
             best = Some(Compaction { tokens_after, ..compaction });
@@ -231,12 +230,8 @@ impl Parts<'_> {
         let policy = &self.cx.config.context;
         let calls =
             self.list[tail..].iter().flat_map(|message| &message.blocks).filter_map(Block::as_tool_use);
-        let in_tail: BTreeSet<String> = calls
-            .filter_map(|call| {
-                let profile = self.cx.config.profile(&call.name);
-                text_field(call, profile.subject.field().filter(|_| profile.is_file_content)?)
-            })
-            .collect();
+        let in_tail: BTreeSet<String> =
+            calls.filter_map(|call| read_path(call, self.cx.config, /* in full */ false)).collect();
         let files = self.found.shown.iter().filter(|(path, _)| !in_tail.contains(&*path.to_string_lossy()));
         let text = |(path, text): &(std::path::PathBuf, Arc<str>)| {
             format!(

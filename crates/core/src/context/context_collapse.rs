@@ -2,7 +2,7 @@
 //!
 //! A span is *staged* when its summary is ready, and *committed* when the room is needed: then the summary takes its place.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 use std::sync::Arc;
 
 use windlass_protocol::{
@@ -114,8 +114,7 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
         if total.saturating_sub(freed) < threshold {
             break;
         }
-        let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
-        let tokens = estimate_all(old.map(|message| &**message));
+        let tokens = estimate_all(messages_at(&messages, &place));
         freed += scale.real(tokens.saturating_sub(u64::from(span.summary.tokens())));
         spans.push(span.clone());
     }
@@ -128,13 +127,10 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
 
 /// The spans that are still there, with their places. Summaries need not be ready in the order of their spans: while a prompt is the
 /// last one, the rounds before it may be too few for a span, and those behind it are summarised first.
-fn oldest_first<'a>(
-    spans: &'a [Collapse],
-    messages: &Transcript,
-) -> Vec<(RangeInclusive<usize>, &'a Collapse)> {
+fn oldest_first<'a>(spans: &'a [Collapse], messages: &Transcript) -> Vec<(Range<usize>, &'a Collapse)> {
     let mut placed: Vec<_> =
         spans.iter().filter_map(|span| Some((place_of(span, messages)?, span))).collect();
-    placed.sort_by_key(|(place, _)| *place.start());
+    placed.sort_by_key(|(place, _)| place.start);
     placed
 }
 
@@ -142,9 +138,11 @@ fn oldest_first<'a>(
 fn bound_behind(spans: &[Collapse], before: &Transcript) -> Option<MessageId> {
     let first = spans.first().and_then(|span| place_of(span, before))?;
     let collapsed = Decision::Collapsed { spans: spans.to_vec(), tokens: 0, unbound_from: None };
-    let after = apply(&collapsed, before);
-    let after: Vec<&Arc<Message>> = after.iter().collect();
-    bound_after(&after, *first.start(), |_| false)
+    bound_after(&apply(&collapsed, before), first.start, |_| false)
+}
+
+fn messages_at<'a>(messages: &'a Transcript, place: &Range<usize>) -> impl Iterator<Item = &'a Arc<Message>> {
+    messages.iter().skip(place.start).take(place.len())
 }
 
 /// Begins to summarise the next span, one at a time.
@@ -156,7 +154,7 @@ fn stage(cx: &mut Cx<'_>) {
     let Some(model) = cx.config.small_model.clone() else { return };
     let Some(span) = next_span(cx) else { return };
     let messages = &cx.state.carry.messages;
-    let list: Vec<&Arc<Message>> = messages.iter().skip(span.start).take(span.len()).collect();
+    let list: Vec<&Arc<Message>> = messages_at(messages, &span).collect();
     let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
     let (first, last) = (first.id, last.id);
     // One character is at most one token.
@@ -188,7 +186,7 @@ fn question(part: &[&Arc<Message>]) -> String {
 
 /// The oldest finished messages that are not staged yet, about as many as make a span. Neither the newest rounds nor the
 /// last prompt nor another summary is ever part of one.
-fn next_span(cx: &Cx<'_>) -> Option<std::ops::Range<usize>> {
+fn next_span(cx: &Cx<'_>) -> Option<Range<usize>> {
     let (carry, policy) = (&cx.state.carry, &cx.config.context);
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let units = units(&messages);
@@ -227,8 +225,7 @@ pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
     let messages = &cx.state.carry.messages;
     // Another layer may have taken the span away meanwhile.
     let Some(place) = place_of(&span, messages) else { return };
-    let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
-    let is_shorter = u64::from(span.summary.tokens()) < estimate_all(old.map(|message| &**message));
+    let is_shorter = u64::from(span.summary.tokens()) < estimate_all(messages_at(messages, &place));
     if outcome.terminal != Terminal::Completed || outcome.text.trim().is_empty() || !is_shorter {
         cx.state.carry.staged.failures += 1;
         return;

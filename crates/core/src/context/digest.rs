@@ -94,9 +94,8 @@ fn list_inputs(past: &[&Arc<Message>], chars: usize, fields: &[&str]) -> String 
 }
 
 /// A field of a call's input, if it is a text.
-pub(crate) fn text_field(call: &ToolUse, field: &str) -> Option<String> {
-    let input = RawObject::parse(call.input.get()).ok()?;
-    input.get(field).and_then(|value| serde_json::from_str(value.get()).ok())
+fn text_field(call: &ToolUse, field: &str) -> Option<String> {
+    RawObject::parse(call.input.get()).ok()?.read(field)
 }
 
 /// As many lines from the start as there is room for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, BlockKind, Culprit, Decision, Message, MessageId, Origin, RawObject, RawValue, Transcript,
+    Block, BlockKind, Culprit, Decision, Message, MessageId, Origin, RawObject, Transcript,
 };
 
 use super::apply::without_thinking;
@@ -14,24 +14,21 @@ pub(crate) fn has_media(messages: &Transcript) -> bool {
     messages.iter().flat_map(|message| &message.blocks).any(holds_media)
 }
 
-/// Replaces the medium the provider complains about by a short text, or all of them if it names none.
-pub(crate) fn strip_media(messages: &Transcript, culprit: Option<Culprit>) -> Option<Decision> {
+/// The messages with a short text for the medium the provider complains about, or for each of them if it names none.
+pub(crate) fn strip_media(messages: &Transcript, culprit: Option<Culprit>) -> Vec<Arc<Message>> {
     let named = culprit.and_then(|culprit| place_of(messages, culprit)).filter(|(message, block)| {
         let message = messages.iter().nth(*message);
         message.and_then(|message| message.blocks.get(*block)).is_some_and(holds_media)
     });
     let wanted = |place: (usize, usize)| named.is_none_or(|named| named == place);
-    let stripped: Vec<Arc<Message>> = messages
-        .iter()
-        .enumerate()
-        .filter_map(|(place, message)| without_media(message, |block| wanted((place, block))))
-        .collect();
-    (!stripped.is_empty()).then_some(Decision::MediaStripped(stripped))
+    let stripped =
+        |(place, message): (usize, &Arc<Message>)| without_media(message, |block| wanted((place, block)));
+    messages.iter().enumerate().filter_map(stripped).collect()
 }
 
-/// Replaces the block the provider complains about by a short text. Calls stay, since their results answer them, and so does
-/// thinking, which has a cure of its own.
-pub(crate) fn replace_block(messages: &Transcript, culprit: Option<Culprit>) -> Option<Decision> {
+/// The message with a short text for the block the provider complains about. Calls stay, since their results answer them, and
+/// so does thinking, which has a cure of its own.
+pub(crate) fn replace_block(messages: &Transcript, culprit: Option<Culprit>) -> Option<Arc<Message>> {
     let (place, block) = place_of(messages, culprit?)?;
     let message = messages.iter().nth(place)?;
     let mut blocks = message.blocks.clone();
@@ -47,7 +44,7 @@ pub(crate) fn replace_block(messages: &Transcript, culprit: Option<Culprit>) -> 
         return None;
     }
     blocks[block] = stub;
-    Some(Decision::MediaStripped(vec![Arc::new(message.with_blocks(blocks))]))
+    Some(Arc::new(message.with_blocks(blocks)))
 }
 
 /// The place of a block as we count: the provider counts neighbouring messages of one role as one.
@@ -105,25 +102,17 @@ fn stub(block: &Block) -> Block {
 pub(crate) fn stub_text(block: &Block) -> String {
     let what = if *block.kind() == BlockKind::Document { "document" } else { "picture" };
     let object = RawObject::parse(block.json()).ok();
-    let field = |name| object.as_ref().and_then(|object| object.get(name));
-    let text =
-        |value: Option<&RawValue>| value.and_then(|value| serde_json::from_str::<String>(value.get()).ok());
-    let source = field("source").and_then(|source| RawObject::parse(source.get()).ok());
-    let media_type = text(source.as_ref().and_then(|source| source.get("media_type")));
-    let title = text(field("title"));
+    let title: Option<String> = object.as_ref().and_then(|object| object.read("title"));
+    let source: Option<RawObject<'_>> = object.as_ref().and_then(|object| object.read("source"));
+    let media_type = source.and_then(|source| source.read("media_type"));
     let named: Vec<String> = title.into_iter().chain(media_type).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     format!("[Removed: a {what}{named} that cannot be sent.]")
 }
 
-/// The same replacement without the thinking of what it puts in place.
-pub(crate) fn unbound(decision: Decision) -> Decision {
-    match decision {
-        Decision::MediaStripped(messages) => {
-            Decision::MediaStripped(messages.iter().filter_map(without_thinking).collect())
-        }
-        other => other,
-    }
+/// The same messages without their thinking.
+pub(crate) fn unbound(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    messages.iter().filter_map(without_thinking).collect()
 }
 
 pub(crate) fn has_thinking(messages: &Transcript) -> bool {
@@ -171,7 +160,7 @@ mod tests {
     fn check(culprit: Option<(usize, Option<usize>)>, left: usize, untouched: usize) {
         let before = with_media();
         let culprit = culprit.map(|(message, block)| Culprit { message, block });
-        let after = apply(&strip_media(&before, culprit).unwrap(), &before);
+        let after = apply(&Decision::MediaStripped(strip_media(&before, culprit)), &before);
         let media =
             after.iter().flat_map(|message| &message.blocks).filter(|block| holds_media(block)).count();
         assert_eq!((media, shared_prefix(&before, &after)), (left, untouched));
@@ -195,8 +184,8 @@ mod tests {
     fn check_replaced(message: usize, block: Option<usize>, expected: Option<&str>) {
         let mut before = with_media();
         before.push(Arc::new(calls(5, &[("t", "Read", "{}")])));
-        let seen = replace_block(&before, Some(Culprit { message, block })).map(|decision| {
-            let after = apply(&decision, &before);
+        let seen = replace_block(&before, Some(Culprit { message, block })).map(|replaced| {
+            let after = apply(&Decision::MediaStripped(vec![replaced]), &before);
             let blocks =
                 before.iter().zip(after.iter()).flat_map(|(old, new)| old.blocks.iter().zip(&new.blocks));
             let changed: Vec<&str> =
@@ -228,7 +217,7 @@ mod tests {
         let expected = "[Removed: a document (T, application/pdf) that cannot be sent.]";
         assert_eq!(stub_text(&document()), expected);
         let plain = transcript(vec![prompt(1, "no media")]);
-        assert!(strip_media(&plain, None).is_none());
+        assert!(strip_media(&plain, None).is_empty());
         assert!(!has_media(&plain));
         assert!(has_media(&with_media()));
     }

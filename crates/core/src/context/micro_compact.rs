@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Decision, Message, estimate_tokens};
+use windlass_protocol::{Block, Decision, estimate_tokens};
 
 use super::Thresholds;
 use super::apply::bound_after;
@@ -60,8 +60,8 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
     if results.is_empty() || tokens < policy.clear_at_least_tokens {
         return None;
     }
-    let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
-    let unbound_from = model.is_thinking_bound.then(|| bound_after(&messages, first, |_| false)).flatten();
+    let is_bound = model.is_thinking_bound;
+    let unbound_from = is_bound.then(|| bound_after(&carry.messages, first, |_| false)).flatten();
     Some(Decision::Cleared { results, tokens, unbound_from })
 }
 

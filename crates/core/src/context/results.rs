@@ -22,12 +22,8 @@ pub(crate) fn answered_call(block: &Block) -> Option<(&Arc<str>, bool)> {
 
 /// What is inside a result, its text as a block too.
 pub(crate) fn content(result: &Block) -> Vec<Block> {
-    let object = RawObject::parse(result.json()).ok();
-    let content = object.as_ref().and_then(|object| object.get("content"));
-    match content.and_then(|content| serde_json::from_str::<String>(content.get()).ok()) {
-        Some(text) => vec![Block::text(&text)],
-        None => result.result_blocks(),
-    }
+    let text: Option<String> = RawObject::parse(result.json()).ok().and_then(|object| object.read("content"));
+    text.map_or_else(|| result.result_blocks(), |text| vec![Block::text(&text)])
 }
 
 /// The text of a result; pictures and documents are not part of it.

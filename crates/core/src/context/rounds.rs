@@ -28,7 +28,7 @@ pub(crate) fn units(messages: &[&Arc<Message>]) -> Vec<MessageGroup> {
             end += count_while(&messages[end..], |next| next.role == Role::Assistant);
             end += count_while(&messages[end..], |next| next.role == Role::User && holds_result(next));
         }
-        let tokens = super::tokens::estimate_all(messages[first..end].iter().map(|message| &***message));
+        let tokens = super::tokens::estimate_all(&messages[first..end]);
         units.push(MessageGroup { first, end, tokens, is_round });
         first = end;
     }

@@ -41,11 +41,11 @@ fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let useless = useless(&messages, cx.config);
     let first = *useless.first()?;
-    let estimate = super::tokens::estimate_all(useless.iter().map(|place| &**messages[*place]));
+    let estimate = super::tokens::estimate_all(useless.iter().map(|place| messages[*place]));
     let tokens = carry.tokens.scale(&carry.messages, cx.config).real(estimate);
     let is_bound = cx.model().is_thinking_bound;
-    let unbound_from =
-        is_bound.then(|| bound_after(&messages, first, |place| useless.contains(&place))).flatten();
+    let bound = || bound_after(&carry.messages, first, |place| useless.contains(&place));
+    let unbound_from = is_bound.then(bound).flatten();
     let messages = useless.iter().map(|place| messages[*place].id).collect();
     Some((Decision::Snipped { messages, tokens, unbound_from }, tokens))
 }
@@ -146,13 +146,12 @@ impl Reads {
 }
 
 /// The file that a call reads; nothing if it is another tool, or only a part is read where the whole is asked for.
-fn read_path(call: &ToolUse, config: &Config, should_be_whole: bool) -> Option<String> {
+pub(super) fn read_path(call: &ToolUse, config: &Config, should_be_whole: bool) -> Option<String> {
     let profile = config.profile(&call.name);
     let field = profile.subject.field().filter(|_| profile.is_file_content)?;
     let input = RawObject::parse(call.input.get()).ok()?;
     let is_part = ["offset", "limit", "pages"].iter().any(|field| input.get(field).is_some());
-    let path = input.get(field).and_then(|path| serde_json::from_str(path.get()).ok());
-    path.filter(|_| !(should_be_whole && is_part))
+    input.read(field).filter(|_| !(should_be_whole && is_part))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(crate) fn room(cx: &Cx<'_>) -> u64 {
     let needed = cx.context_tokens().saturating_add(aside);
     let excess = needed.saturating_sub(Thresholds::window(cx.config, model));
     let scale = carry.tokens.scale(&carry.messages, cx.config);
-    let all = estimate_all(carry.messages.iter().map(|message| &**message));
+    let all = estimate_all(carry.messages.iter());
     all.saturating_sub(scale.estimate(excess)).max(ASIDE_TOKENS)
 }
 
@@ -72,7 +72,7 @@ fn output_tokens(cx: &Cx<'_>) -> u32 {
 /// left less than there was room for, and the next request must not be the same again.
 pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64 {
     let sent = fit(&cx.state.carry.messages, room, cx.model().is_thinking_bound);
-    let sent = estimate_all(sent.iter().map(|message| &**message)).min(room);
+    let sent = estimate_all(sent.iter()).min(room);
     let third = sent / 3 * 2;
     match overflow.filter(|overflow| overflow.limit < overflow.needed) {
         Some(overflow) => mul_div(sent, overflow.limit, overflow.needed).saturating_mul(9) / 10,
@@ -100,7 +100,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> ForkPlan 
 /// The transcript without its oldest rounds, so that it fits; what is left and still too long is cut.
 fn fit(messages: &Transcript, room: u64, is_thinking_bound: bool) -> Transcript {
     let list: Vec<&Arc<Message>> = messages.iter().collect();
-    let mut tokens = estimate_all(list.iter().map(|message| &***message));
+    let mut tokens = estimate_all(&list);
     if tokens <= room {
         return messages.clone();
     }
@@ -216,7 +216,7 @@ mod tests {
     fn check_fit(room: u64, left: &[u64]) {
         let fitted = fit(&long(), room, /* binds thinking */ false);
         assert_eq!(ids(&fitted), left);
-        let tokens = estimate_all(fitted.iter().map(|message| &**message));
+        let tokens = estimate_all(fitted.iter());
         assert!(tokens <= room + 500, "{tokens}");
     }
 

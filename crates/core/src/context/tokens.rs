@@ -36,12 +36,12 @@ impl TokenCount {
     pub(crate) fn total(&self, messages: &Transcript, config: &Config) -> u64 {
         let known = if self.covered == 0 { fixed_tokens(config) } else { self.reported };
         let new = messages.len().saturating_sub(self.covered);
-        known.saturating_add(estimate_all(messages.iter().rev().take(new).map(|message| &**message)))
+        known.saturating_add(estimate_all(messages.iter().rev().take(new)))
     }
 
     /// Estimates run high; what the provider counted says by how much.
     pub(crate) fn scale(&self, messages: &Transcript, config: &Config) -> TokenCalibration {
-        let covered = estimate_all(messages.iter().take(self.covered).map(|message| &**message));
+        let covered = estimate_all(messages.iter().take(self.covered));
         let estimated = covered.saturating_add(fixed_tokens(config)).max(1);
         let real = if self.covered == 0 { estimated } else { self.reported };
         TokenCalibration { real, estimated }
@@ -55,7 +55,7 @@ impl TokenCount {
         let scale = self.scale(before, config);
         let new: Vec<_> = before.iter().skip(self.covered).map(|message| message.id).collect();
         let covered = after.iter().position(|message| new.contains(&message.id)).unwrap_or(after.len());
-        let tokens = |list: &Transcript, len| estimate_all(list.iter().take(len).map(|message| &**message));
+        let tokens = |list: &Transcript, len| estimate_all(list.iter().take(len));
         let freed = tokens(before, self.covered).saturating_sub(tokens(after, covered));
         *self = Self { reported: self.reported.saturating_sub(scale.real(freed)).max(1), covered };
     }
@@ -86,8 +86,8 @@ pub(crate) fn mul_div(number: u64, to: u64, from: u64) -> u64 {
 }
 
 /// The estimates of these messages together.
-pub(crate) fn estimate_all<'a>(messages: impl Iterator<Item = &'a Message>) -> u64 {
-    messages.map(|message| u64::from(message.tokens())).sum()
+pub(crate) fn estimate_all(messages: impl IntoIterator<Item = impl AsRef<Message>>) -> u64 {
+    messages.into_iter().map(|message| u64::from(message.as_ref().tokens())).sum()
 }
 
 /// What every request has besides the transcript: system prompt and tools.

@@ -72,20 +72,18 @@ fn large_results(cx: &Cx<'_>, message: &Message) -> Vec<LargeResult> {
     if all_small && bytes <= policy.message_result_chars_max {
         return Vec::new();
     }
-    let measured = limits.into_iter().map(|(id, result, own)| {
+    let (mut large, mut rest) = (Vec::new(), Vec::new());
+    for (id, result, own) in limits {
         let chars = results::text(result).chars().count();
-        (LargeResult { tool_use_id: id.clone(), result: result.clone(), chars }, is_over(chars, own))
-    });
-    let (over, mut rest): (Vec<_>, Vec<_>) = measured.partition(|(_, is_over)| *is_over);
-    let mut large: Vec<LargeResult> = over.into_iter().map(|(large, _)| large).collect();
-    rest.sort_by_key(|(result, _)| result.chars);
-    let mut total: usize =
-        large.len() * policy.preview_chars + rest.iter().map(|(r, _)| r.chars).sum::<usize>();
-    while total > policy.message_result_chars_max {
-        let Some((largest, _)) = rest.pop().filter(|(largest, _)| largest.chars > policy.preview_chars)
-        else {
-            break;
-        };
+        let list = if is_over(chars, own) { &mut large } else { &mut rest };
+        list.push(LargeResult { tool_use_id: id.clone(), result: result.clone(), chars });
+    }
+    rest.sort_by_key(|result| result.chars);
+    let mut total =
+        large.len() * policy.preview_chars + rest.iter().map(|result| result.chars).sum::<usize>();
+    while total > policy.message_result_chars_max
+        && let Some(largest) = rest.pop_if(|largest| largest.chars > policy.preview_chars)
+    {
         total = total - largest.chars + policy.preview_chars;
         large.push(largest);
     }

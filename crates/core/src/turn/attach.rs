@@ -16,8 +16,9 @@ use crate::step::Cx;
 const ATTACHMENTS: [Attachment; 5] =
     [said_by_hooks, waiting_prompts, changed_files, found_memory, task_reminder];
 
-/// One kind of attachment: it adds what it has to say, if anything.
-type Attachment = fn(&mut Cx<'_>, &AttachmentContext<'_>, &mut AttachedMessages);
+/// One kind of attachment: what it has to say, if anything. Each piece is a message of its own, so that one that is superseded can
+/// be taken out.
+type Attachment = fn(&mut Cx<'_>, &AttachmentContext<'_>) -> Vec<Arc<Message>>;
 
 /// What is known when attachments are made.
 pub(crate) struct AttachmentContext<'a> {
@@ -33,9 +34,6 @@ const FILES_MAX: usize = 50;
 const LOOKED_AT: usize = 20;
 /// After so many turns without a word about it, the model is reminded of its task list.
 const REMIND_AFTER: u32 = 10;
-
-/// What goes behind the results: each piece is a message of its own, so that one that is superseded can be taken out.
-type AttachedMessages = Vec<Arc<Message>>;
 
 /// What attachments have told the model, and what they are to tell it.
 #[derive(Clone, Debug, Default)]
@@ -155,11 +153,7 @@ impl Cx<'_> {
 
     /// Everything there is to tell the model with the results; the caller sees it too.
     pub(crate) fn attachments(&mut self, around: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
-        let mut attached = AttachedMessages::new();
-        for attachment in ATTACHMENTS {
-            attachment(self, around, &mut attached);
-        }
-        attached
+        ATTACHMENTS.iter().flat_map(|attachment| attachment(self, around)).collect()
     }
 
     /// Takes the prompts that wait and whose time has come. What one speaker says in a row stays together.
@@ -172,13 +166,13 @@ impl Cx<'_> {
         if let Some(total) = prompts.iter().rev().find_map(|prompt| prompt.token_budget) {
             self.state.carry.budget.total = Some(total);
         }
-        let mut attached = AttachedMessages::new();
+        let mut attached = Vec::new();
         for said in prompts.chunk_by(|one, next| one.speaker == next.speaker) {
             let is_task = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
             let origin = if is_task { Origin::Attachment } else { Origin::Prompt };
             let blocks = said.iter().flat_map(|prompt| prompt.context.iter().chain(&prompt.blocks)).cloned();
             let prompts = said.iter().filter_map(|prompt| prompt.id.clone()).collect();
-            self.attach(&mut attached, origin, blocks.collect(), (prompts, said.len()));
+            attached.extend(self.attach(origin, blocks.collect(), (prompts, said.len())));
         }
         self.requeue();
         attached
@@ -186,31 +180,29 @@ impl Cx<'_> {
 
     /// Tells the model something on the spot.
     pub(crate) fn tell(&mut self, blocks: &[Block]) {
-        let mut attached = AttachedMessages::new();
-        self.remind(&mut attached, blocks.to_vec());
-        self.state.carry.messages.extend(attached);
+        let told = self.attach(Origin::Attachment, blocks.to_vec(), (Vec::new(), 0));
+        self.state.carry.messages.extend(told);
     }
 
-    fn remind(&mut self, attached: &mut AttachedMessages, blocks: Vec<Block>) {
-        self.attach(attached, Origin::Attachment, blocks, (Vec::new(), 0));
+    fn remind(&mut self, texts: &[String]) -> Vec<Arc<Message>> {
+        self.attach(Origin::Attachment, reminders(texts), (Vec::new(), 0)).into_iter().collect()
     }
 
-    /// Adds a message that holds so many waiting prompts, which have these ids.
+    /// A message that holds so many waiting prompts, which have these ids; none without anything to say.
     fn attach(
         &mut self,
-        attached: &mut AttachedMessages,
         origin: Origin,
         blocks: Vec<Block>,
         (prompts, taken): (Vec<Arc<str>>, usize),
-    ) {
+    ) -> Option<Arc<Message>> {
         if blocks.is_empty() {
-            return;
+            return None;
         }
         let message = Arc::new(Message::user(self.message_id(), origin, blocks));
         let said = UserEntry { message: message.clone(), context: 0, prompts, taken };
         self.note_prompt(&said);
         self.show_said(said);
-        attached.push(message);
+        Some(message)
     }
 
     /// What a person said is what the run is about, and unfinished until the run ends well.
@@ -223,35 +215,34 @@ impl Cx<'_> {
     }
 }
 /// What hooks said when the calls were answered.
-fn said_by_hooks(cx: &mut Cx<'_>, _: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
+fn said_by_hooks(cx: &mut Cx<'_>, _: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
     let said = std::mem::take(&mut cx.state.carry.notes.from_hooks);
-    cx.remind(attached, said.iter().map(|text| Block::text(&reminder(text))).collect());
+    cx.remind(&said)
 }
 
 /// What was typed meanwhile, and what background tasks have to say. What one speaker says in a row stays together.
-fn waiting_prompts(cx: &mut Cx<'_>, around: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
-    attached.extend(cx.waiting_prompts(around.due));
+fn waiting_prompts(cx: &mut Cx<'_>, around: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
+    cx.waiting_prompts(around.due)
 }
 
 /// What the conversation knows of such a file stays as it was: an edit must not pass unread changes.
-fn changed_files(cx: &mut Cx<'_>, around: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
+fn changed_files(cx: &mut Cx<'_>, around: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
     let told = &mut cx.state.carry.notes.told_changes;
     let is_news = |change: &&FileChange| told.insert(change.path.clone(), change.hash) != Some(change.hash);
     let say = |change: &FileChange| {
-        let text = format!(
+        format!(
             "The file {} has changed on disk, and not through your calls.\n{} Read it again before you rely \
              on it or edit it; do not undo these changes.",
             change.path.display(),
             change.note
-        );
-        Block::text(&reminder(&text))
+        )
     };
-    let blocks = around.found.changed.iter().filter(is_news).map(say).collect();
-    cx.remind(attached, blocks);
+    let news: Vec<String> = around.found.changed.iter().filter(is_news).map(say).collect();
+    cx.remind(&news)
 }
 
 /// Only what the model has not seen in any way.
-fn found_memory(cx: &mut Cx<'_>, _: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
+fn found_memory(cx: &mut Cx<'_>, _: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
     let (config, carry) = (cx.config, &mut cx.state.carry);
     let mut found = std::mem::take(&mut carry.notes.found);
     found.retain(|note| {
@@ -259,22 +250,26 @@ fn found_memory(cx: &mut Cx<'_>, _: &AttachmentContext<'_>, attached: &mut Attac
             && config.memory.iter().all(|always| always.path != note.path)
             && carry.notes.told_memory.insert(note.path.clone())
     });
-    let say = |note: &MemoryNote| {
-        let text = format!("Notes from {} that may help:\n{}", note.path.display(), note.text);
-        Block::text(&reminder(&text))
-    };
-    cx.remind(attached, found.iter().map(say).collect());
+    let say = |note: &MemoryNote| format!("Notes from {} that may help:\n{}", note.path.display(), note.text);
+    let notes: Vec<String> = found.iter().map(say).collect();
+    cx.remind(&notes)
 }
 
-fn task_reminder(cx: &mut Cx<'_>, around: &AttachmentContext<'_>, attached: &mut AttachedMessages) {
-    let Some(list) = around.found.tasks.as_ref().filter(|list| !list.trim().is_empty()) else { return };
-    if cx.state.carry.notes.is_reminder_due(list) {
-        let text = reminder(&format!(
+fn task_reminder(cx: &mut Cx<'_>, around: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
+    let list = around.found.tasks.as_ref().filter(|list| !list.trim().is_empty());
+    let due = list.filter(|list| cx.state.carry.notes.is_reminder_due(list));
+    let text = due.map(|list| {
+        format!(
             "You have not updated the task list for a while. Update it if it still helps; clear it if it \
              does not. Its content:\n{list}"
-        ));
-        cx.remind(attached, vec![Block::text(&text)]);
-    }
+        )
+    });
+    cx.remind(text.as_slice())
+}
+
+/// Texts that the model does not take for the user's, as blocks.
+pub(crate) fn reminders(texts: &[String]) -> Vec<Block> {
+    texts.iter().map(|text| Block::text(&reminder(text))).collect()
 }
 
 /// A text that the model does not take for the user's.

@@ -14,7 +14,7 @@ use crate::turn::calls::CallQueue;
 use crate::turn::gate::Watermark;
 use crate::turn::hooks::{StopCheck, StopSubject};
 use crate::turn::ladder::{
-    self, LadderDecision, LadderLimits, RUNGS, ResponseEnd, ResponseFault, Retry, SchemaFit, Situation,
+    self, LadderDecision, LadderLimits, RUNGS, ResponseEnd, ResponseFault, Retry, Situation,
 };
 use crate::turn::retry::{self, Attempts, RetryVerdict};
 use crate::turn::settle::{AfterCalls, BrokenResponse};
@@ -32,8 +32,8 @@ impl Cx<'_> {
     ) -> Phase {
         let verdict = self.retry_verdict(&streaming);
         let situation = Situation {
-            retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
-            form: self.form(&streaming),
+            retry: verdict.retry,
+            has_form: self.has_form(&streaming),
             ..self.situation(answer, &streaming.calls)
         };
         let next = ladder::decide(&RUNGS, &situation);
@@ -56,7 +56,7 @@ impl Cx<'_> {
         streaming: &mut OpenResponse,
         situation: &Situation,
         next: LadderDecision,
-        verdict: Option<RetryVerdict>,
+        verdict: RetryVerdict,
     ) -> AfterCalls {
         match next {
             LadderDecision::Resend => self.resend(streaming, verdict),
@@ -77,7 +77,7 @@ impl Cx<'_> {
     }
 
     /// The same request again, after a pause. Where streams themselves fail, the answer is asked for at once.
-    fn resend(&mut self, streaming: &OpenResponse, verdict: Option<RetryVerdict>) -> AfterCalls {
+    fn resend(&mut self, streaming: &OpenResponse, verdict: RetryVerdict) -> AfterCalls {
         let Some(failure) = self.state.carry.withheld.take() else {
             return AfterCalls::End(Terminal::ModelError);
         };
@@ -90,14 +90,14 @@ impl Cx<'_> {
         } else {
             Arc::new(ModelRequest { delivery, ..(*streaming.body).clone() })
         };
-        let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+        let RetryVerdict { delay_ms, retries_max, .. } = verdict;
         self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
         AfterCalls::Retry { body, attempts, not_before_ms: self.at_ms.saturating_add(delay_ms) }
     }
 
     /// The response broke off after it had acted: it stands as far as it came, and the next request waits as for a retry.
-    fn break_off(&mut self, verdict: Option<RetryVerdict>, should_fall_back: bool) -> BrokenResponse {
-        let RetryVerdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+    fn break_off(&mut self, verdict: RetryVerdict, should_fall_back: bool) -> BrokenResponse {
+        let RetryVerdict { delay_ms, retries_max, .. } = verdict;
         let attempts = self.state.carry.broken;
         let Some(failure) = self.state.carry.withheld.take() else {
             return BrokenResponse { attempts, not_before_ms: self.at_ms, should_fall_back };
@@ -122,44 +122,37 @@ impl Cx<'_> {
     /// What goes with a transition: a note for the model, or a rewrite of the transcript.
     fn onward(&mut self, transition: Transition, situation: &Situation) -> NextIteration {
         let resumed = (situation.answer == ResponseEnd::WindowFull).then(|| RESUME.to_owned());
-        let plain = NextIteration::new(transition);
-        match transition {
+        let note = match transition {
             Transition::CollapseDrainRetry => {
                 context::drain(self);
-                NextIteration { note: resumed, ..plain }
+                resumed
             }
-            Transition::ReactiveCompactRetry => NextIteration { note: resumed, ..plain },
+            Transition::ReactiveCompactRetry => resumed,
             Transition::MediaStripRetry => {
                 self.strip_media();
-                plain
+                None
             }
             Transition::ThinkingStripRetry => {
-                if let Some(decision) = context::strip_thinking(&self.state.carry.messages, None) {
-                    self.change(decision);
-                }
-                plain
+                self.strip_thinking(None);
+                None
             }
-            Transition::MaxOutputTokensRecovery => NextIteration { note: Some(RESUME.into()), ..plain },
-            Transition::TokenBudgetContinuation => {
-                let is_small_gain = situation.tokens_left.is_small_gain();
-                NextIteration { note: Some(self.state.carry.budget.nudge()), is_small_gain, ..plain }
-            }
-            Transition::StructuredOutputRetry => {
-                let problem = self.read_structured().err().unwrap_or_default();
-                NextIteration { note: Some(problem), ..plain }
-            }
-            Transition::EmptyAnswerNudge => NextIteration { note: Some(NUDGE.into()), ..plain },
+            Transition::MaxOutputTokensRecovery => Some(RESUME.into()),
+            Transition::TokenBudgetContinuation => Some(self.state.carry.budget.nudge()),
+            Transition::StructuredOutputRetry => Some(self.read_structured().err().unwrap_or_default()),
+            Transition::EmptyAnswerNudge => Some(NUDGE.into()),
             Transition::ModelFallback => {
                 if let Some(failure) = self.state.carry.withheld.take() {
                     self.announce_fallback(failure);
                 }
-                NextIteration { note: self.rest_to_ask_for().map(Into::into), ..plain }
+                self.rest_to_ask_for().map(Into::into)
             }
             Transition::NextTurn
             | Transition::MaxOutputTokensEscalate
             | Transition::StopHookBlocking
-            | Transition::PauseTurnResume => plain,
-        }
+            | Transition::PauseTurnResume => None,
+        };
+        let is_small_gain = situation.tokens_left.is_small_gain();
+        NextIteration { note, is_small_gain, ..NextIteration::new(transition) }
     }
 
     /// Takes out what the provider refuses, with the thinking that was bound to it.
@@ -170,17 +163,25 @@ impl Cx<'_> {
         let named = self.culprit().filter(|_| self.state.carry.guards.media_strips == 0);
         let rewritten = match class {
             Some(FailureClass::Media) => context::strip_media(messages, named),
-            _ => context::replace_block(messages, self.culprit()),
+            _ => context::replace_block(messages, self.culprit()).into_iter().collect(),
         };
-        let Some(decision) = rewritten else { return };
-        let unbound = self.unbound_by(&decision);
+        if rewritten.is_empty() {
+            return;
+        }
+        let unbound = self.unbound_by(&rewritten);
         if unbound.is_empty() {
-            return self.change(decision);
+            return self.change(Decision::MediaStripped(rewritten));
         }
         // Thinking goes first: wherever the log ends, it holds none that was bound to something else.
-        let decision = context::unbound(decision);
         self.change(Decision::ThinkingStripped(unbound));
-        self.change(decision);
+        self.change(Decision::MediaStripped(context::unbound(&rewritten)));
+    }
+
+    /// Takes thinking out of every answer, or out of all but those of one model.
+    pub(crate) fn strip_thinking(&mut self, keep_model: Option<&str>) {
+        if let Some(decision) = context::strip_thinking(&self.state.carry.messages, keep_model) {
+            self.change(decision);
+        }
     }
 
     /// The block that the provider refuses, where it says so.
@@ -188,9 +189,8 @@ impl Cx<'_> {
         self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit)
     }
 
-    /// The messages whose thinking was bound to what is taken out.
-    fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
-        let Decision::MediaStripped(changed) = decision else { return Vec::new() };
+    /// The messages whose thinking was bound to what these said before.
+    fn unbound_by(&self, changed: &[Arc<Message>]) -> Vec<MessageId> {
         if !self.model().is_thinking_bound {
             return Vec::new();
         }
@@ -211,9 +211,7 @@ impl Cx<'_> {
         let fallbacks = self.state.carry.guards.fallbacks;
         let from = self.config.model_after(fallbacks).id.clone();
         let to = self.config.model_after(fallbacks + 1).id.clone();
-        if let Some(decision) = context::strip_thinking(&self.state.carry.messages, Some(&to)) {
-            self.change(decision);
-        }
+        self.strip_thinking(Some(&to));
         self.emit(Update::FellBack { from, to, failure });
     }
 
@@ -291,7 +289,7 @@ impl Cx<'_> {
             },
             has_thinking: is_bound && context::has_thinking(&carry.messages),
             is_after_results: is_after_results(&carry.messages),
-            form: SchemaFit::Fits,
+            has_form: true,
             stop_hooks: self.stop_hooks(),
             tokens_left: carry.budget.tokens_left(config),
             has_turns_left: config.turns_max.is_none_or(|limit| carry.turn_count < limit),
@@ -300,16 +298,9 @@ impl Cx<'_> {
     }
 
     /// Whether a final answer has the form the schema asks for.
-    pub(crate) fn form(&self, streaming: &OpenResponse) -> SchemaFit {
-        match &self.config.answer {
-            Some(schema) if streaming.calls.is_empty() => {
-                match answer_schema::read(&self.said_text(streaming), schema) {
-                    Ok(_) => SchemaFit::Fits,
-                    Err(_) => SchemaFit::Differs,
-                }
-            }
-            _ => SchemaFit::Fits,
-        }
+    fn has_form(&self, streaming: &OpenResponse) -> bool {
+        let schema = self.config.answer.as_ref().filter(|_| streaming.calls.is_empty());
+        schema.is_none_or(|schema| answer_schema::read(&self.said_text(streaming), schema).is_ok())
     }
 
     fn limits(&self) -> LadderLimits {
@@ -345,8 +336,6 @@ fn stands(streaming: &OpenResponse, situation: &Situation, next: LadderDecision)
         _ => true,
     }
 }
-
-const NO_PAUSE: RetryVerdict = RetryVerdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };
 
 /// Asks for the rest of an answer that was cut.
 pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Continue exactly where it \

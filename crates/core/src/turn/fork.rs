@@ -52,8 +52,7 @@ impl Cx<'_> {
             return None;
         }
         let fork = self.state.ids.fork();
-        let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.opened_usd());
-        let config = Config { budget_usd: left, ..self.fork_config(&plan) };
+        let config = self.fork_config(&plan).into();
         let cwd = self.state.carry.tools.cwd.to_path_buf();
         let state = match plan.ground {
             ForkContext::Own { .. } => State::new(cwd, Transcript::default()),
@@ -65,12 +64,7 @@ impl Cx<'_> {
             }
         };
         self.state.fork_spends.insert(fork, BTreeMap::new());
-        self.effects.push(Effect::Fork {
-            fork,
-            state: Box::new(state),
-            config: config.into(),
-            prompt: plan.prompt,
-        });
+        self.effects.push(Effect::Fork { fork, state: Box::new(state), config, prompt: plan.prompt });
         Some(fork)
     }
 
@@ -141,9 +135,10 @@ impl Cx<'_> {
             fallbacks: [].into(),
             small_model: None,
             turns_max: Some(2),
+            budget_usd: parent.budget_usd.map(|cap| cap - self.state.ledger.opened_usd()),
             token_budget: None,
             task_budget: None,
-            thinking: NO_THINKING,
+            thinking: ThinkingWish { mode: ThinkingMode::Disabled, ..ThinkingWish::default() },
             effort: None,
             cache_safe: shared.then(|| cache_safe(&self.request(), plan.output_tokens)),
             output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
@@ -201,6 +196,3 @@ fn shared_cap(output_tokens: u32, request: &ModelRequest, model: &ModelCard) -> 
 fn prompt_tokens(prompt: &Prompt) -> u64 {
     prompt.blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum()
 }
-
-const NO_THINKING: ThinkingWish =
-    ThinkingWish { mode: ThinkingMode::Disabled, budget_tokens: None, display: None };

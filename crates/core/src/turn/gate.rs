@@ -189,10 +189,8 @@ impl Mender {
     }
 
     fn mend_assistant(&mut self, group: &Message) {
-        let mut blocks = Vec::new();
-        for block in &group.blocks {
-            blocks.extend(self.mend_assistant_block(block.clone()));
-        }
+        let mut blocks: Vec<Block> =
+            group.blocks.iter().filter_map(|block| self.mend_assistant_block(block)).collect();
         while blocks.last().is_some_and(Block::is_thinking) {
             blocks.pop();
             self.repairs.push(Repair::DroppedThinking);
@@ -207,7 +205,7 @@ impl Mender {
         }
     }
 
-    fn mend_assistant_block(&mut self, block: Block) -> Option<Block> {
+    fn mend_assistant_block(&mut self, block: &Block) -> Option<Block> {
         match block.kind() {
             BlockKind::ToolUse(tool_use) if !self.tool_uses.insert(tool_use.id.clone()) => {
                 self.repairs.push(Repair::DroppedToolUse { tool_use_id: tool_use.id.clone() });
@@ -221,7 +219,7 @@ impl Mender {
                 self.repairs.push(Repair::DroppedResult { tool_use_id: tool_use_id.clone() });
                 None
             }
-            _ => self.unless_blank(block),
+            _ => self.unless_blank(block.clone()),
         }
     }
 

@@ -83,13 +83,7 @@ impl Cx<'_> {
     }
     pub(crate) fn ask_hooks(&mut self, call: HookCall) -> HookId {
         let hook = self.state.ids.hook();
-        let scene = self.hook_scene();
-        self.effects.push(Effect::RunHooks(hook, call, scene));
-        hook
-    }
-
-    fn hook_scene(&self) -> HookScene {
-        HookScene {
+        let scene = HookScene {
             cwd: self.state.carry.tools.cwd.clone(),
             mode: self.config.permissions.mode.name(),
             effort: self.config.effort,
@@ -98,7 +92,9 @@ impl Cx<'_> {
                 RunSource::Agent(kind) => Some(kind.clone()),
                 _ => None,
             },
-        }
+        };
+        self.effects.push(Effect::RunHooks(hook, call, scene));
+        hook
     }
 
     /// Shows what hooks want the user to know.

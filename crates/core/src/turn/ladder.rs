@@ -58,15 +58,6 @@ pub(crate) enum Retry {
     GiveUp,
 }
 
-/// What the schema says about the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SchemaFit {
-    /// There is none, or the answer has it.
-    Fits,
-    /// The answer does not have it.
-    Differs,
-}
-
 /// What stop hooks say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopHooks {
@@ -126,7 +117,8 @@ pub(crate) struct Situation {
     pub(crate) has_thinking: bool,
     /// Whether the answer came right after tool results.
     pub(crate) is_after_results: bool,
-    pub(crate) form: SchemaFit,
+    /// Whether the answer has the form that the schema asks for, if there is one.
+    pub(crate) has_form: bool,
     pub(crate) stop_hooks: StopHooks,
     pub(crate) tokens_left: TokensLeft,
     pub(crate) has_turns_left: bool,
@@ -282,7 +274,7 @@ fn empty_answer(s: &Situation) -> Option<LadderDecision> {
 }
 
 fn schema(s: &Situation) -> Option<LadderDecision> {
-    if s.has_calls || s.form == SchemaFit::Fits {
+    if s.has_calls || s.has_form {
         return None;
     }
     if s.guards.schema_tries < s.limits.schema_tries {

@@ -6,8 +6,8 @@ use windlass_protocol::{
 };
 
 use crate::config::{CacheSafe, Config, ThinkingMode, ThinkingWish};
+use crate::context::Thresholds;
 use crate::context::prefix::SentPrefix;
-use crate::context::{self, Thresholds};
 use crate::step::Cx;
 
 /// Models take no smaller budget for thinking.
@@ -58,9 +58,7 @@ impl Cx<'_> {
             return;
         }
         let keep = is_on.then(|| model.id.clone());
-        if let Some(decision) = context::strip_thinking(&carry.messages, keep.as_deref()) {
-            self.change(decision);
-        }
+        self.strip_thinking(keep.as_deref());
     }
 
     /// What the next request says that the provider's cache depends on.

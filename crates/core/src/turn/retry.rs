@@ -70,6 +70,12 @@ pub(crate) struct RetryVerdict {
     /// How many retries this cause allows in all.
     pub(crate) retries_max: u32,
 }
+
+impl RetryVerdict {
+    /// There is no failure.
+    pub(crate) const NONE: Self = Self { retry: Retry::GiveUp, delay_ms: 0, retries_max: 0 };
+}
+
 pub(crate) fn decide(trouble: &FailureContext<'_>, policy: &RetryPolicy) -> RetryVerdict {
     let FailureContext { failure, attempts, is_half_way, .. } = *trouble;
     let verdict = |retry, delay_ms, left: u32| RetryVerdict {

@@ -7,7 +7,7 @@ use windlass_protocol::{
 
 use crate::config::RunSource;
 use crate::step::Cx;
-use crate::turn::attach::reminder;
+use crate::turn::attach::reminders;
 use crate::turn::hooks::ended_by_hook;
 use crate::turn::prepare::{LayerQuestion, LayerReply, LayerStep, Preparation};
 
@@ -78,14 +78,11 @@ impl Cx<'_> {
     }
 
     fn ask_opening_hooks(&mut self, opening: &mut RunStart) -> Option<HookId> {
-        if let Some(call) = opening.untold.next() {
-            let event = call.event();
-            let hook = self.ask_hooks(call);
-            opening.asked = Some((hook, event));
-            return Some(hook);
-        }
-        let hook = self.ask_about_prompt(Priority::Later)?;
-        opening.asked = Some((hook, HookEvent::UserPromptSubmit));
+        let (event, hook) = match opening.untold.next() {
+            Some(call) => (call.event(), self.ask_hooks(call)),
+            None => (HookEvent::UserPromptSubmit, self.ask_about_prompt(Priority::Later)?),
+        };
+        opening.asked = Some((hook, event));
         Some(hook)
     }
 
@@ -99,7 +96,7 @@ impl Cx<'_> {
         if let Some(reason) = &answer.stop {
             return Some(ended_by_hook("A hook at the start of the session", reason));
         }
-        let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
+        let context = reminders(&answer.context);
         let is_print = self.config.source == RunSource::Print;
         let first = answer.first_prompt.as_ref().filter(|_| is_print).map(|text| Block::text(text));
         if !self.state.carry.waiting.add_to_own(&context, first) {
@@ -124,8 +121,7 @@ impl Cx<'_> {
         self.show_notices(answer);
         let reasons: Vec<&str> = answer.stop.iter().chain(&answer.blocks).map(String::as_str).collect();
         if reasons.is_empty() {
-            let context = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
-            self.state.carry.waiting.pass(hook, context);
+            self.state.carry.waiting.pass(hook, reminders(&answer.context));
             return None;
         }
         let (refused, is_own) = self.state.carry.waiting.refuse(hook).unwrap_or_default();

@@ -69,12 +69,10 @@ impl OpenResponse {
 
 impl Cx<'_> {
     pub(crate) fn on_model(&mut self, phase: Phase, request: RequestId, event: ModelEvent) -> Phase {
-        let Phase::Streaming(mut streaming) = phase else {
-            return phase;
+        let mut streaming = match phase {
+            Phase::Streaming(streaming) if streaming.request == request => streaming,
+            late => return late,
         };
-        if streaming.request != request {
-            return Phase::Streaming(streaming);
-        }
         match event {
             ModelEvent::Started { message_id, model, usage } => {
                 self.state.ledger.has_been_reached = true;
@@ -212,8 +210,8 @@ impl Cx<'_> {
 
     /// What the retry policy says about the failure that is withheld. A response that broke off after something of it had
     /// acted counts with those just before it that did so too.
-    pub(crate) fn retry_verdict(&self, streaming: &OpenResponse) -> Option<RetryVerdict> {
-        let failure = self.state.carry.withheld.as_deref()?;
+    pub(crate) fn retry_verdict(&self, streaming: &OpenResponse) -> RetryVerdict {
+        let Some(failure) = self.state.carry.withheld.as_deref() else { return RetryVerdict::NONE };
         let acted = streaming.calls.has_acted();
         let trouble = FailureContext {
             failure,
@@ -223,7 +221,7 @@ impl Cx<'_> {
             wall_s: self.wall_ms / 1_000,
             entropy: self.entropy,
         };
-        Some(retry::decide(&trouble, &self.config.retry))
+        retry::decide(&trouble, &self.config.retry)
     }
 
     /// What was said stays said, what was started is stopped: by an interrupt, or because a hook ends the run before a call of the

@@ -19,11 +19,8 @@ pub(super) fn output(redactor: &Redactor, mut output: ToolOutput) -> ToolOutput 
 }
 
 /// How a tool is getting on.
-pub(crate) fn progress(redactor: &Redactor, progress: ToolProgress) -> ToolProgress {
-    match redactor.redact_line(&progress.text) {
-        Cow::Owned(text) => ToolProgress { text },
-        Cow::Borrowed(_) => progress,
-    }
+pub(crate) fn progress(redactor: &Redactor, progress: &ToolProgress) -> ToolProgress {
+    ToolProgress { text: redactor.redact_line(&progress.text).into_owned() }
 }
 
 /// What was found around a run: it holds text of files and of commands.
@@ -72,10 +69,8 @@ fn redact_block(redactor: &Redactor, block: &mut Block) {
         BlockKind::Image => false,
         _ => true,
     };
-    if !may_hold_some {
-        return;
-    }
-    if let Cow::Owned(json) = redactor.redact_json(block.json())
+    if may_hold_some
+        && let Cow::Owned(json) = redactor.redact_json(block.json())
         && let Ok(redacted) = Block::from_json(&json)
     {
         *block = redacted;

@@ -310,13 +310,11 @@ enum Reading {
 struct Walk<'a> {
     tokens: &'a [Token],
     places: PositionSet,
-    spare: PositionSet,
 }
 
 impl<'a> Walk<'a> {
     fn new(tokens: &'a [Token], place: usize) -> Self {
-        let places = PositionSet::empty_below(tokens.len() + 1);
-        let mut walk = Self { tokens, spare: places.clone(), places };
+        let mut walk = Self { tokens, places: PositionSet::empty_below(tokens.len() + 1) };
         walk.enter(place);
         walk
     }
@@ -343,8 +341,7 @@ impl<'a> Walk<'a> {
             (first..=self.tokens.len()).for_each(|place| _ = self.places.insert(place));
             return true;
         }
-        let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
-        self.places.clear();
+        let before = self.places.take();
         for place in before.iter() {
             match self.tokens.get(place) {
                 Some(Token::Char(wanted)) if Some(*wanted) == c => self.enter(place + 1),
@@ -354,7 +351,6 @@ impl<'a> Walk<'a> {
                 Some(Token::Char(_) | Token::Boundary | Token::AnyInWord) | None => (),
             }
         }
-        self.spare = before;
         !self.places.is_empty()
     }
 

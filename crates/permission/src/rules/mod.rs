@@ -162,25 +162,22 @@ impl Rule {
     /// Whether a rule that denies or asks means a call.
     pub(crate) fn restricts(&self, subject: &RuleSubject<'_>) -> RestrictionMatch {
         let own = self.names(subject, self.behaviour);
-        match &self.what {
-            RuleScope::Every if own => Yes,
-            RuleScope::Every => RestrictionMatch::sure(self.is_of_family(subject)),
-            RuleScope::Commands(pattern) if own => match &subject.facts.commands {
-                Some(facts) => pattern.restricts(facts),
-                None => No,
-            },
-            RuleScope::Paths(access, pattern) => restricts_paths(*access, pattern, subject),
-            RuleScope::Hosts(pattern) if own => RestrictionMatch::sure(
-                subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host)),
-            ),
-            RuleScope::Named(name, prefix) if own => {
-                RestrictionMatch::sure(tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny))
+        let facts = subject.facts;
+        RestrictionMatch::sure(match &self.what {
+            RuleScope::Paths(access, pattern) => return restricts_paths(*access, pattern, subject),
+            RuleScope::Commands(pattern) => {
+                let line = facts.commands.as_ref().filter(|_| own);
+                return line.map_or(No, |facts| pattern.restricts(facts));
             }
-            RuleScope::Parameter(name, value) if own => {
-                RestrictionMatch::sure(tool::has_value(subject.input, name, value))
+            RuleScope::Every => own || self.is_of_family(subject),
+            RuleScope::Hosts(pattern) => {
+                own && facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host))
             }
-            _ => No,
-        }
+            RuleScope::Named(name, prefix) => {
+                own && tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny)
+            }
+            RuleScope::Parameter(name, value) => own && tool::has_value(subject.input, name, value),
+        })
     }
 
     /// Whether the rule is about a call, read generously; `None` if that cannot be told.

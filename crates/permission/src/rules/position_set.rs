@@ -1,7 +1,7 @@
 //! The places in a pattern that a text can have come to.
 
 /// A set of small numbers; up to [`WIDTH`] of them it takes no memory of its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PositionSet {
     first: u128,
     /// Those from `WIDTH` on.
@@ -33,9 +33,10 @@ impl PositionSet {
         word >> (place % WIDTH) & 1 == 1
     }
 
-    pub(super) fn clear(&mut self) {
-        self.first = 0;
-        self.more.fill(0);
+    /// The places; none is left.
+    pub(super) fn take(&mut self) -> Self {
+        let none = Self { first: 0, more: vec![0; self.more.len()] };
+        std::mem::replace(self, none)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,8 +77,8 @@ mod tests {
             assert!(put.iter().all(|&place| !places.insert(place)), "{count}");
             assert_eq!(places.iter().collect::<Vec<_>>(), put);
             assert!((0..count).all(|place| places.contains(place) == put.contains(&place)));
-            places.clear();
-            assert!(places.is_empty());
+            assert_eq!(places.take().iter().collect::<Vec<_>>(), put);
+            assert!(places.is_empty() && (0..count).all(|place| places.insert(place)));
         }
     }
 }

@@ -106,6 +106,5 @@ pub(crate) fn has_value(input: &RawValue, name: &str, value: &str) -> bool {
 }
 
 fn string(input: &RawValue, name: &str) -> Option<String> {
-    let raw = RawObject::parse(input.get()).ok()?.get(name)?;
-    serde_json::from_str(raw.get()).ok()
+    RawObject::parse(input.get()).ok()?.read(name)
 }

@@ -10,7 +10,7 @@ use windlass_protocol::{
     ToolInput, ToolOutput, ToolSpec, ToolUse, Update, Verdict,
 };
 
-use super::hooks::{OpenDecision, Review};
+use super::hooks::Review;
 use crate::effect::Effect;
 use crate::state::Carry;
 use crate::step::Cx;
@@ -179,27 +179,25 @@ impl Call {
     /// that came to the same too often is asked about whatever allows it.
     pub(super) fn decide(&mut self, facts: Arc<CallFacts>, cx: &mut Cx<'_>) {
         let ruling = permission::decide_call(&self.case(&facts, cx));
-        let permissions = cx.state.carry.grants.permissions(&cx.config.permissions);
-        let can_ask = permission::can_ask(permissions);
+        let can_ask = permission::can_ask(cx.permissions());
         let count = cx.state.carry.repeats.count(&self.tool_use);
         let is_repeated = !self.is_approved && cx.config.repeats.stops(count, can_ask);
         self.record(&ruling, cx);
-        let undecided = |reason| OpenDecision { reason, is_repeated, can_ask };
         match ruling.verdict {
             Verdict::Deny if ruling.is_undecided => {
-                self.ask_permission_hooks(facts, undecided(ruling.reason), cx);
+                self.ask_permission_hooks(facts, ruling.reason, is_repeated, cx);
             }
             Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
             _ if is_repeated && !can_ask => self.refuse_repetition(count),
             Verdict::Ask | Verdict::Classify if self.is_approved => self.stage = CallStage::Ready(facts),
             Verdict::Ask | Verdict::Classify if is_repeated => {
                 let reason = format!("{} {}", ruling.reason, same_again(count));
-                self.ask_permission_hooks(facts, undecided(reason), cx);
+                self.ask_permission_hooks(facts, reason, is_repeated, cx);
             }
             Verdict::Allow if is_repeated => {
-                self.ask_permission_hooks(facts, undecided(same_again(count)), cx);
+                self.ask_permission_hooks(facts, same_again(count), is_repeated, cx);
             }
-            Verdict::Ask => self.ask_permission_hooks(facts, undecided(ruling.reason), cx),
+            Verdict::Ask => self.ask_permission_hooks(facts, ruling.reason, is_repeated, cx),
             Verdict::Classify => self.classify(facts, ruling.reason, cx),
             Verdict::Allow => self.stage = CallStage::Ready(facts),
         }
@@ -219,7 +217,7 @@ impl Call {
             hook: self.permission.as_ref(),
             is_doubtful: carry.doubtful.contains(&self.input_hash()),
             readable: &carry.tools.readable,
-            permissions: carry.grants.permissions(&cx.config.permissions),
+            permissions: cx.permissions(),
             roots: carry.grants.roots(&cx.config.roots),
             cwd: &carry.tools.cwd,
         }
@@ -254,10 +252,10 @@ impl Call {
 
     pub(crate) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
         let CallStage::Asking { facts, is_repeated } = &self.stage else { return };
-        if *is_repeated && !matches!(answer, Answer::Deny(_)) {
-            cx.state.carry.repeats.forgive(&self.tool_use);
-        }
         if !matches!(answer, Answer::Deny(_)) {
+            if *is_repeated {
+                cx.state.carry.repeats.forgive(&self.tool_use);
+            }
             let decided = self.input_hash();
             cx.state.carry.doubtful.retain(|hash| *hash != decided);
         }

@@ -14,7 +14,6 @@ use windlass_protocol::{
 
 use super::CallQueue;
 use super::call::{Call, CallStage};
-use super::hooks::OpenDecision;
 use crate::config::RunSource;
 use crate::context::one_line;
 use crate::step::Cx;
@@ -50,21 +49,21 @@ impl ClassifierBlocks {
 impl CallQueue {
     /// Whether a call waits for what this fork says.
     pub(crate) fn waits_for_judge(&self, judge: ForkId) -> bool {
-        self.calls
-            .iter()
-            .any(|call| matches!(call.stage, CallStage::Classifying { fork, .. } if fork == judge))
+        self.calls.iter().any(|call| call.is_judged_by(judge))
     }
 
     pub(crate) fn on_classified(&mut self, judge: ForkId, outcome: &Outcome, cx: &mut Cx<'_>) {
-        let waits =
-            |call: &&mut Call| matches!(call.stage, CallStage::Classifying { fork, .. } if fork == judge);
-        if let Some(call) = self.calls.iter_mut().find(waits) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.is_judged_by(judge)) {
             call.on_classified(outcome, cx);
         }
     }
 }
 
 impl Call {
+    fn is_judged_by(&self, judge: ForkId) -> bool {
+        matches!(self.stage, CallStage::Classifying { fork, .. } if fork == judge)
+    }
+
     pub(super) fn classify(&mut self, facts: Arc<CallFacts>, reason: String, cx: &mut Cx<'_>) {
         let enough = cx.state.carry.blocked.is_enough();
         let plan = ForkPlan {
@@ -86,13 +85,12 @@ impl Call {
         let CallStage::Classifying { facts, reason, .. } = self.stage.clone() else { return };
         let said = outcome.text.trim();
         let (word, why) = said.split_once(|c: char| !c.is_ascii_alphabetic()).unwrap_or((said, ""));
+        let is_complete = outcome.terminal == Terminal::Completed;
         let verdict = match word {
-            _ if outcome.terminal != Terminal::Completed => None,
-            "ALLOW" => Some(Verdict::Allow),
-            "BLOCK" => Some(Verdict::Deny),
-            _ => None,
+            "ALLOW" if is_complete => Verdict::Allow,
+            "BLOCK" if is_complete => Verdict::Deny,
+            _ => return self.ask_instead(facts, reason, cx),
         };
-        let Some(verdict) = verdict else { return self.ask_instead(facts, reason, cx) };
         cx.state.carry.blocked.note(verdict == Verdict::Deny);
         let why = why.trim_start_matches([':', ' ', '-', '.', ',', '\n']).trim();
         let reason = match verdict {
@@ -119,9 +117,7 @@ impl Call {
             self.stage = CallStage::Ready(facts);
             return;
         }
-        let can_ask = ruling.verdict == Verdict::Ask;
-        let undecided = OpenDecision { reason: ruling.reason, is_repeated: false, can_ask };
-        self.ask_permission_hooks(facts, undecided, cx);
+        self.ask_permission_hooks(facts, ruling.reason, /* repeated */ false, cx);
     }
 
     /// What the judge reads.
@@ -130,7 +126,7 @@ impl Call {
         for note in &*cx.config.memory {
             let _ = writeln!(text, "The user's instructions: {}", one_line(&note.text, PAST_CHARS));
         }
-        wishes(&cx.state.carry.grants.permissions(&cx.config.permissions).classifier, &mut text);
+        wishes(&cx.permissions().classifier, &mut text);
         let said: Vec<String> = cx.state.carry.messages.iter().flat_map(|message| lines(message)).collect();
         for line in said.iter().skip(said.len().saturating_sub(PAST_MAX)) {
             let _ = writeln!(text, "{line}");

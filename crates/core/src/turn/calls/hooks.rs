@@ -17,17 +17,6 @@ use crate::step::Cx;
 use crate::turn::attach::reminder;
 use crate::turn::hooks::ended_by_hook;
 
-/// What becomes of a call that hooks do not decide about in place of a person.
-#[derive(Clone, Debug)]
-pub(super) struct OpenDecision {
-    /// Why it is not simply run.
-    pub(super) reason: String,
-    /// It came to the same too often.
-    pub(super) is_repeated: bool,
-    /// Whether somebody can be asked; otherwise it is denied.
-    pub(super) can_ask: bool,
-}
-
 /// What hooks are asked about after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Review {
@@ -103,11 +92,13 @@ impl Call {
         }
     }
 
-    /// Hooks may answer in place of a person, also where nobody can be asked. They are asked once for each call.
+    /// Hooks may answer in place of a person, also where nobody can be asked. They are asked once for each call. `reason` says why
+    /// it is not simply run, `is_repeated` that it came to the same too often.
     pub(super) fn ask_permission_hooks(
         &mut self,
         facts: Arc<CallFacts>,
-        undecided: OpenDecision,
+        reason: String,
+        is_repeated: bool,
         cx: &mut Cx<'_>,
     ) {
         let asked = std::mem::replace(&mut self.has_requested_permission, true);
@@ -116,10 +107,10 @@ impl Call {
             let call = self.examined_call(&facts, cx);
             let hook = cx.ask_hooks(HookCall::PermissionRequest { call, suggestions });
             self.stage = CallStage::Requesting { hook, facts };
-        } else if undecided.can_ask {
-            self.ask(facts, undecided.reason, undecided.is_repeated, cx);
+        } else if permission::can_ask(cx.permissions()) {
+            self.ask(facts, reason, is_repeated, cx);
         } else {
-            self.deny(undecided.reason, /* by a person */ false, cx);
+            self.deny(reason, /* by a person */ false, cx);
         }
     }
 

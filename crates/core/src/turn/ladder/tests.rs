@@ -177,7 +177,7 @@ fn blank() -> Situation {
         has_refused: false,
         has_thinking: false,
         is_after_results: false,
-        form: SchemaFit::Fits,
+        has_form: true,
         stop_hooks: StopHooks::Pass,
         tokens_left: TokensLeft::NoBudget,
         has_turns_left: true,
@@ -242,7 +242,7 @@ fn all_situations() -> Vec<Situation> {
     let (with_calls, ended): (Vec<_>, Vec<_>) = ended.into_iter().partition(|s| s.has_calls);
     let mut ended = each(&ended, &BOTH, |s, is| s.is_after_results = is);
     ended.retain(|s| s.answer == ResponseEnd::Empty || !s.is_after_results);
-    let ended = each(&ended, &[SchemaFit::Fits, SchemaFit::Differs], |s, form| s.form = form);
+    let ended = each(&ended, &[true, false], |s, form| s.has_form = form);
     let hooks = [StopHooks::Pass, StopHooks::Unasked, StopHooks::Block, StopHooks::Prevent];
     let ended = each(&ended, &hooks, |s, hooks| s.stop_hooks = hooks);
     let left = [

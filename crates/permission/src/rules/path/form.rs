@@ -181,7 +181,6 @@ fn set(text: &str) -> Option<(Token, &str)> {
 pub(super) struct Walk<'a> {
     tokens: &'a [Token],
     places: PositionSet,
-    spare: PositionSet,
     /// A name begins here.
     is_at_name: bool,
     /// The pattern was at its end before the last character.
@@ -191,7 +190,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(tokens: &'a [Token], place: usize, is_at_name: bool) -> Self {
         let places = PositionSet::empty_below(tokens.len() + 1);
-        let mut walk = Self { tokens, spare: places.clone(), places, is_at_name, has_passed_end: false };
+        let mut walk = Self { tokens, places, is_at_name, has_passed_end: false };
         walk.enter(place);
         walk
     }
@@ -213,8 +212,7 @@ impl<'a> Walk<'a> {
         let is_slash = c == Some('/');
         self.has_passed_end = self.is_over();
         self.is_at_name = is_slash;
-        let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
-        self.places.clear();
+        let before = self.places.take();
         for place in before.iter() {
             match self.tokens.get(place) {
                 Some(Token::Char(wanted)) if Some(*wanted) == c => self.enter(place + 1),
@@ -230,7 +228,6 @@ impl<'a> Walk<'a> {
                 Some(Token::Char(_) | Token::One | Token::Of { .. } | Token::Any) | None => (),
             }
         }
-        self.spare = before;
         !self.places.is_empty() || self.has_passed_end
     }
 
