@@ -29,19 +29,13 @@ pub(crate) fn long_words(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_
 
 /// The parts of a word that are made of letters, digits, `-` and `_` alone, if they are long enough.
 pub(crate) fn token_runs(text: &[u8], word: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
-    let mut at = word.start;
-    std::iter::from_fn(move || {
-        while at < word.end {
-            let start = at;
-            at += count(&text[start..word.end], TOKEN);
-            let end = at;
-            at += 1;
-            if end - start >= WORD_BYTES_MIN {
-                return Some(start..end);
-            }
-        }
-        None
-    })
+    let mut next = word.start;
+    let runs = text[word].split(|byte| !is(*byte, TOKEN)).map(move |run| {
+        let start = next;
+        next = start + run.len() + 1;
+        start..start + run.len()
+    });
+    runs.filter(|run| run.len() >= WORD_BYTES_MIN)
 }
 
 /// Where in a run a token may begin: behind the rest of an escape, if the run begins inside one.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::catalogue::SessionInfo;
 use crate::history::{CompactionNote, ContentPiece, HistoryItem, SearchSpeaker, SessionHistory, Utterance};
+use crate::time::{iso, moment};
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +77,6 @@ fn begin(
     Ok(())
 }
 
-/// `2026-11-13 10:20:30 UTC`.
-fn time(at_ms: u64) -> String {
-    let iso = crate::time::iso(at_ms);
-    format!("{} {} UTC", &iso[..10], &iso[11..19])
-}
-
 /// The speaker of a message, in its heading and in JSON.
 fn speaker(said: &Utterance) -> (Cow<'static, str>, &'static str) {
     match &said.who {
@@ -99,7 +94,7 @@ fn compaction(compacted: &CompactionNote) -> String {
     let trigger = compacted.trigger.as_deref().map(|trigger| format!(", {trigger}")).unwrap_or_default();
     let tokens =
         compacted.tokens_before.map(|tokens| format!(", {tokens} tokens before")).unwrap_or_default();
-    let when = compacted.at_ms.map(|at_ms| format!(" at {}", time(at_ms))).unwrap_or_default();
+    let when = compacted.at_ms.map(|at_ms| format!(" at {}", moment(at_ms))).unwrap_or_default();
     format!("Compacted{when}{trigger}{tokens}: the model continued from a summary")
 }
 
@@ -115,8 +110,8 @@ fn write_note(format: ExportFormat, note: &str, to: &mut dyn Write) -> io::Resul
 /// What is known about a session, line by line.
 fn session_facts(session: &SessionInfo) -> Vec<(&'static str, String)> {
     let mut about = vec![("Session", session.id.to_string())];
-    about.extend(session.preview.created_ms.map(|at_ms| ("Started", time(at_ms))));
-    about.push(("Last change", time(session.modified_ms)));
+    about.extend(session.preview.created_ms.map(|at_ms| ("Started", moment(at_ms))));
+    about.push(("Last change", moment(session.modified_ms)));
     about.extend(session.preview.cwd.as_ref().map(|cwd| ("Directory", cwd.display().to_string())));
     about.extend(session.preview.branch.clone().map(|branch| ("Branch", branch)));
     about.extend(session.preview.tag.clone().map(|tag| ("Tag", tag)));
@@ -124,7 +119,7 @@ fn session_facts(session: &SessionInfo) -> Vec<(&'static str, String)> {
 }
 
 fn write_text(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
-    let when = said.at_ms.map(|at_ms| format!(" ({})", time(at_ms))).unwrap_or_default();
+    let when = said.at_ms.map(|at_ms| format!(" ({})", moment(at_ms))).unwrap_or_default();
     writeln!(to, "\n== {}{when}", speaker(said).0)?;
     for piece in &said.pieces {
         let text = redact(piece.text());
@@ -140,7 +135,7 @@ fn write_text(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::R
 }
 
 fn write_markdown(said: &Utterance, redact: Redact<'_>, to: &mut dyn Write) -> io::Result<()> {
-    let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
+    let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", moment(at_ms))).unwrap_or_default();
     writeln!(to, "\n### {}{when}\n", speaker(said).0)?;
     for piece in &said.pieces {
         let text = redact(piece.text());
@@ -184,7 +179,7 @@ fn to_json(item: &HistoryItem, is_retracted: bool, redact: Redact<'_>) -> Value 
         HistoryItem::Compacted(compacted) => {
             return json!({
                 "type": "compacted",
-                "timestamp": compacted.at_ms.map(crate::time::iso),
+                "timestamp": compacted.at_ms.map(iso),
                 "trigger": compacted.trigger,
                 "tokensBefore": compacted.tokens_before,
             });
@@ -197,7 +192,7 @@ fn to_json(item: &HistoryItem, is_retracted: bool, redact: Redact<'_>) -> Value 
     let mut line = json!({
         "type": "message",
         "uuid": said.uuid,
-        "timestamp": said.at_ms.map(crate::time::iso),
+        "timestamp": said.at_ms.map(iso),
         "who": speaker(said).1,
         "message": message,
     });

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::disk;
 
@@ -173,16 +173,11 @@ enum LockAttempt {
 }
 
 fn lock(file: &File) -> io::Result<LockAttempt> {
-    loop {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(LockAttempt::Yes),
-            Err(Errno::WOULDBLOCK) => return Ok(LockAttempt::ByAnother(process::holder_of(file))),
-            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => {
-                return Ok(LockAttempt::Unsupported);
-            }
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    match retry_on_intr(|| rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => Ok(LockAttempt::Yes),
+        Err(Errno::WOULDBLOCK) => Ok(LockAttempt::ByAnother(process::holder_of(file))),
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK | Errno::INVAL) => Ok(LockAttempt::Unsupported),
+        Err(error) => Err(error.into()),
     }
 }
 

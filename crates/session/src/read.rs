@@ -18,7 +18,7 @@ use crate::format::{Header, Tail};
 pub(crate) use find::read as read_range;
 
 pub use copy::copy_log;
-pub(crate) use lines::{LineReader, lines};
+pub(crate) use lines::LineReader;
 pub use load::{load, load_back};
 pub use log_items::{LogItem, LogItems, log_items};
 

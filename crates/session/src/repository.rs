@@ -93,7 +93,7 @@ impl Repository {
 
     /// The same with the first commits. This runs git and may take seconds.
     pub fn identity_with_roots(&self, git: &GitProgram) -> Identity {
-        Identity { roots: first_commits(self, git), ..self.identity() }
+        Identity { roots: first_commits(self, git).unwrap_or_default(), ..self.identity() }
     }
 }
 
@@ -120,27 +120,24 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Asks git for the first commits. None, if they cannot be known.
-fn first_commits(repository: &Repository, git: &GitProgram) -> Vec<String> {
+/// Asks git for the first commits; `None` if they cannot be known.
+fn first_commits(repository: &Repository, git: &GitProgram) -> Option<Vec<String>> {
     // In a shallow copy the history ends anywhere.
     if repository.common.join("shallow").exists() {
-        return Vec::new();
+        return None;
     }
-    let Ok(mut child) = command(repository, git).spawn() else { return Vec::new() };
+    let mut child = command(repository, git).spawn().ok()?;
     if !ends_in_time(&mut child) {
         let _ = child.kill();
         let _ = child.wait();
-        return Vec::new();
+        return None;
     }
     let mut text = String::new();
-    let read = child.stdout.take().map(|mut output| output.read_to_string(&mut text));
-    if !matches!(read, Some(Ok(_))) {
-        return Vec::new();
-    }
+    child.stdout.take()?.read_to_string(&mut text).ok()?;
     let mut roots: Vec<String> = text.lines().filter(|line| is_commit(line)).map(str::to_owned).collect();
     roots.sort_unstable();
     roots.truncate(ROOTS_MAX);
-    roots
+    Some(roots)
 }
 
 /// git, kept from running what the repository configures.

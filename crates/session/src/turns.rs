@@ -7,9 +7,11 @@ use uuid::Uuid;
 use windlass_protocol::{Origin, Record};
 
 use crate::checkpoints::can_change_files;
-use crate::format::{EntryKind, EntryOrigin, LogEntry, LogLine, OwnLine, OwnLineBody, SessionMark};
+use crate::format::{
+    EntryKind, EntryOrigin, LogEntry, LogLine, OwnLine, OwnLineBody, SessionMark, decode_line,
+};
 use crate::preview::message_texts;
-use crate::read::lines;
+use crate::read::LineReader;
 
 /// A prompt in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,13 +62,13 @@ struct ConversationEntry {
 impl TurnReader {
     fn read(path: &Path) -> io::Result<Self> {
         let mut reader = Self::default();
-        for located in lines(path)? {
-            let located = located?;
-            match &located.line {
-                Ok(LogLine::Own(own)) => reader.take_own(own, located.offset),
-                Ok(LogLine::Entry(entry)) => reader.entry(entry, located.offset),
-                Ok(_) => reader.start = None,
-                Err(_) => {
+        let mut lines = LineReader::open(path)?;
+        while let Some(raw) = lines.next()? {
+            match raw.bytes.map(decode_line) {
+                Some(Ok(LogLine::Own(own))) => reader.take_own(&own, raw.offset),
+                Some(Ok(LogLine::Entry(entry))) => reader.entry(&entry, raw.offset),
+                Some(Ok(LogLine::Other)) => reader.start = None,
+                Some(Err(_)) | None => {
                     reader.start = None;
                     reader.changes();
                 }

@@ -24,6 +24,12 @@ pub fn iso(wall_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
+/// Formats milliseconds since 1970 for people: `2026-11-13 10:20:30 UTC`.
+pub fn moment(wall_ms: u64) -> String {
+    let iso = iso(wall_ms);
+    format!("{} UTC", iso[..iso.len() - ".123Z".len()].replace('T', " "))
+}
+
 /// Milliseconds since 1970; `None` for what is no such text. A time zone may be given as an offset.
 pub fn parse(text: &str) -> Option<u64> {
     let (date, time) = text.split_at_checked(10)?;
@@ -102,6 +108,19 @@ mod tests {
         check(1_735_689_599_001, "2024-12-31T23:59:59.001Z");
         check(1_794_565_230_123, "2026-11-13T10:20:30.123Z");
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn people_read_dates_and_times_without_fractions() {
+        assert_eq!(
+            [0, 951_782_400_000, 1_709_164_800_000, 1_773_480_413_999].map(moment),
+            [
+                "1970-01-01 00:00:00 UTC",
+                "2000-02-29 00:00:00 UTC",
+                "2024-02-29 00:00:00 UTC",
+                "2026-03-14 09:26:53 UTC"
+            ]
+        );
     }
 
     #[test]

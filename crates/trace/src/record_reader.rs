@@ -212,7 +212,7 @@ impl Trace {
 
     fn on_requested(&mut self, requested: &RequestEntry) {
         let Some((run, sent)) = self.place() else { return };
-        self.pause_before(run);
+        self.pause_before(run, sent);
         if self.has_news {
             self.turns += 1;
             self.has_news = false;
@@ -231,12 +231,13 @@ impl Trace {
     }
 
     /// A request that a timer lets out waited since the one before it failed.
-    fn pause_before(&mut self, run: usize) {
+    fn pause_before(&mut self, run: usize, sent: u64) {
         let Some(failed) = self.story.requests.last().filter(|last| last.run == run) else { return };
         let RequestOutcome::Failed(_, why) = &failed.outcome else { return };
         let (Some(from), true) = (failed.end, self.clock.is_timer) else { return };
         let about = why.clone();
-        self.mark_since(Some(from), MarkKind::Backoff, "pause before a retry", &about);
+        let took = sent.saturating_sub(from);
+        self.mark_span(Some(took), MarkKind::Backoff, "pause before a retry", &about);
     }
 
     fn on_model_event(&mut self, request: RequestId, event: &ModelEvent) {

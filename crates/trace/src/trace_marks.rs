@@ -4,7 +4,7 @@ use windlass_protocol::{
     Collapse, CompactTrigger, Compaction, Decision, HookAnswer, HookPermission, ModelNote, Outcome, Repair,
 };
 
-use crate::figures;
+use crate::figures::{number, quantity};
 use crate::record_reader::{Trace, text_of};
 use crate::text;
 use crate::traced_session::{MarkKind, TraceMark};
@@ -12,19 +12,14 @@ use crate::traced_session::{MarkKind, TraceMark};
 impl Trace {
     pub(crate) fn on_note(&mut self, note: &ModelNote) {
         let (name, about) = match note {
-            ModelNote::Cleared { tool_results, thinking_turns, tokens } => (
-                "provider cleared context",
-                format!(
-                    "{}, {}, {} tokens",
-                    figures::quantity(u64::from(*tool_results), "result"),
-                    figures::quantity(u64::from(*thinking_turns), "thinking block"),
-                    figures::number(*tokens)
-                ),
-            ),
-            ModelNote::ThinkingDropped { blocks, reason } => (
-                "provider dropped thinking",
-                format!("{}: {reason}", figures::quantity(u64::from(*blocks), "block")),
-            ),
+            ModelNote::Cleared { tool_results, thinking_turns, tokens } => {
+                let results = quantity((*tool_results).into(), "result");
+                let thinking = quantity((*thinking_turns).into(), "thinking block");
+                ("provider cleared context", format!("{results}, {thinking}, {} tokens", number(*tokens)))
+            }
+            ModelNote::ThinkingDropped { blocks, reason } => {
+                ("provider dropped thinking", format!("{}: {reason}", quantity((*blocks).into(), "block")))
+            }
             ModelNote::Refusal { category, explanation } => {
                 let said = [category, explanation].into_iter().flatten().map(|text| &**text);
                 ("declined", said.collect::<Vec<_>>().join(": "))
@@ -34,10 +29,9 @@ impl Trace {
     }
 
     pub(crate) fn on_forked(&mut self, outcome: &Outcome) {
-        let Some((_, at)) = self.place() else { return };
         let models: Vec<&str> = outcome.models.keys().map(|model| &**model).collect();
         let about = format!("{} {}", models.join(", "), outcome.terminal.name()).trim().to_owned();
-        self.mark_since(Some(at.saturating_sub(outcome.duration_ms)), MarkKind::Fork, "fork", &about);
+        self.mark_span(Some(outcome.duration_ms), MarkKind::Fork, "fork", &about);
     }
 
     pub(crate) fn on_hooked(&mut self, answer: &HookAnswer) {
@@ -48,8 +42,8 @@ impl Trace {
     }
 
     pub(crate) fn on_decided(&mut self, decision: &Decision) {
-        let tokens = |tokens: u64| format!("{} tokens freed", figures::number(tokens));
-        let many = |n: usize, thing: &str| figures::quantity(n as u64, thing);
+        let tokens = |tokens: u64| format!("{} tokens freed", number(tokens));
+        let many = |n: usize, thing: &str| quantity(n as u64, thing);
         let (name, about) = match decision {
             Decision::Compacted(compaction) => return self.on_compacted(compaction),
             Decision::Stored(results) => ("results moved to files", many(results.len(), "result")),
@@ -80,31 +74,27 @@ impl Trace {
         let how = if compaction.is_mechanical { ", without a model" } else { "" };
         let about = format!(
             "{trigger}{how}: {} to about {} tokens",
-            figures::number(compaction.tokens_before),
-            figures::number(compaction.tokens_after)
+            number(compaction.tokens_before),
+            number(compaction.tokens_after)
         );
-        if let Some((_, at)) = self.place() {
-            let from = at.saturating_sub(compaction.duration_ms);
-            self.mark_since(Some(from), MarkKind::Compaction, "compaction", &about);
-        }
+        self.mark_span(Some(compaction.duration_ms), MarkKind::Compaction, "compaction", &about);
         self.push_message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
     }
 
     pub(crate) fn on_repaired(&mut self, repairs: &[Repair]) {
         if !repairs.is_empty() {
-            let about = figures::quantity(repairs.len() as u64, "repair");
-            self.mark(MarkKind::Repair, "conversation repaired", &about);
+            self.mark(MarkKind::Repair, "conversation repaired", &quantity(repairs.len() as u64, "repair"));
         }
     }
 
     pub(crate) fn mark(&mut self, kind: MarkKind, name: &str, about: &str) {
-        self.mark_since(None, kind, name, about);
+        self.mark_span(None, kind, name, about);
     }
 
-    /// Marks something that ends now; it took a while if it began before.
-    pub(crate) fn mark_since(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
+    /// Marks something that ends now, and how long it took, if it took a while.
+    pub(crate) fn mark_span(&mut self, took_ms: Option<u64>, kind: MarkKind, name: &str, about: &str) {
         let Some((run, at)) = self.place() else { return };
-        let from = from.map(|from| from.min(at));
+        let from = took_ms.map(|took| at.saturating_sub(took));
         let (name, about) = (name.to_owned(), text::beginning(about).to_owned());
         let requests_before = self.story.requests.len();
         self.story.marks.push(TraceMark { run, kind, from, at, name, about, requests_before });

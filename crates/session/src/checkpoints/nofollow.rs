@@ -28,6 +28,11 @@ pub(crate) enum NoFollowError {
 
 const DIRECTORY: OFlags =
     OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::RDONLY);
+/// A directory that may be passed through but not listed.
+#[cfg(target_os = "linux")]
+const THROUGH: OFlags = DIRECTORY.union(OFlags::PATH);
+#[cfg(not(target_os = "linux"))]
+const THROUGH: OFlags = DIRECTORY;
 
 impl NoFollowPath {
     /// Opens the directory that a path without links is in.
@@ -59,10 +64,8 @@ impl NoFollowPath {
                     step(&directory, part).map_err(|error| NoFollowError::Io(error.into()))?
                 }
                 Err(Errno::NOENT) => {
-                    let below = parts.filter(|part| matches!(part, Component::Normal(_))).count();
-                    return Err(NoFollowError::Missing(
-                        u32::try_from(below).unwrap_or(u32::MAX).saturating_add(1),
-                    ));
+                    let missing = 1 + parts.filter(|part| matches!(part, Component::Normal(_))).count();
+                    return Err(NoFollowError::Missing(u32::try_from(missing).unwrap_or(u32::MAX)));
                 }
                 Err(Errno::LOOP) => return Err(NoFollowError::Link),
                 // With `O_DIRECTORY`, a link is no directory either.
@@ -97,20 +100,9 @@ pub(crate) fn make_directory(directory: &OwnedFd, name: &OsStr, mode: u32) -> io
 
 fn step(directory: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     match rustix::fs::openat(directory, name, DIRECTORY, Mode::empty()) {
-        // A directory that may be passed through but not listed.
-        Err(Errno::ACCESS) => rustix::fs::openat(directory, name, through(), Mode::empty()),
+        Err(Errno::ACCESS) => rustix::fs::openat(directory, name, THROUGH, Mode::empty()),
         result => result,
     }
-}
-
-#[cfg(target_os = "linux")]
-fn through() -> OFlags {
-    OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::PATH
-}
-
-#[cfg(not(target_os = "linux"))]
-fn through() -> OFlags {
-    DIRECTORY
 }
 
 fn is_link(directory: &OwnedFd, name: &OsStr) -> bool {

@@ -95,13 +95,6 @@ pub struct CommandRun {
     pub(crate) id: String,
 }
 
-/// What is to become of a path.
-enum PathVerdict {
-    Nothing,
-    Do(RewindAction),
-    Skip { reason: String, is_link: bool },
-}
-
 impl Checkpoints {
     /// What would have to be done to bring files back to how they were at a point. Nothing is changed or written.
     pub fn plan(&self, to: RewindPoint) -> Result<RewindPlan, RewindError> {
@@ -119,12 +112,10 @@ impl Checkpoints {
         // The deepest paths first: a directory goes if everything in it does.
         for (path, past) in history.paths.into_iter().rev() {
             let present = look.state(&path).map_err(|error| self.io_error(error))?;
-            match verdict(&path, &past, &present, &gone) {
-                PathVerdict::Nothing => {}
-                PathVerdict::Skip { reason, is_link } => {
-                    plan.skipped.push(SkippedPath { path, reason, is_link });
-                }
-                PathVerdict::Do(action) => {
+            match needed_action(&path, &past, &present, &gone) {
+                Ok(None) => {}
+                Err(skipped) => plan.skipped.push(skipped),
+                Ok(Some(action)) => {
                     if matches!(action, RewindAction::Delete | RewindAction::RemoveDirectory) {
                         gone.insert(path.clone());
                     }
@@ -168,55 +159,49 @@ impl Checkpoints {
     }
 }
 
-/// What is to become of a path. It is only touched if a call changed it, and nothing is removed that a call did not make.
-fn verdict(path: &Path, past: &PathHistory, present: &FileState, gone: &BTreeSet<PathBuf>) -> PathVerdict {
-    use RewindAction::{Delete, MakeDirectory, Recreate, RemoveDirectory, RestoreContent, RestoreMode};
+/// The action that brings a path back, if it needs one; an error for a path that is left as it is. It is only touched if a call
+/// changed it, and nothing is removed that a call did not make.
+fn needed_action(
+    path: &Path,
+    past: &PathHistory,
+    present: &FileState,
+    gone: &BTreeSet<PathBuf>,
+) -> Result<Option<RewindAction>, SkippedPath> {
+    use FileStateKind::{Directory, File};
     if present.is_same(&past.origin) || !(past.is_ours || past.is_open) || is_in_repository(path) {
-        return PathVerdict::Nothing;
+        return Ok(None);
     }
+    let skip = |reason: String, is_link| Err(SkippedPath { path: path.to_owned(), reason, is_link });
     for state in [&past.origin, present] {
         if let Some(reason) = state.obstacle() {
-            return PathVerdict::Skip { reason, is_link: state.is_link() };
+            return skip(reason, state.is_link());
         }
     }
-    let skip = |reason: &str| PathVerdict::Skip { reason: reason.to_owned(), is_link: false };
-    match (past.origin.kind(), present.kind()) {
-        (FileStateKind::File, FileStateKind::File) if past.origin.same_content(present) => {
-            PathVerdict::Do(RestoreMode)
+    // Something of another kind has to go: only if a call made it, and nobody else put anything into it.
+    let obstacle = match present.kind() {
+        _ if past.origin.kind() == present.kind() => None,
+        File if !past.is_made_by_call => Some("no recorded call created it, so it is not deleted"),
+        File if past.is_changed_by_others || !present.same_content(&past.last) => {
+            Some("a call created it, but another program changed it later, so it is not deleted")
         }
-        (FileStateKind::File, FileStateKind::File) => PathVerdict::Do(RestoreContent),
-        (FileStateKind::File, FileStateKind::Absent) => PathVerdict::Do(Recreate),
-        (FileStateKind::Directory, FileStateKind::Directory) => PathVerdict::Do(RestoreMode),
-        (FileStateKind::Directory, FileStateKind::Absent) => PathVerdict::Do(MakeDirectory),
-        (origin, FileStateKind::File) => match removable(past, present) {
-            Err(reason) => skip(reason),
-            Ok(()) if origin == FileStateKind::Directory => PathVerdict::Do(MakeDirectory),
-            Ok(()) => PathVerdict::Do(Delete),
-        },
-        (origin, FileStateKind::Directory) => {
-            if !past.is_made_by_call {
-                skip("it is now a directory that no recorded call created")
-            } else if !empties(path, gone) {
-                skip("a call created the directory, but it now holds other files")
-            } else if origin == FileStateKind::File {
-                PathVerdict::Do(Recreate)
-            } else {
-                PathVerdict::Do(RemoveDirectory)
-            }
+        Directory if !past.is_made_by_call => Some("it is now a directory that no recorded call created"),
+        Directory if !empties(path, gone) => {
+            Some("a call created the directory, but it now holds other files")
         }
-        _ => PathVerdict::Nothing,
+        _ => None,
+    };
+    if let Some(reason) = obstacle {
+        return skip(reason.to_owned(), false);
     }
-}
-
-/// Whether a file may be removed: a call made it, and nobody else put anything into it.
-fn removable(past: &PathHistory, present: &FileState) -> Result<(), &'static str> {
-    if !past.is_made_by_call {
-        return Err("no recorded call created it, so it is not deleted");
-    }
-    if past.is_changed_by_others || !present.same_content(&past.last) {
-        return Err("a call created it, but another program changed it later, so it is not deleted");
-    }
-    Ok(())
+    Ok(match (past.origin.kind(), present.kind()) {
+        (File, File) if !past.origin.same_content(present) => Some(RewindAction::RestoreContent),
+        (File, File) | (Directory, Directory) => Some(RewindAction::RestoreMode),
+        (File, _) => Some(RewindAction::Recreate),
+        (Directory, _) => Some(RewindAction::MakeDirectory),
+        (_, File) => Some(RewindAction::Delete),
+        (_, Directory) => Some(RewindAction::RemoveDirectory),
+        _ => None,
+    })
 }
 
 /// Whether nothing is left in a directory when these paths are gone.
@@ -255,26 +240,20 @@ fn line_hashes(content: impl Read) -> io::Result<Vec<u64>> {
         return Ok(Vec::new());
     }
     let mut hashes = Vec::new();
-    let mut line = DefaultHasher::new();
-    let mut pending = false;
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            break;
-        }
-        let end = memchr::memchr(b'\n', buffer);
-        let taken = end.map_or(buffer.len(), |end| end + 1);
-        line.write(&buffer[..taken]);
-        pending = end.is_none();
-        if !pending {
+    let (mut line, mut piece) = (DefaultHasher::new(), Vec::new());
+    let mut is_open = false;
+    while reader.by_ref().take(LOOKED_AT_BYTES as u64).read_until(b'\n', &mut piece)? > 0 {
+        line.write(&piece);
+        is_open = !piece.ends_with(b"\n");
+        if !is_open {
             hashes.push(std::mem::take(&mut line).finish());
         }
-        reader.consume(taken);
         if hashes.len() > LINES_MAX {
             return Ok(Vec::new());
         }
+        piece.clear();
     }
-    if pending {
+    if is_open {
         hashes.push(line.finish());
     }
     Ok(hashes)

@@ -388,29 +388,22 @@ const SEPARATORS: [(&str, &str); 3] =
 
 /// Whether the entry cannot show this JSON byte for byte.
 fn needs_copy(json: &str) -> bool {
-    spans_lines(json) || next_separator(json.as_bytes()).is_some()
+    spans_lines(json) || has_separator(json.as_bytes())
 }
 
-fn next_separator(bytes: &[u8]) -> Option<(usize, &'static str, &'static str)> {
-    memchr::memchr2_iter(0xC2, 0xE2, bytes).find_map(|at| {
-        let (raw, escaped) = SEPARATORS.iter().find(|(raw, _)| bytes[at..].starts_with(raw.as_bytes()))?;
-        Some((at, *raw, *escaped))
-    })
+fn has_separator(bytes: &[u8]) -> bool {
+    let begins = |at: usize| SEPARATORS.iter().any(|(raw, _)| bytes[at..].starts_with(raw.as_bytes()));
+    memchr::memchr2_iter(0xC2, 0xE2, bytes).any(begins)
 }
 
 /// Appends a line in which the line feed is the only end of a line that anybody could see.
 fn put_line(line: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
     put_json(line, out);
-    if next_separator(&out[start..]).is_some() {
-        let line = out.split_off(start);
-        let mut rest = &line[..];
-        while let Some((at, raw, escaped)) = next_separator(rest) {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(escaped.as_bytes());
-            rest = &rest[at + raw.len()..];
-        }
-        out.extend_from_slice(rest);
+    if has_separator(&out[start..]) {
+        let line = String::from_utf8_lossy(&out.split_off(start)).into_owned();
+        let escape = |line: String, (raw, escaped): (&str, &str)| line.replace(raw, escaped);
+        out.extend_from_slice(SEPARATORS.into_iter().fold(line, escape).as_bytes());
     }
     out.push(b'\n');
 }

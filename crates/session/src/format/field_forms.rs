@@ -34,15 +34,14 @@ pub(crate) trait FieldForm<T> {
     fn serialize<S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error>;
     fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<T, D::Error>;
 
-    /// Whether a field with this value is left out.
-    fn is_left_out(_: &T) -> bool {
-        false
-    }
+    /// The value with which a field is left out, if there is one.
+    const LEFT_OUT: Option<LeftOut<T>> = None;
+}
 
-    /// The value of a field that is left out.
-    fn when_left_out() -> Option<T> {
-        None
-    }
+/// A value that is not written: how to know it, and how to make it again.
+pub(crate) struct LeftOut<T> {
+    is: fn(&T) -> bool,
+    make: fn() -> T,
 }
 
 /// The usual way. Lists and options take it, or any other, item by item.
@@ -130,13 +129,7 @@ impl<T, F: FieldForm<T>> FieldForm<Option<T>> for F {
         Ok(value.map(|value| value.0))
     }
 
-    fn is_left_out(value: &Option<T>) -> bool {
-        value.is_none()
-    }
-
-    fn when_left_out() -> Option<Option<T>> {
-        Some(None)
-    }
+    const LEFT_OUT: Option<LeftOut<Option<T>>> = Some(LeftOut { is: Option::is_none, make: || None });
 }
 
 impl<T, F: FieldForm<T>> FieldForm<Vec<T>> for F {
@@ -149,13 +142,7 @@ impl<T, F: FieldForm<T>> FieldForm<Vec<T>> for F {
         Ok(list.into_iter().map(|item| item.0).collect())
     }
 
-    fn is_left_out(value: &Vec<T>) -> bool {
-        value.is_empty()
-    }
-
-    fn when_left_out() -> Option<Vec<T>> {
-        Some(Vec::new())
-    }
+    const LEFT_OUT: Option<LeftOut<Vec<T>>> = Some(LeftOut { is: Vec::is_empty, make: Vec::new });
 }
 
 impl<K, V, F: FieldForm<V>> FieldForm<BTreeMap<K, V>> for F
@@ -171,13 +158,8 @@ where
         Ok(map.into_iter().map(|(key, value)| (key, value.0)).collect())
     }
 
-    fn is_left_out(value: &BTreeMap<K, V>) -> bool {
-        value.is_empty()
-    }
-
-    fn when_left_out() -> Option<BTreeMap<K, V>> {
-        Some(BTreeMap::new())
-    }
+    const LEFT_OUT: Option<LeftOut<BTreeMap<K, V>>> =
+        Some(LeftOut { is: BTreeMap::is_empty, make: BTreeMap::new });
 }
 
 macro_rules! pointers {
@@ -197,7 +179,7 @@ macro_rules! pointers {
 pointers!(Arc, Box);
 
 macro_rules! by_serde {
-    ($($type:ty),*) => {$(
+    ($($type:ty $(= $left_out:expr)?),*) => {$(
         impl FieldForm<$type> for PlainForm {
             fn serialize<S: Serializer>(value: &$type, to: S) -> Result<S::Ok, S::Error> {
                 Serialize::serialize(value, to)
@@ -206,32 +188,17 @@ macro_rules! by_serde {
             fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
                 Deserialize::deserialize(from)
             }
+
+            $(const LEFT_OUT: Option<LeftOut<$type>> = Some($left_out);)?
         }
     )*};
 }
 
+by_serde!(bool = LeftOut { is: |value| !value, make: || false });
 by_serde!(u16, u32, u64, usize, i64, String, Arc<str>, Ipv4Addr, Ipv6Addr, CacheCreation, ServerToolUse);
 by_serde!(RequestId, CallId, TimerId, ForkId, HookId, StoreId, LookId, MessageId, Role, Speaker, Priority);
 by_serde!(CallKind, HookEnding, HookFailureKind, CompactTrigger, FailureClass, Interrupt, StartSource);
 by_serde!(CommandEffect, PathNaming, Verdict, Behaviour, SettingsDestination, Repair, HoldingLine, Terminal);
-
-impl FieldForm<bool> for PlainForm {
-    fn serialize<S: Serializer>(value: &bool, to: S) -> Result<S::Ok, S::Error> {
-        value.serialize(to)
-    }
-
-    fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-        Deserialize::deserialize(from)
-    }
-
-    fn is_left_out(value: &bool) -> bool {
-        !value
-    }
-
-    fn when_left_out() -> Option<bool> {
-        Some(false)
-    }
-}
 
 /// A number, or for what is none its name.
 impl FieldForm<f64> for PlainForm {
@@ -367,7 +334,10 @@ pub(crate) fn put_field<T, F: FieldForm<T>, M: SerializeMap>(
     name: &str,
     value: &T,
 ) -> Result<(), M::Error> {
-    if F::is_left_out(value) { Ok(()) } else { map.serialize_entry(name, &FieldValue::<_, F>::new(value)) }
+    match F::LEFT_OUT {
+        Some(left_out) if (left_out.is)(value) => Ok(()),
+        _ => map.serialize_entry(name, &FieldValue::<_, F>::new(value)),
+    }
 }
 
 /// The fields of an object that is being read.
@@ -391,7 +361,10 @@ impl<'a> JsonFields<'a> {
     pub(crate) fn read<T, F: FieldForm<T>, E: serde::de::Error>(&self, name: &str) -> Result<T, E> {
         match self.0.get(name) {
             Some(value) => F::deserialize(value).map_err(|why| E::custom(format_args!("`{name}`: {why}"))),
-            None => F::when_left_out().ok_or_else(|| E::custom(format_args!("`{name}` is missing"))),
+            None => match F::LEFT_OUT {
+                Some(left_out) => Ok((left_out.make)()),
+                None => Err(E::custom(format_args!("`{name}` is missing"))),
+            },
         }
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 use uuid::Uuid;
-use windlass_protocol::RawObject;
 
 use super::lines::LineReader;
 use super::load::end;
@@ -14,6 +13,7 @@ use super::{LoadError, LogEnd};
 use crate::Lease;
 use crate::disk::sync_directory;
 use crate::format::{BEGINNING, LogTime, SessionMark, decode_line};
+use crate::preview::members;
 
 /// What is written at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -45,7 +45,7 @@ pub fn copy_log(
         let Some(bytes) = raw.bytes.filter(is_whole) else { continue };
         let readdressed = if bytes.starts_with(BEGINNING.as_bytes()) {
             // Lines of our own name no session.
-            seq = seq.max(number(bytes).unwrap_or(0));
+            seq = seq.max(members(bytes).and_then(|members| members.read("seq")).unwrap_or(0));
             None
         } else {
             readdress(bytes, session)
@@ -66,14 +66,9 @@ pub fn copy_log(
     Ok(length)
 }
 
-/// The number of a line of our own.
-fn number(line: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<RawObject<'_>>(line).ok()?.read("seq")
-}
-
 /// A line as one of this session, with a word about where it came from; nothing if it names no session.
 fn readdress(line: &[u8], session: Uuid) -> Option<String> {
-    let object = RawObject::parse(std::str::from_utf8(line).ok()?).ok()?;
+    let object = members(line)?;
     let old = object.get("sessionId")?.get();
     let mut fields = vec![("sessionId", format!("\"{}\"", session.hyphenated()))];
     if let Some(uuid) = object.get("uuid") {

@@ -4,10 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 use std::path::Path;
 
-use crate::format::{Flaw, LogLine, decode_line};
-
 /// A longer line is skipped: no line of a log is nearly as long.
-const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
+const LINE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// What is read from the file at once.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -53,35 +51,22 @@ impl LineReader {
         // One large line must not hold its memory for the rest of the file.
         self.line.shrink_to(4 * CHUNK_BYTES);
         let offset = self.offset;
-        let mut length = 0;
-        loop {
-            let chunk = match self.input.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.input.get_mut().set_limit(0);
-                    return Err(error);
-                }
-            };
-            if chunk.is_empty() {
-                self.offset += length;
-                return Ok((length > 0).then(|| self.line(offset, length, false)));
+        let (mut length, mut is_ended) = (0, false);
+        while !is_ended {
+            let piece = (&mut self.input).take(LINE_BYTES_MAX + 1).read_until(b'\n', &mut self.line);
+            let read = piece.inspect_err(|_| self.input.get_mut().set_limit(0))?;
+            if read == 0 {
+                break;
             }
-            let end = memchr::memchr(b'\n', chunk);
-            let piece = &chunk[..end.unwrap_or(chunk.len())];
-            length += piece.len() as u64;
-            if length <= LINE_BYTES_MAX as u64 {
-                self.line.extend_from_slice(piece);
-            } else {
+            is_ended = self.line.pop_if(|last| *last == b'\n').is_some();
+            length += read as u64 - u64::from(is_ended);
+            if length > LINE_BYTES_MAX {
                 self.line = Vec::new();
             }
-            let used = piece.len() + usize::from(end.is_some());
-            self.input.consume(used);
-            if end.is_some() {
-                self.offset += length + 1;
-                return Ok(Some(self.line(offset, length, true)));
-            }
         }
+        self.offset += length + u64::from(is_ended);
+        let bytes = (length == self.line.len() as u64).then_some(&self.line[..]);
+        Ok((length > 0 || is_ended).then_some(RawLine { offset, length, bytes, is_ended }))
     }
 
     /// The next line that is not too long.
@@ -93,29 +78,4 @@ impl LineReader {
         }
         Ok(None)
     }
-
-    fn line(&self, offset: u64, length: u64, is_ended: bool) -> RawLine<'_> {
-        let bytes = (length == self.line.len() as u64).then_some(&self.line[..]);
-        RawLine { offset, length, bytes, is_ended }
-    }
-}
-
-/// A line and its place.
-#[derive(Clone, Debug)]
-pub(crate) struct LocatedLine {
-    pub(crate) offset: u64,
-    pub(crate) line: Result<LogLine, Flaw>,
-}
-
-/// All lines of a log, in order. Only one is in memory at a time. An error ends them.
-pub(crate) fn lines(path: &Path) -> io::Result<impl Iterator<Item = io::Result<LocatedLine>>> {
-    let mut reader = LineReader::open(path)?;
-    Ok(std::iter::from_fn(move || {
-        let raw = match reader.next() {
-            Ok(raw) => raw?,
-            Err(error) => return Some(Err(error)),
-        };
-        let line = raw.bytes.map_or_else(|| Err(Flaw::too_long()), decode_line);
-        Some(Ok(LocatedLine { offset: raw.offset, line }))
-    }))
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Sheet, each_once, end_html};
 use crate::activities::{Activity, time_saved, time_spent};
-use crate::figures::{date, duration, money, number, percent, quantity, rough};
-use crate::traced_session::{CallOutcome, TracedSession};
+use crate::figures::{duration, moment, money, number, percent, quantity, rough};
+use crate::traced_session::{CallOutcome, TracedCall, TracedSession};
 
 /// The drum of a windlass with its rope.
 const DRAWING: &str = "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"true\"><path d=\"M5 6v20M27 6v20M5 16H1m26 0h4\"/>\
@@ -58,31 +58,22 @@ fn kicker(story: &TracedSession) -> String {
         2 => Some("resumed once".to_owned()),
         n => Some(format!("resumed {} times", n - 1)),
     };
-    let began = began.map(|ms| format!("{} UTC", date(ms)));
-    let said = ["windlass trace".to_owned()].into_iter().chain(began).chain(resumed);
+    let said = ["windlass trace".to_owned()].into_iter().chain(began.map(moment)).chain(resumed);
     said.collect::<Vec<_>>().join(" \u{b7} ")
 }
 
 fn cost_fact(sheet: &Sheet<'_>, fact: &mut dyn FnMut(&str, &str, &str)) {
     let unpriced: Vec<String> =
         sheet.story.unpriced.iter().map(|model| sheet.words.line(model, 40)).collect();
-    let more = if unpriced.is_empty() {
-        String::new()
-    } else {
-        format!("excludes {}: price unknown", unpriced.join(", "))
-    };
-    fact("Cost", &sheet.story.total_usd.map_or("\u{2013}".to_owned(), money), &more);
+    let more = (!unpriced.is_empty()).then(|| format!("excludes {}: price unknown", unpriced.join(", ")));
+    fact("Cost", &sheet.story.total_usd.map_or("\u{2013}".to_owned(), money), &more.unwrap_or_default());
 }
 
 fn end_fact(story: &TracedSession, fact: &mut dyn FnMut(&str, &str, &str)) {
     let Some(run) = story.runs.last() else { return fact("End", "\u{2013}", "") };
     let unknown = story.calls.iter().filter(|call| call.outcome == CallOutcome::Unknown).count();
-    let unknown = if unknown == 0 {
-        String::new()
-    } else {
-        format!("{}, outcome unknown", quantity(unknown as u64, "call"))
-    };
-    fact("End", &end_html(run.end), &unknown);
+    let more = (unknown > 0).then(|| format!("{}, outcome unknown", quantity(unknown as u64, "call")));
+    fact("End", &end_html(run.end), &more.unwrap_or_default());
 }
 
 fn with_some(text: String, n: usize, what: &str) -> String {
@@ -145,7 +136,7 @@ fn where_time_went(story: &TracedSession, out: &mut String) {
         let _ = writeln!(
             out,
             "<p class=\"quiet\">Tools ran for {} in total; {} of it while the model answered or other tools ran.</p>",
-            duration(story.calls.iter().filter_map(crate::traced_session::TracedCall::took).sum()),
+            duration(story.calls.iter().filter_map(TracedCall::took).sum()),
             duration(saved)
         );
     }

@@ -81,11 +81,9 @@ impl<'a> Columns<'a> {
     fn says(&self) -> String {
         let n = self.story.requests.len();
         let each = n.div_ceil(self.len().max(1));
-        let bounds = self.boundaries().len();
-        let bounds = if bounds == 0 {
-            String::new()
-        } else {
-            format!(" Dashed lines: {}.", quantity(bounds as u64, "compaction"))
+        let bounds = match self.boundaries().len() {
+            0 => String::new(),
+            n => format!(" Dashed lines: {}.", quantity(n as u64, "compaction")),
         };
         match each {
             1 => format!(

@@ -23,25 +23,22 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
         let _ = write!(out, "<th scope=\"col\">{column}</th>");
     }
     out.push_str("</tr></thead>\n");
-    let mut run = None;
-    for item in &sheet.items {
-        let of = item.run();
-        if run != Some(of) {
-            out.push_str(if run.is_some() { "</tbody>\n<tbody>\n" } else { "<tbody>\n" });
-            let _ = writeln!(
-                out,
-                "<tr class=\"of\"><th colspan=\"11\" scope=\"colgroup\"><a href=\"#run{n}\">Run {n}</a></th></tr>",
-                n = of + 1
-            );
-            run = Some(of);
+    for items in sheet.items.chunk_by(|former, item| former.run() == item.run()) {
+        let _ = writeln!(
+            out,
+            "<tbody>\n<tr class=\"of\"><th colspan=\"11\" scope=\"colgroup\"><a href=\"#run{n}\">Run {n}</a></th></tr>",
+            n = items[0].run() + 1
+        );
+        for item in items {
+            match item {
+                TracedItem::Request(at, request) => request_row(sheet, *at, request, out),
+                TracedItem::Call(at, call) => call_row(sheet, *at, call, out),
+                TracedItem::Mark(at, mark) => mark_row(sheet, *at, mark, out),
+            }
         }
-        match item {
-            TracedItem::Request(at, request) => request_row(sheet, *at, request, out),
-            TracedItem::Call(at, call) => call_row(sheet, *at, call, out),
-            TracedItem::Mark(at, mark) => mark_row(sheet, *at, mark, out),
-        }
+        out.push_str("</tbody>\n");
     }
-    out.push_str("</tbody>\n</table></div>\n</section>\n");
+    out.push_str("</table></div>\n</section>\n");
 }
 
 fn filters(sheet: &Sheet<'_>, out: &mut String) {

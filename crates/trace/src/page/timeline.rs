@@ -54,30 +54,21 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
 
 fn legend(story: &TracedSession, out: &mut String) {
     out.push_str("<ul class=\"key\">\n");
-    let mut key = |class: &str, text: &str| {
-        let _ = writeln!(out, "<li><i class=\"{class}\"></i>{text}</li>");
-    };
-    key("d-wait", "waiting for the model");
-    key("d-stream", "streaming");
-    let has = |kind: CallKind| story.calls.iter().any(|call| call.kind == Some(kind));
-    let kinds = [
-        (CallKind::Read, "s k-read", "reads"),
-        (CallKind::Edit, "s k-edit", "edits"),
-        (CallKind::Execute, "s k-run", "runs commands"),
-        (CallKind::Session, "s k-own", "changes the session only"),
+    let any = |fits: fn(&TracedCall) -> bool| story.calls.iter().any(fits);
+    let has_failed = any(TracedCall::has_failed) || story.requests.iter().any(TracedRequest::has_failed);
+    let keys = [
+        (true, "d-wait", "waiting for the model"),
+        (true, "d-stream", "streaming"),
+        (any(|call| call.kind == Some(CallKind::Read)), "s k-read", "reads"),
+        (any(|call| call.kind == Some(CallKind::Edit)), "s k-edit", "edits"),
+        (any(|call| call.kind == Some(CallKind::Execute)), "s k-run", "runs commands"),
+        (any(|call| call.kind == Some(CallKind::Session)), "s k-own", "changes the session only"),
+        (any(|call| call.wait_ms().is_some_and(|ms| ms > 0)), "s k-late", "queued"),
+        (any(|call| call.question.is_some()), "d-ask", "waiting for approval"),
+        (has_failed, "s bad", "\u{2715} failed"),
     ];
-    for (_, class, text) in kinds.into_iter().filter(|(kind, _, _)| has(*kind)) {
-        key(class, text);
-    }
-    if story.calls.iter().any(|call| call.wait_ms().is_some_and(|ms| ms > 0)) {
-        key("s k-late", "queued");
-    }
-    if story.calls.iter().any(|call| call.question.is_some()) {
-        key("d-ask", "waiting for approval");
-    }
-    if story.calls.iter().any(TracedCall::has_failed) || story.requests.iter().any(TracedRequest::has_failed)
-    {
-        key("s bad", "\u{2715} failed");
+    for (_, class, text) in keys.into_iter().filter(|(is_shown, ..)| *is_shown) {
+        let _ = writeln!(out, "<li><i class=\"{class}\"></i>{text}</li>");
     }
     let kinds: BTreeSet<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
     // A prompt is the beginning of its run and needs no letter.

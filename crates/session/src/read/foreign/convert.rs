@@ -34,7 +34,7 @@ pub(crate) struct Adopter {
     renumbered: BTreeMap<MessageId, MessageId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 struct ForeignCall {
     asked_by: MessageId,
     id: CallId,
@@ -60,7 +60,7 @@ impl Adopter {
                 self.saw_request(answered.request);
                 self.note_call(answered.id, &answered.block);
             }
-            Record::Result(result) => self.note_result(&result.result),
+            Record::Result(result) => drop(self.take_call(&result.result)),
             _ => {}
         }
     }
@@ -176,12 +176,8 @@ impl Adopter {
     }
 
     fn result(&mut self, result: Block, structured: Option<Arc<RawValueEq>>) -> Record {
-        let known = tool_use_id(&result).and_then(|id| self.calls.get(id).cloned());
-        self.note_result(&result);
-        let id = self.next_id();
-        let call = known.unwrap_or(ForeignCall { asked_by: MessageId(0), id: CallId(0), name: "".into() });
-        let ForeignCall { asked_by, id: call, name } = call;
-        Record::Result(CallResult { id, call, asked_by, name, result, structured })
+        let ForeignCall { asked_by, id: call, name } = self.take_call(&result).unwrap_or_default();
+        Record::Result(CallResult { id: self.next_id(), call, asked_by, name, result, structured })
     }
 
     fn compaction_record(&mut self, boundary: Arc<Message>) -> Record {
@@ -207,10 +203,10 @@ impl Adopter {
         }
     }
 
-    fn note_result(&mut self, result: &Block) {
-        if let Some(id) = tool_use_id(result) {
-            self.calls.remove(id);
-        }
+    /// Takes out the call that a result answers: it gets no other.
+    fn take_call(&mut self, result: &Block) -> Option<ForeignCall> {
+        let BlockKind::ToolResult { tool_use_id, .. } = result.kind() else { return None };
+        self.calls.remove(tool_use_id)
     }
 
     fn next_id(&mut self) -> MessageId {
@@ -248,11 +244,4 @@ fn compaction(entry: &LogEntry) -> (CompactTrigger, u64) {
     let json = json.unwrap_or_default();
     let trigger = if json["trigger"] == "manual" { CompactTrigger::Manual } else { CompactTrigger::Auto };
     (trigger, json["preTokens"].as_u64().unwrap_or_default())
-}
-
-fn tool_use_id(result: &Block) -> Option<&str> {
-    match result.kind() {
-        BlockKind::ToolResult { tool_use_id, .. } => Some(tool_use_id),
-        _ => None,
-    }
 }

@@ -56,13 +56,10 @@ impl EntryIndex {
     /// how long they are, in order; and its last entry. There must be an entry.
     pub(crate) fn select(&self, leaf: Option<Uuid>) -> (Vec<(u64, u64)>, Uuid) {
         let leaf = leaf.and_then(|leaf| self.by_uuid.get(&leaf).copied()).unwrap_or_else(|| self.leaf());
-        let mut path = self.path(leaf, true);
-        if let Some(boundary) = path.first().map(|first| &self.nodes[*first]) {
-            let mut tail = self.tail_before(boundary);
-            tail.append(&mut path);
-            path = tail;
-        }
-        let places = self.with_parallel_calls(&path).into_iter().map(|place| self.nodes[place].place);
+        let path = self.path(leaf, true);
+        let tail = path.first().and_then(|first| self.tail_before(&self.nodes[*first])).unwrap_or_default();
+        let whole = self.with_parallel_calls(&[tail, path].concat());
+        let places = whole.into_iter().map(|place| self.nodes[place].place);
         (places.collect(), self.nodes[leaf].entry.uuid)
     }
 
@@ -120,18 +117,15 @@ impl EntryIndex {
     }
 
     /// What a compaction of ours left of the conversation before it.
-    fn tail_before(&self, boundary: &Node) -> Vec<usize> {
-        let logical_parent = boundary.entry.logical_parent.and_then(|uuid| self.by_uuid.get(&uuid));
-        let (Some(tail), Some(last)) = (boundary.tail, logical_parent) else { return Vec::new() };
+    fn tail_before(&self, boundary: &Node) -> Option<Vec<usize>> {
+        let (tail, last) = (boundary.tail?, self.by_uuid.get(&boundary.entry.logical_parent?)?);
         let path = self.path(*last, false);
-        let Some(mut first) = path.iter().position(|place| self.nodes[*place].number == Some(tail)) else {
-            return Vec::new();
-        };
+        let mut first = path.iter().position(|place| self.nodes[*place].number == Some(tail))?;
         // A message has the number of its last part.
         while first > 0 && self.are_parts_of_one(path[first - 1], path[first]) {
             first -= 1;
         }
-        path[first..].to_vec()
+        Some(path[first..].to_vec())
     }
 
     fn are_parts_of_one(&self, one: usize, other: usize) -> bool {
