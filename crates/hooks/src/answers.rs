@@ -207,7 +207,8 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
         merged.input = answer.input.or(merged.input);
         merged.updates.extend(answer.updates);
         merged.output = answer.output.or(merged.output);
-        merged.first_prompt = join_texts(merged.first_prompt.take(), answer.first_prompt);
+        let prompts = merged.first_prompt.into_iter().chain(answer.first_prompt);
+        merged.first_prompt = prompts.reduce(|one, other| format!("{one}\n{other}"));
         merged.context.extend(answer.context);
         merged.notices.extend(answer.notices);
         merged.failures.extend(answer.failures);
@@ -218,16 +219,12 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
 
 fn stricter(one: Option<HookPermission>, other: Option<HookPermission>) -> Option<HookPermission> {
     use HookPermission::{Ask, Deny};
-    let (one, other) = match (one, other) {
-        (Some(one), Some(other)) => (one, other),
-        (one, other) => return one.or(other),
-    };
-    Some(match (one, other) {
-        (Deny(one), Deny(other)) => Deny(format!("{one}\n{other}")),
-        (Ask(one), Ask(other)) => Ask(format!("{one}\n{other}")),
-        (one, other) if rank(&other) > rank(&one) => other,
+    match (one, other) {
+        (Some(Deny(one)), Some(Deny(other))) => Some(Deny(format!("{one}\n{other}"))),
+        (Some(Ask(one)), Some(Ask(other))) => Some(Ask(format!("{one}\n{other}"))),
+        (one, other) if other.as_ref().map(rank) > one.as_ref().map(rank) => other,
         (one, _) => one,
-    })
+    }
 }
 
 fn rank(permission: &HookPermission) -> u8 {
@@ -236,13 +233,6 @@ fn rank(permission: &HookPermission) -> u8 {
         HookPermission::Ask(_) => 1,
         HookPermission::Defer => 2,
         HookPermission::Deny(_) => 3,
-    }
-}
-
-fn join_texts(one: Option<String>, other: Option<String>) -> Option<String> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
-        (one, other) => one.or(other),
     }
 }
 

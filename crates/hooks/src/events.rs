@@ -149,8 +149,7 @@ pub(crate) fn takes_plain_text(event: HookEvent) -> bool {
 }
 
 pub(crate) fn is_of_tool(event: HookEvent) -> bool {
-    let row = ROWS.iter().find(|row| row.event == Some(event));
-    row.is_some_and(|row| row.matching == MatcherSubject::Tool)
+    ROWS.iter().any(|row| row.event == Some(event) && row.matching == MatcherSubject::Tool)
 }
 
 /// The word that matchers are compared with.
@@ -162,7 +161,7 @@ pub(crate) fn word(call: &HookCall) -> Option<&str> {
         | HookCall::PermissionRequest { call, .. }
         | HookCall::PermissionDenied { call, .. }
         | HookCall::PostToolUse { call, .. } => Some(&call.tool),
-        HookCall::StopFailure { .. } => Some(error_name(call)),
+        HookCall::StopFailure { terminal, failure } => Some(terminal.failure_category(failure.as_deref())),
         HookCall::PreCompact { trigger, .. } | HookCall::PostCompact { trigger, .. } => {
             Some(trigger_name(*trigger))
         }
@@ -183,12 +182,6 @@ pub(crate) fn trigger_name(trigger: CompactTrigger) -> &'static str {
         CompactTrigger::Manual => "manual",
         CompactTrigger::Auto | CompactTrigger::Reactive => "auto",
     }
-}
-
-/// The name that hosts know a failure by.
-pub(crate) fn error_name(call: &HookCall) -> &'static str {
-    let HookCall::StopFailure { terminal, failure } = call else { return "unknown" };
-    terminal.failure_category(failure.as_deref())
 }
 
 #[cfg(test)]

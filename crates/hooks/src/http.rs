@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use regex::Regex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, redirect, retry};
 use windlass_protocol::HookAnswer;
@@ -121,16 +122,8 @@ fn variable(text: &str) -> (Option<&str>, &str) {
 
 /// Whether an address fits a pattern in which `*` stands for anything.
 fn fits(pattern: &str, url: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(rest) = pieces.next().and_then(|first| url.strip_prefix(first)) else { return false };
-    let pieces: Vec<&str> = pieces.collect();
-    let Some((last, middle)) = pieces.split_last() else { return rest.is_empty() };
-    let mut rest = rest;
-    for piece in middle {
-        let Some(at) = rest.find(piece) else { return false };
-        rest = &rest[at + piece.len()..];
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
+    let pattern = regex::escape(pattern).replace(r"\*", "(?s:.*)");
+    Regex::new(&format!("^{pattern}$")).is_ok_and(|pattern| pattern.is_match(url))
 }
 
 fn client() -> Result<Client, String> {

@@ -90,8 +90,8 @@ fn put_own_fields(fields: &mut ObjectFields, call: &HookCall, scene: &HookScene)
             let calls = calls.iter().map(|call| batch_call(call, scene));
             fields.put("tool_calls", calls.collect::<Vec<_>>());
         }
-        HookCall::StopFailure { failure, .. } => {
-            fields.put("error", events::error_name(call));
+        HookCall::StopFailure { terminal, failure } => {
+            fields.put("error", terminal.failure_category(failure.as_deref()));
             if let Some(failure) = failure {
                 fields.put("error_details", &failure.message);
                 fields.put("last_assistant_message", &failure.message);

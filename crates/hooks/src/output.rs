@@ -80,38 +80,29 @@ impl Reader<'_> {
             }
         }
         match self.event {
-            HookEvent::PreToolUse => self.before_call(own),
-            HookEvent::PermissionRequest => self.in_place_of_a_person(own),
-            HookEvent::PermissionDenied => {
-                if own.flag("retry")? == Some(true) {
-                    self.parsed.answer.permission = Some(HookPermission::Allow);
-                }
-                Ok(())
+            HookEvent::PreToolUse => self.before_call(own)?,
+            HookEvent::PermissionRequest => self.in_place_of_a_person(own)?,
+            HookEvent::PermissionDenied if own.flag("retry")? == Some(true) => {
+                self.parsed.answer.permission = Some(HookPermission::Allow);
             }
             HookEvent::PostToolUse => {
                 let output = own.raw("updatedToolOutput").or_else(|| own.raw("updatedMCPToolOutput"));
                 self.parsed.answer.output = output.map(shared_json);
-                Ok(())
             }
-            HookEvent::SessionStart => {
-                self.parsed.answer.first_prompt = own.text("initialUserMessage")?;
-                Ok(())
-            }
-            _ => Ok(()),
+            HookEvent::SessionStart => self.parsed.answer.first_prompt = own.text("initialUserMessage")?,
+            _ => (),
         }
+        Ok(())
     }
 
     fn before_call(&mut self, own: &AnswerObject<'_>) -> Result<(), String> {
         let reason = own.text("permissionDecisionReason")?;
-        let said = |reason: Option<String>| reason.unwrap_or_else(|| NO_REASON.to_owned());
+        let why = reason.clone().unwrap_or_else(|| NO_REASON.to_owned());
         let permission = match own.text("permissionDecision")?.as_deref() {
             None => None,
             Some("allow") => Some(HookPermission::Allow),
-            Some("deny") => Some(HookPermission::Deny(said(reason.clone()))),
-            Some("ask") => {
-                let reason = format!("{} (the hook of {})", said(reason.clone()), self.origin);
-                Some(HookPermission::Ask(reason))
-            }
+            Some("deny") => Some(HookPermission::Deny(why)),
+            Some("ask") => Some(HookPermission::Ask(format!("{why} (the hook of {})", self.origin))),
             Some("defer") => Some(HookPermission::Defer),
             Some(other) => return Err(format!("hookSpecificOutput.permissionDecision is {other:?}")),
         };

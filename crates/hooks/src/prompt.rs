@@ -58,23 +58,11 @@ pub(crate) async fn ask(
 /// A prompt with the question in its place: where it says so, or at its end.
 fn fill_question(prompt: &str, input: &str) -> String {
     const PLACE: &str = "$ARGUMENTS";
-    let mut filled = String::new();
-    let (mut rest, mut is_placed) = (prompt, false);
-    while let Some(at) = rest.find('$') {
-        let (before, from) = rest.split_at(at);
-        let behind = &from['$'.len_utf8()..];
-        let unescaped = before.strip_suffix('\\');
-        filled.push_str(unescaped.unwrap_or(before));
-        if let Some(after) = from.strip_prefix(PLACE).filter(|_| unescaped.is_none()) {
-            filled.push_str(input);
-            (rest, is_placed) = (after, true);
-        } else {
-            filled.push('$');
-            rest = behind;
-        }
-    }
-    filled.push_str(rest);
-    if is_placed { filled } else { format!("{filled}\n\n{input}") }
+    // A dollar sign behind a backslash is only that.
+    let pieces: Vec<&str> = prompt.split(r"\$").collect();
+    let has_place = pieces.iter().any(|piece| piece.contains(PLACE));
+    let filled = pieces.iter().map(|piece| piece.replace(PLACE, input)).collect::<Vec<_>>().join("$");
+    if has_place { filled } else { format!("{filled}\n\n{input}") }
 }
 
 #[derive(Debug, PartialEq, Eq)]

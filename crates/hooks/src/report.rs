@@ -41,21 +41,15 @@ fn action_name(handler: &Handler) -> String {
 /// Its words, in the form that people read: an object is told by what it means, anything else as it was printed.
 fn words_of(answer: &HookAnswer, seen: &ObservedEnd) -> String {
     let failures = answer.failures.iter().map(|failure| &failure.text);
-    let words: Vec<&str> = answer
-        .stop
-        .iter()
-        .chain(&answer.blocks)
-        .chain(&answer.context)
-        .chain(failures)
-        .map(String::as_str)
-        .collect();
+    let said = answer.stop.iter().chain(&answer.blocks).chain(&answer.context).chain(failures);
+    let words: Vec<&str> = said.map(String::as_str).collect();
     let output = seen.printed.output.trim();
     if !words.is_empty() {
         words.join("\n")
     } else if output.starts_with('{') {
         answer.notices.join("\n")
     } else {
-        [output, seen.printed.errors.trim()].map(str::to_owned).join("\n").trim().to_owned()
+        [output, seen.printed.errors.trim()].join("\n").trim().to_owned()
     }
 }
 

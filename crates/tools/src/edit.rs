@@ -14,7 +14,7 @@ use windlass_protocol::{CallFacts, CallKind, ToolOutput, ToolProfile};
 use windlass_text::plurals::quantity;
 
 use crate::change::{PendingChange, unless_large};
-use crate::content::{EditableText, FileContent};
+use crate::content::EditableText;
 use crate::file::{OnCancel, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
@@ -81,27 +81,6 @@ fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutput, String> {
         return create(input, &change);
     }
     let Some(content) = &change.old else { return Err(change.subject.missing(&cx.cwd)) };
-    replace_text(input, &change, content)
-}
-
-fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, String> {
-    let shown = &change.subject.shown;
-    if change.old.as_ref().is_some_and(|old| !old.body().is_empty()) {
-        return Err(format!(
-            "`old_string` is empty, which creates a file, but {shown} already exists with content. Give the text \
-             to replace."
-        ));
-    }
-    let seen = change.save_text(&input.new_string)?;
-    let text = format!("Created {shown} with {}.", quantity(input.new_string.lines().count(), "line"));
-    Ok(change.tool_output(&text, output(input, &hunks("", &input.new_string)), seen))
-}
-
-fn replace_text(
-    input: &EditInput,
-    change: &PendingChange<'_>,
-    content: &FileContent,
-) -> Result<ToolOutput, String> {
     let whole = change.check_seen(content)?;
     let view = EditableText::new(content, &change.subject.shown)?;
     let old = view.as_shown(&input.old_string);
@@ -118,6 +97,19 @@ fn replace_text(
     let seen = change.save(&replace::encode(&view, &changes)?, whole)?;
     let output = output(input, &replace::patch(&view, &changes));
     Ok(change.tool_output(&replace::report(&view, &changes), output, seen))
+}
+
+fn create(input: &EditInput, change: &PendingChange<'_>) -> Result<ToolOutput, String> {
+    let shown = &change.subject.shown;
+    if change.old.as_ref().is_some_and(|old| !old.body().is_empty()) {
+        return Err(format!(
+            "`old_string` is empty, which creates a file, but {shown} already exists with content. Give the text \
+             to replace."
+        ));
+    }
+    let seen = change.save_text(&input.new_string)?;
+    let text = format!("Created {shown} with {}.", quantity(input.new_string.lines().count(), "line"));
+    Ok(change.tool_output(&text, output(input, &hunks("", &input.new_string)), seen))
 }
 
 fn output(input: &EditInput, patch: &[Hunk]) -> Value {

@@ -281,7 +281,7 @@ fn is_file(path: &Path) -> Result<bool, String> {
         _ => format!("`path`: cannot search {}: {error}.", path.display()),
     })?;
     if !meta.is_dir() && !meta.is_file() {
-        let kind = special_name(meta.file_type());
+        let kind = special_name(&meta);
         return Err(format!("`path`: cannot search {}: it is {kind}.", path.display()));
     }
     Ok(meta.is_file())

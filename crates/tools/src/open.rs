@@ -1,13 +1,13 @@
 //! Opens a file so that what was decided on is what is opened: a resolved path has no links left, and none is followed,
 //! so a planted link makes the call fail. Nothing here waits: a pipe without a writer is refused, not read.
 
-use std::fs::{File, FileType, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use windlass_protocol::FileStamp;
 
@@ -45,36 +45,30 @@ pub(crate) fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
         Err(Errno::NOENT | Errno::NOTDIR) => return Err(OpenError::Missing),
         // Sockets, and devices that nothing stands behind.
         Err(Errno::NXIO) => {
-            let kind = std::fs::symlink_metadata(resolved)?.file_type();
-            return Err(OpenError::Special(special_name(kind)));
+            let meta = std::fs::symlink_metadata(resolved)?;
+            return Err(OpenError::Special(special_name(&meta)));
         }
         Err(error) => return Err(OpenError::Io(error.into())),
     };
     let meta = file.metadata()?;
-    let kind = meta.file_type();
-    if kind.is_dir() {
+    if meta.is_dir() {
         return Err(OpenError::Directory);
     }
-    if !kind.is_file() {
-        return Err(OpenError::Special(special_name(kind)));
+    if !meta.is_file() {
+        return Err(OpenError::Special(special_name(&meta)));
     }
     Ok(OpenFile { file, stamp: stamp(&meta) })
 }
 
 /// What a file that is neither regular nor a directory is called.
-pub(crate) fn special_name(kind: FileType) -> &'static str {
-    if kind.is_fifo() {
-        "a named pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else if kind.is_char_device() {
-        "a character device"
-    } else if kind.is_block_device() {
-        "a block device"
-    } else if kind.is_symlink() {
-        "a symbolic link"
-    } else {
-        "of an unknown type"
+pub(crate) fn special_name(meta: &Metadata) -> &'static str {
+    match FileType::from_raw_mode(meta.mode()) {
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice => "a character device",
+        FileType::BlockDevice => "a block device",
+        FileType::Symlink => "a symbolic link",
+        _ => "of an unknown type",
     }
 }
 

@@ -108,20 +108,11 @@ pub(crate) struct PathLookup {
 impl PathLookup {
     /// Both names of an absolute path whose `..` means what it means to the kernel.
     pub(crate) fn fact(&mut self, path: PathBuf) -> PathFact {
-        if let Some(fact) = self.facts.get(&path) {
-            return fact.clone();
-        }
-        let plain = &mut self.plain;
-        let resolved = resolve_from(&path, |directory| {
-            plain.get(directory).copied().unwrap_or_else(|| {
-                let is_plain = has_no_links(directory);
-                plain.insert(directory.to_owned(), is_plain);
-                is_plain
-            })
-        });
-        let fact = path_fact(clean(path.clone()), resolved);
-        self.facts.insert(path, fact.clone());
-        fact
+        let Self { facts, plain } = self;
+        let is_plain =
+            |directory: &Path| *plain.entry(directory.to_owned()).or_insert_with(|| has_no_links(directory));
+        let look_up = |path: &PathBuf| path_fact(clean(path.clone()), resolve_from(path, is_plain));
+        facts.entry(path).or_insert_with_key(look_up).clone()
     }
 }
 
@@ -139,12 +130,19 @@ fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     let mut pending = Vec::new();
     push_names(&mut pending, path, false);
     let mut links = 0;
+    // So many of the last names do not exist. Below such a name there are no links, until `..` leads back above it.
+    let mut missing = 0_usize;
     while let Some((name, linked)) = pending.pop() {
         if name == ".." {
             reached.pop();
+            missing = missing.saturating_sub(1);
             continue;
         }
         reached.push(&name);
+        if missing > 0 {
+            missing += 1;
+            continue;
+        }
         if is_magic(&reached) {
             return None;
         }
@@ -164,11 +162,7 @@ fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
             }
             // Exists and is not a link.
             Err(Errno::INVAL) => {}
-            Err(Errno::NOENT | Errno::NOTDIR) if !linked => {
-                if !skip_missing(&mut reached, &mut pending)? {
-                    return Some(reached);
-                }
-            }
+            Err(Errno::NOENT | Errno::NOTDIR) if !linked => missing = 1,
             Err(_) => return None,
         }
     }
@@ -179,27 +173,6 @@ fn push_names(pending: &mut Vec<PendingName>, path: &Path, is_linked: bool) {
     let parts = path.components().rev();
     let parts = parts.filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
     pending.extend(parts.map(|part| (part.as_os_str().to_owned(), is_linked)));
-}
-
-/// Walks on by name below what is missing; true if `..` led back, `None` in the target of a link.
-fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<PendingName>) -> Option<bool> {
-    let mut depth = 1_usize;
-    while let Some((name, linked)) = pending.pop() {
-        if linked {
-            return None;
-        }
-        if name == ".." {
-            reached.pop();
-            depth -= 1;
-        } else {
-            reached.push(name);
-            depth += 1;
-        }
-        if depth == 0 {
-            return Some(true);
-        }
-    }
-    Some(false)
 }
 
 /// Whether a path leads through a part of the process file system that stands for another object (a descriptor,

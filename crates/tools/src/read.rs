@@ -139,6 +139,22 @@ impl ReadJob<'_> {
     fn fail(&self, what: impl std::fmt::Display) -> String {
         format!("{} {what}", self.subject.shown)
     }
+
+    /// Instead of showing the same part of the same content a second time, says so.
+    fn unchanged_notice(&self, now: &FileSeen) -> Option<ToolOutput> {
+        let file = &self.subject;
+        let known = self.cx.seen_file(&file.resolved).filter(|known| known.hash == now.hash)?;
+        if !known.shown.contains(&self.wanted.part()) {
+            return None;
+        }
+        let text = format!(
+            "{} is unchanged: you have read this part in this conversation. To see it again, ask for another \
+             part with `offset` and `limit`.",
+            file.shown
+        );
+        let output = json!({ "type": "file_unchanged", "file": { "filePath": file.file_path() } });
+        Some(ToolOutput::text(&text).with_structured(&output))
+    }
 }
 
 fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolOutput, String> {
@@ -167,26 +183,6 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
             bytes(job.source.stamp.size)
         ))),
     }
-}
-
-/// Instead of showing the same part of the same content a second time, says so.
-fn unchanged_notice(
-    file: &TargetFile,
-    wanted: &ReadRange,
-    now: &FileSeen,
-    cx: &ToolContext,
-) -> Option<ToolOutput> {
-    let known = cx.seen_file(&file.resolved).filter(|known| known.hash == now.hash)?;
-    if !known.shown.contains(&wanted.part()) {
-        return None;
-    }
-    let text = format!(
-        "{} is unchanged: you have read this part in this conversation. To see it again, ask for another \
-         part with `offset` and `limit`.",
-        file.shown
-    );
-    let output = json!({ "type": "file_unchanged", "file": { "filePath": file.file_path() } });
-    Some(ToolOutput::text(&text).with_structured(&output))
 }
 
 /// Options that mean nothing for this kind of file are errors, not silence.

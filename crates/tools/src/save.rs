@@ -47,7 +47,7 @@ pub(crate) enum SaveError {
     Io { step: &'static str, error: io::Error },
 }
 
-fn io_error(step: &'static str) -> impl Fn(Errno) -> SaveError {
+fn io_error<E: Into<io::Error>>(step: &'static str) -> impl Fn(E) -> SaveError {
     move |error| SaveError::Io { step, error: error.into() }
 }
 
@@ -65,10 +65,7 @@ pub(crate) fn save(
         Some(_) => open_directory(parent).map_err(io_error("cannot open its directory"))?,
         None => make_directories(parent)?,
     };
-    let old = match expected {
-        Some(stamp) => Some(replaceable(&directory, name, stamp)?),
-        None => None,
-    };
+    let old = expected.map(|stamp| replaceable(&directory, name, stamp)).transpose()?;
     let mut draft = NewFile::create(&directory, old.is_some())?;
     draft.fill(content, old.as_ref())?;
     // Under its final name somebody else could write to it first.
@@ -110,12 +107,11 @@ fn check_writable(directory: &OwnedFd, name: &OsStr, meta: &Metadata) -> Result<
 /// The file as it is now, if it is still the one that was checked.
 fn current(directory: &OwnedFd, name: &OsStr, expected: FileStamp) -> Result<Metadata, SaveError> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let meta = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
-        Ok(descriptor) => File::from(descriptor).metadata(),
+    let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Err(Errno::NOENT) => return Err(SaveError::Raced),
-        Err(error) => Err(error.into()),
+        opened => opened.map(File::from).map_err(io_error("cannot look at it"))?,
     };
-    let meta = meta.map_err(|error| SaveError::Io { step: "cannot look at it", error })?;
+    let meta = file.metadata().map_err(io_error("cannot look at it"))?;
     if stamp(&meta) == expected { Ok(meta) } else { Err(SaveError::Raced) }
 }
 

@@ -62,8 +62,8 @@ pub(crate) fn line_facts(line: &str, place: &ExamineContext, basis: LineBasis) -
 
 pub(super) fn named_now(paths: &[WrittenPath]) -> Vec<PathFact> {
     let mut names = DiskNames::new();
-    let found = paths.iter().flat_map(|path| names.find(path.clone())).collect::<Vec<_>>();
-    found.into_iter().filter(|(_, naming)| *naming == PathNaming::Exact).map(|(path, _)| path).collect()
+    let found = paths.iter().flat_map(|path| names.find(path.clone()));
+    found.filter(|(_, naming)| *naming == PathNaming::Exact).map(|(path, _)| path).collect()
 }
 
 /// Whether everything that a line reads and writes is named.
@@ -128,15 +128,15 @@ fn searched_paths(root: &CommandPath, patterns: &[String]) -> Vec<NamedPath> {
 }
 
 /// A path that is neither gone through nor redirected to.
-fn plain_path((path, naming): (CommandPath, PathNaming)) -> NamedPath {
-    NamedPath { path, naming, is_recursive: false, is_redirected: false }
+fn plain_path((path, naming): (impl Into<CommandPath>, PathNaming)) -> NamedPath {
+    NamedPath { path: path.into(), naming, is_recursive: false, is_redirected: false }
 }
 
 /// A path that begins with this text, with something in front of each further text that is only known when the line runs.
-fn partial(start: &Path, more: impl IntoIterator<Item = String>) -> (CommandPath, PathNaming) {
+fn partial(start: &Path, more: impl IntoIterator<Item = String>) -> NamedPath {
     let start = start.to_string_lossy().into_owned();
     let pieces = std::iter::once(start).chain(more).collect();
-    (CommandPath::Partial(CommandWord::Partial(pieces)), PathNaming::Unknown)
+    plain_path((CommandPath::Partial(CommandWord::Partial(pieces)), PathNaming::Unknown))
 }
 
 /// Whether a path that is not there would be that of a file: `src/a.ts`.
@@ -204,8 +204,8 @@ impl LineLookup<'_> {
         let is_whole = line.get(command.source.clone()).is_some_and(|source| source.trim() == line.trim());
         let is_bare = command.words.len() == command.whole.len()
             && ![&command.reads, &command.writes].into_iter().flatten().any(|path| path.is_redirected);
-        let (path, _) = self.paths(command.shows.as_ref().filter(|_| is_whole && is_bare)?).pop()?;
-        path.as_known().filter(|path| !path.is_directory)?.resolved.clone()
+        let shown = self.paths(command.shows.as_ref().filter(|_| is_whole && is_bare)?).pop()?;
+        shown.path.as_known().filter(|path| !path.is_directory)?.resolved.clone()
     }
 
     fn plain(&mut self, line: &str, command: &StrictCommand) -> PlainCommand {
@@ -280,7 +280,7 @@ impl LineLookup<'_> {
     fn read_paths(&mut self, list: &[LinePath], is_names_only: bool) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for listed in list {
-            let mut paths = self.named_paths(std::slice::from_ref(listed));
+            let mut paths = self.paths(listed);
             for path in paths.iter_mut().filter(|path| path.is_recursive) {
                 let below = if is_names_only {
                     HiddenBelow::Nothing
@@ -308,8 +308,7 @@ impl LineLookup<'_> {
         let mut inside = Vec::new();
         for path in named.iter().filter(|path| path.is_recursive && path.path.is_directory()) {
             if let HiddenBelow::Hidden(hidden) = self.hidden_below(&path.path, None) {
-                let (path, naming) = self.names.exact(hidden);
-                inside.push(plain_path((path.into(), naming)));
+                inside.push(plain_path(self.names.exact(hidden)));
             }
         }
         named.extend(inside);
@@ -333,24 +332,20 @@ impl LineLookup<'_> {
         let mut opened = Vec::new();
         for path in list {
             let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
-            for (root, _) in self.paths(path) {
+            for NamedPath { path: root, .. } in self.paths(path) {
                 let Some(root) = root.as_known().and_then(|root| root.resolved.as_ref()) else { continue };
                 let list = piped_names::NameList { base: &base, text: path.text.start(), root, handed };
-                opened.extend(self.odd_paths(&list).into_iter().map(plain_path));
+                opened.extend(self.odd_paths(&list));
             }
         }
         opened
     }
 
-    fn odd_paths(&mut self, list: &piped_names::NameList<'_>) -> Vec<(CommandPath, PathNaming)> {
+    fn odd_paths(&mut self, list: &piped_names::NameList<'_>) -> Vec<NamedPath> {
         let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
             return vec![partial(&list.root.join(""), [String::new()])];
         };
-        names
-            .into_iter()
-            .map(|name| self.names.exact(name))
-            .map(|(path, naming)| (path.into(), naming))
-            .collect()
+        names.into_iter().map(|name| plain_path(self.names.exact(name))).collect()
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
@@ -361,7 +356,7 @@ impl LineLookup<'_> {
             if !is_word && self.place.hidden.is_empty() {
                 continue;
             }
-            for mut named in self.named_paths(std::slice::from_ref(path)) {
+            for mut named in self.paths(path) {
                 named.naming = PathNaming::Mentioned;
                 if is_word || self.is_hidden(&named.path) {
                     mentioned.push(named);
@@ -377,14 +372,7 @@ impl LineLookup<'_> {
     }
 
     fn named_paths(&mut self, list: &[LinePath]) -> Vec<NamedPath> {
-        let mut named = Vec::new();
-        for path in list {
-            let (is_recursive, is_redirected) = (path.is_recursive, path.is_redirected);
-            for (path, naming) in self.paths(path) {
-                named.push(NamedPath { path, naming, is_recursive, is_redirected });
-            }
-        }
-        named
+        list.iter().flat_map(|path| self.paths(path)).collect()
     }
 
     /// What below a directory may not be read; unknown if there is too much or it cannot be looked into.
@@ -418,19 +406,21 @@ impl LineLookup<'_> {
     }
 
     /// What a path that a command names is, or may be.
-    fn paths(&mut self, named: &LinePath) -> Vec<(CommandPath, PathNaming)> {
+    fn paths(&mut self, named: &LinePath) -> Vec<NamedPath> {
         let more = named.text.pieces().iter().skip(1).cloned();
-        match self.full_path(named) {
+        let paths = match self.full_path(named) {
             Some(path) if named.text.is_known() => {
                 let found = self.names.find(WrittenPath { path, is_pattern: named.is_pattern });
-                found.into_iter().map(|(path, naming)| (path.into(), naming)).collect()
+                found.into_iter().map(plain_path).collect()
             }
             Some(start) => vec![partial(&start, more)],
             None => {
                 let below = format!("/{}", named.text.start());
                 vec![partial(&self.place.cwd.join(""), std::iter::once(below).chain(more))]
             }
-        }
+        };
+        let LinePath { is_recursive, is_redirected, .. } = *named;
+        paths.into_iter().map(|path| NamedPath { is_recursive, is_redirected, ..path }).collect()
     }
 
     /// The path from the root on, as far as it is known. One in a place nobody knows may still be absolute.

@@ -11,7 +11,7 @@ use windlass_protocol::{Block, FileSeen, ToolOutput};
 use windlass_text::plurals::quantity;
 
 use super::tokens::TokenEstimate;
-use super::{ReadJob, ReadLimits, ReadRange, bytes, unchanged_notice};
+use super::{ReadJob, ReadLimits, ReadRange, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use cell::{Cell, CellPart, ImageBudget, NotebookResult, each_field};
@@ -56,7 +56,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
     }
     let stamp = Some(source.stamp);
     let seen = FileSeen { stamp, ..reader.seen.finish(subject.resolved.clone(), false) };
-    if let Some(outcome) = unchanged_notice(subject, wanted, &seen, cx) {
+    if let Some(outcome) = job.unchanged_notice(&seen) {
         return Ok(outcome);
     }
     let is_whole = rendering.shown == rendering.total && !rendering.is_cut;
@@ -131,7 +131,9 @@ impl Rendering {
         }
         self.cost = cost;
         self.shown += 1;
-        self.push_heading(&kind, id.as_deref(), execution_count);
+        let shown_id = id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
+        let shown_run = execution_count.map(|count| format!(", run {count}")).unwrap_or_default();
+        let _ = writeln!(self.text, "--- cell {} ({kind}{shown_id}{shown_run}) ---", self.total + 1);
         self.push_text(source.visible_text(SOURCE_BYTES_MAX));
         if !outputs.is_empty() || left_out > 0 {
             self.text.push_str("--- output ---\n");
@@ -153,17 +155,6 @@ impl Rendering {
                 "executionCount": execution_count,
             })));
         }
-    }
-
-    fn push_heading(&mut self, kind: &str, id: Option<&str>, execution_count: Option<u64>) {
-        let _ = write!(self.text, "--- cell {} ({kind}", self.total + 1);
-        if let Some(id) = id {
-            let _ = write!(self.text, ", id {id}");
-        }
-        if let Some(count) = execution_count {
-            let _ = write!(self.text, ", run {count}");
-        }
-        self.text.push_str(") ---\n");
     }
 
     fn push_text(&mut self, (text, notice): (&str, Option<String>)) {

@@ -11,7 +11,7 @@ use windlass_text::plurals::quantity;
 
 use super::page::{LINE_BYTES_MAX, TextPage};
 use super::tokens::{BYTES_PER_TOKEN_MAX, TokenEstimate};
-use super::{ReadJob, bytes, unchanged_notice};
+use super::{ReadJob, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::file::without_nulls;
 use crate::text_encoding::TextEncoding;
@@ -34,8 +34,7 @@ pub(super) fn read(job: &ReadJob<'_>) -> Result<ToolOutput, String> {
             bytes(job.source.stamp.size)
         )));
     }
-    let unchanged = |now: &FileSeen| unchanged_notice(&job.subject, &job.wanted, now, job.cx);
-    if let Some(outcome) = scan.seen.as_ref().and_then(unchanged) {
+    if let Some(outcome) = scan.seen.as_ref().and_then(|seen| job.unchanged_notice(seen)) {
         return Ok(outcome);
     }
     let encoding =

@@ -52,12 +52,11 @@ impl<'a> NewFile<'a> {
     }
 
     pub(super) fn fill(&mut self, content: &[u8], old: Option<&ReplacedFile>) -> Result<(), SaveError> {
-        let step = |step| move |error| SaveError::Io { step, error };
-        self.file.write_all(content).map_err(step("cannot write"))?;
+        self.file.write_all(content).map_err(io_error("cannot write"))?;
         if let Some(old) = old {
             self.take_over(old)?;
         }
-        self.file.sync_all().map_err(step("cannot flush it to disk"))
+        self.file.sync_all().map_err(io_error("cannot flush it to disk"))
     }
 
     pub(super) fn stamp(&self) -> Option<FileStamp> {
@@ -68,8 +67,8 @@ impl<'a> NewFile<'a> {
     fn take_over(&self, old: &ReplacedFile) -> Result<(), SaveError> {
         // What a directory gives to new files is not what the old one had.
         let _ = rustix::fs::fremovexattr(&self.file, "system.posix_acl_access");
-        let (own, meta) = (self.file.metadata(), &old.meta);
-        let own = own.map_err(|error| SaveError::Io { step: "cannot look at the new file", error })?;
+        let meta = &old.meta;
+        let own = self.file.metadata().map_err(io_error("cannot look at the new file"))?;
         if (own.uid(), own.gid()) != (meta.uid(), meta.gid()) {
             let owner = rustix::fs::Uid::from_raw(meta.uid());
             let group = rustix::fs::Gid::from_raw(meta.gid());
@@ -88,11 +87,10 @@ impl<'a> NewFile<'a> {
 
     /// Takes the place of the file of this name.
     pub(super) fn replace(&mut self, name: &OsStr) -> Result<(), SaveError> {
-        let draft = if let Some(draft) = self.name.take() {
-            draft
-        } else {
-            let link = |draft: &OsStr| link_nameless(&self.file, self.directory, draft);
-            with_fresh_name(link).map_err(io_error("cannot name the new file"))?.0
+        let link = |draft: &OsStr| link_nameless(&self.file, self.directory, draft);
+        let draft = match self.name.take() {
+            Some(draft) => draft,
+            None => with_fresh_name(link).map_err(io_error("cannot name the new file"))?.0,
         };
         let renamed = rustix::fs::renameat(self.directory, &draft, self.directory, name);
         if renamed.is_err() {
