@@ -17,7 +17,6 @@ use clap_complete::Shell;
 use windlass::Options;
 use windlass::config::{Flags, PromptText};
 use windlass::engine::RunSource;
-use windlass::settings::SettingsFlags;
 use windlass::wiring::Audience;
 use windlass_text::nearest::closest;
 
@@ -204,13 +203,13 @@ pub(crate) struct SettingsArguments {
 }
 
 impl SettingsArguments {
-    pub(crate) fn flags(&self) -> SettingsFlags<'_> {
-        SettingsFlags {
-            settings: &self.settings,
-            sources: &self.setting_sources,
-            is_project_trusted: self.trust_project,
-            ..SettingsFlags::default()
-        }
+    /// The same for the application.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::new();
+        options.settings.clone_from(&self.settings);
+        options.setting_sources.clone_from(&self.setting_sources);
+        options.is_project_trusted = self.trust_project;
+        options
     }
 }
 
@@ -265,11 +264,8 @@ impl Arguments {
 
     /// What the application is asked for.
     pub(crate) fn options(&self) -> Options {
-        let mut options = Options::new();
+        let mut options = self.settings.options();
         options.flags = self.flags();
-        options.settings.clone_from(&self.settings.settings);
-        options.setting_sources.clone_from(&self.settings.setting_sources);
-        options.is_project_trusted = self.settings.trust_project;
         options.audience = self.audience(self.is_interactive());
         options
     }

@@ -35,7 +35,7 @@ fn main() {
 /// Does what is asked for, and gives the exit code.
 fn perform(request: Request) -> anyhow::Result<i32> {
     match request {
-        Request::Print(arguments) => Ok(commands::print::run(&arguments)),
+        Request::Print(arguments) => commands::print::run(&arguments),
         Request::Demo => commands::demo::run(),
         Request::Doctor(wanted) => commands::doctor::run(&wanted),
         Request::Sessions(wanted) => commands::sessions::run(&wanted),

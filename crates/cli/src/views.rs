@@ -37,11 +37,6 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
-    /// The form alone.
-    pub(crate) fn new(form: Box<dyn JobView>) -> Self {
-        Self { form, progress: None }
-    }
-
     fn is_progress_beside(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| !progress.screen.shows_result())
     }

@@ -115,11 +115,11 @@ fn source(origin: &SettingOrigin) -> RuleSource {
 
 /// The mode, and what chose it.
 fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String), ConfigError> {
+    const SKIP: &str = "--dangerously-skip-permissions";
+    let bypass = PermissionMode::BypassPermissions;
     let Some(given) = &flags.permission_mode else {
-        if flags.should_skip_permissions {
-            return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions".into()));
-        }
         return Ok(match &files.permissions.mode {
+            _ if flags.should_skip_permissions => (bypass, SKIP.into()),
             Some(SourcedValue { value, origin }) => {
                 let mode = PermissionMode::from_name(value).unwrap_or_default();
                 (mode, format!("permissions.defaultMode in {origin}"))
@@ -127,20 +127,15 @@ fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String),
             None => (PermissionMode::Default, String::new()),
         });
     };
-    let Some(mode) = PermissionMode::from_name(given) else {
-        let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions";
-        return Err(ConfigError::flag("--permission-mode", given, accepts));
-    };
-    if flags.should_skip_permissions && mode != PermissionMode::BypassPermissions {
+    let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions";
+    let mode = PermissionMode::from_name(given)
+        .ok_or_else(|| ConfigError::flag("--permission-mode", given, accepts))?;
+    if flags.should_skip_permissions && mode != bypass {
         return Err(ConfigError::Unusable(format!(
-            "--dangerously-skip-permissions contradicts --permission-mode {given}. Give only one of the two."
+            "{SKIP} contradicts --permission-mode {given}. Give only one of the two."
         )));
     }
-    let by = if flags.should_skip_permissions {
-        "--dangerously-skip-permissions"
-    } else {
-        "--permission-mode bypassPermissions"
-    };
+    let by = if flags.should_skip_permissions { SKIP } else { "--permission-mode bypassPermissions" };
     Ok((mode, by.into()))
 }
 

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::shared_file::is_missing;
 pub use change::{ChangeError, SavedChange, update_settings};
 pub use effective::EffectiveSettings;
 pub use file_settings::{FileSettings, HookGroup, PermissionSettings, SandboxSettings};
@@ -247,7 +248,7 @@ impl SettingsFiles {
 fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, String> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if read::is_missing(&error) => return Ok(Vec::new()),
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
         Err(error) => return Err(format!("cannot read it ({error})")),
     };
     let mut names = Vec::new();

@@ -79,10 +79,6 @@ impl SharedFile {
 
     /// What it says now; an empty object if it is not there or has nothing in it.
     pub fn read(&self) -> Result<Value, SharedFileError> {
-        // Without its directory it is not there either.
-        let is_missing = |error: &io::Error| {
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        };
         match FileLocation::find(&self.path) {
             Ok(place) => place.read().map(|found| found.value),
             Err(SharedFileError::Io { source, .. }) if is_missing(&source) => {
@@ -118,6 +114,11 @@ impl SharedFile {
         }
         Ok(result)
     }
+}
+
+/// Whether there is no such file: its folder may be missing or be a file.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// What a file says, and how.

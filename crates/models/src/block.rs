@@ -225,7 +225,7 @@ fn is_object(raw: &RawValue) -> bool {
 }
 
 /// Text always has a JSON form.
-fn string_json(text: &str) -> String {
+pub(crate) fn string_json(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
@@ -249,10 +249,7 @@ impl StringPiece<'_> {
             Some(first) => Cow::Owned([&first, &*self.0].concat()),
             None => self.0,
         };
-        match String::from_utf8(bytes.into_owned()) {
-            Ok(text) => text,
-            Err(error) => join_halves(error.as_bytes(), half),
-        }
+        String::from_utf8(bytes.into_owned()).unwrap_or_else(|error| join_halves(error.as_bytes(), half))
     }
 
     /// The text of a string that comes in one piece.

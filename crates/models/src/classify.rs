@@ -12,7 +12,7 @@ use windlass_protocol::{Failure, FailureClass};
 
 pub(crate) use body::{ErrorBody, ErrorHeaders, read_headers};
 
-/// The failure an error answer stands for. `place` names the server, without credentials.
+/// The failure an error answer stands for. `place` names the server at the beginning of a sentence, without credentials.
 pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeaders, place: &str) -> Failure {
     // An error under a good status tells its class by itself, as in a stream.
     let failure = read(Some(status).filter(|status| *status >= 400), body, &headers);
@@ -28,7 +28,7 @@ pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeader
 /// The failure an `error` event stands for.
 pub(crate) fn stream_failure(body: &ErrorBody) -> Failure {
     let failure = read(None, body, &ErrorHeaders::default());
-    Failure { message: explain(&failure, None, body, "the model's server"), ..failure }
+    Failure { message: explain(&failure, None, body, "The model's server"), ..failure }
 }
 
 /// The failure without its message.
@@ -87,8 +87,7 @@ fn explain(failure: &Failure, status: Option<u16>, body: &ErrorBody, place: &str
         FailureClass::BadRequest => "rejected the request",
         _ => "failed",
     };
-    let mut text = capitalise(place);
-    let _ = write!(text, " {what}");
+    let mut text = format!("{place} {what}");
     if let Some(status) = status {
         let _ = write!(text, " (HTTP {status})");
     }
@@ -118,13 +117,6 @@ fn advice(failure: &Failure, body: &ErrorBody) -> String {
         _ => "",
     };
     advice.to_owned()
-}
-
-fn capitalise(place: &str) -> String {
-    match place.strip_prefix("the ") {
-        Some(rest) => format!("The {rest}"),
-        None => place.to_owned(),
-    }
 }
 
 #[cfg(test)]

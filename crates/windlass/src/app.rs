@@ -42,7 +42,7 @@ impl Windlass {
         if let Some(cwd) = &options.cwd {
             place.cwd = std::path::absolute(place.cwd.join(cwd)).map_err(Error::CurrentDirectory)?;
         }
-        let settings = settings::load(options.settings_flags(), place)?;
+        let settings = settings::load(&options, place)?;
         Ok(Self { options, settings })
     }
 

@@ -11,7 +11,8 @@ use windlass_config::{
 };
 
 use crate::error::Error;
-use crate::settings::{self, LoadedSettings, SettingsFlags, SettingsReading};
+use crate::options::Options;
+use crate::settings::{self, LoadedSettings, SettingsReading};
 use crate::{display, hook_wiring, model_choice, sandbox};
 
 /// What came of a check.
@@ -60,17 +61,11 @@ fn failure(topic: &'static str, error: &impl ToString) -> Check {
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub fn diagnose(place: &ProcessContext) -> Vec<Check> {
-    let mut checks = match settings::read(SettingsFlags::default(), place.clone()) {
+    let mut checks = match settings::read(&Options::new(), place.clone()) {
         Ok(reading) => {
-            let mut checks = programs(reading.files.places.root(), reading.is_trusted);
-            checks.extend(check_settings(reading));
-            checks
+            [programs(reading.files.places.root(), reading.is_trusted), check_settings(reading)].concat()
         }
-        Err(error) => {
-            let mut checks = programs(&place.cwd, false);
-            checks.push(failure(SETTINGS, &error));
-            checks
-        }
+        Err(error) => [programs(&place.cwd, false), vec![failure(SETTINGS, &error)]].concat(),
     };
     checks.sort_by_key(|check| TOPICS.iter().position(|topic| *topic == check.topic));
     checks
@@ -118,14 +113,11 @@ fn version(program: &Path) -> Option<String> {
 }
 
 fn check_settings(reading: SettingsReading) -> Vec<Check> {
-    let mut checks: Vec<Check> = reading
-        .files
-        .list()
-        .filter_map(|(level, file)| Some((level, file?)))
-        .map(|(level, file)| {
-            check(SETTINGS, CheckStatus::Ok, format!("{} ({})", file.display(), level.name()))
-        })
-        .collect();
+    let files = reading.files.list().filter_map(|(level, file)| {
+        let text = format!("{} ({})", file?.display(), level.name());
+        Some(check(SETTINGS, CheckStatus::Ok, text))
+    });
+    let mut checks: Vec<Check> = files.collect();
     // Whoever cannot read a file knows nothing of what is in it.
     let has_fatal = reading.effective.fatal().is_some();
     if checks.is_empty() && !has_fatal {
@@ -135,14 +127,13 @@ fn check_settings(reading: SettingsReading) -> Vec<Check> {
     checks.extend(reading.effective.problems.iter().chain(&unread).map(problem_check));
     let trust = check_trust(&reading.effective, &reading.state);
     checks.extend(Some(trust).filter(|trust| trust.status != CheckStatus::Ok || !has_fatal));
-    let sessions = check_sessions(&reading.home);
+    checks.extend(check_sessions(&reading.home));
     // A problem of a file is listed already.
     match reading.check() {
         Ok(held) => checks.extend(check_run(&held)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
-    checks.extend(sessions);
     checks
 }
 
@@ -165,17 +156,14 @@ fn check_trust(effective: &EffectiveSettings, state: &TrustState) -> Check {
 fn check_run(held: &LoadedSettings) -> Vec<Check> {
     let LoadedSettings { settings, effective, .. } = held;
     let mut checks = vec![check_key(&settings.api, settings.models.script.as_deref(), effective)];
+    let note = |text: String| check(SETTINGS, CheckStatus::Note, text);
     match held.config(&Flags::default()) {
         Ok(config) => {
             checks.extend(check_model(&config));
             checks.extend(check_sandbox(&config));
-            checks.extend(config.notices().map(|notice| check(SETTINGS, CheckStatus::Note, notice)));
+            checks.extend(config.notices().map(note));
             match hook_wiring::read_hooks(&config, &[], Vec::new()) {
-                Ok((_, problems)) => {
-                    checks.extend(
-                        problems.into_iter().map(|problem| check(SETTINGS, CheckStatus::Note, problem)),
-                    );
-                }
+                Ok((_, problems)) => checks.extend(problems.into_iter().map(note)),
                 Err(problem) => checks.push(check(SETTINGS, CheckStatus::Problem, problem.to_string())),
             }
         }
@@ -187,11 +175,8 @@ fn check_run(held: &LoadedSettings) -> Vec<Check> {
 /// Who asks, and whom. No secret is shown.
 fn check_key(api: &ApiSettings, script: Option<&Path>, effective: &EffectiveSettings) -> Check {
     let stated = [("ANTHROPIC_API_KEY", api.key.is_some()), ("ANTHROPIC_AUTH_TOKEN", api.token.is_some())];
-    let named: Vec<String> = stated
-        .into_iter()
-        .filter(|(_, is_set)| *is_set)
-        .map(|(name, _)| format!("{name} is set ({})", origin(name, effective)))
-        .collect();
+    let set = stated.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name);
+    let named: Vec<String> = set.map(|name| format!("{name} is set ({})", origin(name, effective))).collect();
     let text = match script.map(Path::display) {
         Some(script) => format!("WINDLASS_SCRIPT={script} stands in for a model; no key is needed."),
         None if !named.is_empty() => format!("{}.", named.join("; ")),

@@ -7,7 +7,8 @@ use windlass_config::SourcedValue;
 use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
 
 use crate::error::Error;
-use crate::settings::{self, LoadedSettings, SettingsFlags};
+use crate::options::Options;
+use crate::settings::{self, LoadedSettings};
 
 /// A rule that cannot be read.
 pub struct InvalidRule {
@@ -27,8 +28,8 @@ impl LoadedSettings {
     }
 
     /// The same for allow rules that wait until the project is trusted.
-    pub fn invalid_waiting_rules(&self, said: SettingsFlags<'_>) -> Result<Vec<InvalidRule>, Error> {
-        let (files, _) = settings::files(said, &self.place)?;
+    pub fn invalid_waiting_rules(&self, options: &Options) -> Result<Vec<InvalidRule>, Error> {
+        let (files, _) = settings::files(options, &self.place)?;
         let place_of =
             |rule: &SourcedValue<String>| (rule.value.clone(), rule.origin.file.clone(), rule.origin.line);
         let holding: BTreeSet<_> = self.effective.settings.permissions.allow.iter().map(place_of).collect();

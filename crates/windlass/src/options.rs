@@ -12,7 +12,6 @@ use windlass_ports::{AnyTool, BoxFuture, ModelClient};
 use windlass_protocol::{Answer, Question};
 
 use crate::model_choice::ModelSet;
-use crate::settings::{SettingsFlags, TrustQuestion};
 use crate::wiring::Audience;
 
 /// Decides about calls that need approval.
@@ -20,6 +19,9 @@ pub trait Approver: Send + Sync {
     /// The answer to a question. The run goes on meanwhile; a question that is settled elsewhere is not waited for.
     fn approve(&self, question: Question) -> BoxFuture<'static, Answer>;
 }
+
+/// Asks whether what came with a project may act: given its files and what was agreed to before.
+pub(crate) type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
 
 /// Everything a caller can say before a session is opened. What is not said comes from the environment and from settings files.
 #[derive(Clone, Default)]
@@ -29,7 +31,7 @@ pub struct Options {
     pub flags: Flags,
     /// `--settings`: files or JSON objects, in order.
     pub settings: Vec<String>,
-    /// `--setting-sources`: which settings files count, each as it was given.
+    /// `--setting-sources`: which settings files count, each as it was given; more than one is refused.
     pub setting_sources: Vec<String>,
     /// `--trust-project`: what came with the project may act.
     pub is_project_trusted: bool,
@@ -153,15 +155,8 @@ impl Options {
         self
     }
 
-    /// What the command line says about settings.
-    pub(crate) fn settings_flags(&self) -> SettingsFlags<'_> {
-        let ask = self.trust_question.as_deref().unwrap_or(&|_, _| false);
-        SettingsFlags {
-            settings: &self.settings,
-            sources: &self.setting_sources,
-            is_project_trusted: self.is_project_trusted,
-            ask: (self.asking == Answerer::Person).then_some(ask),
-            environment: self.environment.as_ref(),
-        }
+    /// The variables: those of the process, unless some were set.
+    pub(crate) fn environment(&self) -> BTreeMap<OsString, OsString> {
+        self.environment.clone().unwrap_or_else(|| std::env::vars_os().collect())
     }
 }

@@ -9,38 +9,16 @@ use windlass_config::{
     SettingsFiles, SettingsPlaces, SettingsProblem, Severity, TrustAnswer, TrustRequest, TrustState,
     TrustStore,
 };
+use windlass_engine::Answerer;
 use windlass_sandbox::{child_environment, distrust};
 use windlass_session::GitProgram;
 
 use crate::display;
 use crate::error::Error;
+use crate::options::Options;
 
 /// Where the administrator of the machine keeps files for everybody.
 const MANAGED: &str = "/etc/claude-code";
-
-/// Asks whether what came with a project may act: given its files and what was agreed to before.
-pub type TrustQuestion = dyn Fn(&SettingsFiles, &TrustState) -> bool + Send + Sync;
-
-/// What the command line says about settings.
-#[derive(Clone, Copy, Default)]
-pub struct SettingsFlags<'a> {
-    /// Each `--settings`, in the order they were given.
-    pub settings: &'a [String],
-    /// Each `--setting-sources`; more than one is refused.
-    pub sources: &'a [String],
-    /// `--trust-project`.
-    pub is_project_trusted: bool,
-    /// Who is asked for trust, if anybody can be.
-    pub ask: Option<&'a TrustQuestion>,
-    /// The environment, if it is not that of the process.
-    pub environment: Option<&'a BTreeMap<OsString, OsString>>,
-}
-
-impl SettingsFlags<'_> {
-    fn environment(&self) -> BTreeMap<OsString, OsString> {
-        self.environment.cloned().unwrap_or_else(|| std::env::vars_os().collect())
-    }
-}
 
 /// What holds, and where it came from.
 pub struct LoadedSettings {
@@ -145,19 +123,19 @@ pub fn process_context_at(cwd: PathBuf) -> ProcessContext {
 }
 
 /// Every settings file, with the places it was looked for, and our own home.
-pub fn files(said: SettingsFlags<'_>, place: &ProcessContext) -> Result<(SettingsFiles, Home), Error> {
+pub fn files(options: &Options, place: &ProcessContext) -> Result<(SettingsFiles, Home), Error> {
     // Where our home is follows from the environment alone: no file may move it.
-    let environment = said.environment();
+    let environment = options.environment();
     let bare = Settings::from_environment(environment.clone())?;
     let home = Home::new(&bare.home, place);
     let config_home = environment.get(OsStr::new("XDG_CONFIG_HOME")).map(PathBuf::from);
     let places = SettingsPlaces::new(place, &home).with_config_home(config_home);
-    Ok((SettingsFiles::read(places, sources(said)?, said.settings), home))
+    Ok((SettingsFiles::read(places, sources(options)?, &options.settings), home))
 }
 
 /// Which files count.
-fn sources(said: SettingsFlags<'_>) -> Result<SettingSources, Error> {
-    match said.sources {
+fn sources(options: &Options) -> Result<SettingSources, Error> {
+    match &*options.setting_sources {
         [] => Ok(SettingSources::default()),
         [names] => Ok(SettingSources::parse(names)?),
         _ => Err(Error::SourcesRepeated),
@@ -165,8 +143,8 @@ fn sources(said: SettingsFlags<'_>) -> Result<SettingSources, Error> {
 }
 
 /// Reads user and administrator, then decides about trust, then reads the project.
-pub fn load(said: SettingsFlags<'_>, place: ProcessContext) -> Result<LoadedSettings, Error> {
-    read(said, place)?.check()
+pub fn load(options: &Options, place: ProcessContext) -> Result<LoadedSettings, Error> {
+    read(options, place)?.check()
 }
 
 /// What the files say and whether the project acts, before anything is refused.
@@ -187,11 +165,11 @@ pub struct SettingsReading {
 }
 
 /// Reads the files and decides about trust.
-pub fn read(said: SettingsFlags<'_>, place: ProcessContext) -> Result<SettingsReading, Error> {
-    let (files, home) = files(said, &place)?;
-    let (is_trusted, state) = decide_trust(&files, &home, said)?;
-    let effective = files.effective(is_trusted);
-    Ok(SettingsReading { place, files, home, state, is_trusted, effective, environment: said.environment() })
+pub fn read(options: &Options, place: ProcessContext) -> Result<SettingsReading, Error> {
+    let (files, home) = files(options, &place)?;
+    let (is_trusted, state) = decide_trust(&files, &home, options)?;
+    let (effective, environment) = (files.effective(is_trusted), options.environment());
+    Ok(SettingsReading { place, files, home, state, is_trusted, effective, environment })
 }
 
 impl SettingsReading {
@@ -217,11 +195,7 @@ impl SettingsReading {
     }
 }
 
-fn decide_trust(
-    files: &SettingsFiles,
-    home: &Home,
-    said: SettingsFlags<'_>,
-) -> Result<(bool, TrustState), Error> {
+fn decide_trust(files: &SettingsFiles, home: &Home, options: &Options) -> Result<(bool, TrustState), Error> {
     let parts = files.parts();
     if parts.list.is_empty() {
         return Ok((true, TrustState::NeverAsked));
@@ -230,17 +204,17 @@ fn decide_trust(
         Some(path) => TrustStore::new(path).state(&files.places, &parts).map_err(Error::Trust)?,
         None => TrustState::NeverAsked,
     };
-    let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
+    let named = sources(options).is_ok_and(|sources| sources.stated && sources.project);
     let request = TrustRequest {
-        is_headless: said.ask.is_none(),
+        is_headless: options.asking == Answerer::Nobody,
         is_project_named: named,
-        has_trust_flag: said.is_project_trusted,
+        has_trust_flag: options.is_project_trusted,
     };
     let agreed = match request.answer(&state) {
         TrustAnswer::Trust => true,
         TrustAnswer::Skip => false,
         TrustAnswer::Ask => {
-            let agreed = said.ask.is_some_and(|ask| ask(files, &state));
+            let agreed = options.trust_question.as_ref().is_some_and(|ask| ask(files, &state));
             if let (true, Some(path)) = (agreed, home.directory()) {
                 TrustStore::new(path).agree(&files.places, &parts).map_err(Error::Trust)?;
             }
@@ -262,9 +236,9 @@ fn git_program(files: &SettingsFiles) -> Option<GitProgram> {
 
 /// The same without a question about trust: none unless it was given, or nothing of the project needs it.
 pub fn git_if_trusted(place: &ProcessContext) -> Option<GitProgram> {
-    let said = SettingsFlags::default();
-    let (files, home) = files(said, place).ok()?;
-    let (is_trusted, _) = decide_trust(&files, &home, said).ok()?;
+    let options = Options::new();
+    let (files, home) = files(&options, place).ok()?;
+    let (is_trusted, _) = decide_trust(&files, &home, &options).ok()?;
     if is_trusted { git_program(&files) } else { None }
 }
 

@@ -231,20 +231,14 @@ fn tools(
     tasks: &Arc<Tasks>,
     (sandbox, later): (Option<Sandbox>, VariableChanges),
 ) -> Vec<Arc<dyn AnyTool>> {
-    let Settings { shell, files, .. } = &config.settings;
+    let Settings { shell, files, run, .. } = &config.settings;
     let bash = BashSettings {
         timeout_default: Duration::from_millis(shell.timeout_ms),
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
         environment: sandbox::without_hidden(environment(config), config),
-        can_leave_sandbox: config
-            .settings
-            .run
-            .permissions
-            .sandbox
-            .as_ref()
-            .is_some_and(|sandbox| sandbox.can_leave),
+        can_leave_sandbox: run.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.can_leave),
         sandbox,
         later,
         env: vec![

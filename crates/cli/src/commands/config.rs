@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use windlass::Redactor;
 use windlass::config::{Flags, ShownValue, setting_names, settings_page, settings_schema, show};
 use windlass::invalid_rules::InvalidRule;
-use windlass::settings::{self, LoadedSettings, SettingsFlags};
+use windlass::settings::{self, LoadedSettings};
+use windlass::{Options, Redactor};
 use windlass_text::nearest::closest;
 
 use crate::arguments::{SettingsArguments, help};
@@ -72,12 +72,12 @@ type Problems = BTreeMap<String, String>;
 
 /// What holds, and the exit code: 1 if a run could not start with it.
 fn show_values(wanted: &ShowArguments) -> anyhow::Result<(String, i32)> {
-    let said = wanted.settings.flags();
-    let held = settings::load(said, settings::process_context()?)?;
+    let options = wanted.settings.options();
+    let held = settings::load(&options, settings::process_context()?)?;
     complain_of_settings(&held.notices);
     let invalid = held.invalid_rules().into_iter();
     let problems: Problems = invalid.map(|invalid| (invalid.key, invalid.problem)).collect();
-    tell_waiting(said, &held)?;
+    tell_waiting(&options, &held)?;
     let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));
     let values: Vec<ShownValue> = values.map(without_secrets).collect();
     let start = held.places.start.clone();
@@ -119,8 +119,8 @@ fn could_start(held: &LoadedSettings) -> i32 {
 }
 
 /// Rules of a project that wait for trust are looked at too: whoever agrees later wants to know now.
-fn tell_waiting(said: SettingsFlags<'_>, held: &LoadedSettings) -> anyhow::Result<()> {
-    for InvalidRule { rule, problem, .. } in held.invalid_waiting_rules(said)? {
+fn tell_waiting(options: &Options, held: &LoadedSettings) -> anyhow::Result<()> {
+    for InvalidRule { rule, problem, .. } in held.invalid_waiting_rules(options)? {
         let start = &held.places.start;
         let file = rule.origin.file.as_deref().map(|file| display::short_path(file, start));
         let file = file.unwrap_or_else(|| "--settings".to_owned());

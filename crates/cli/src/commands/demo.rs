@@ -37,7 +37,8 @@ fn show() -> anyhow::Result<i32> {
     let folder = unpack()?;
     let mut session = session(&folder)?;
     say(&introduction(&folder))?;
-    let view = RunView::new(Box::new(DemoView { calls: CallPanels::new(Clock::start()) }));
+    let form = Box::new(DemoView { calls: CallPanels::new(Clock::start()) });
+    let view = RunView { form, progress: None };
     let run = async move {
         let mut runner = runner(view, Signals::listen()?);
         let end = runner.drive(session.run(PROMPT), std::future::pending()).await;

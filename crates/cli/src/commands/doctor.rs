@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::arguments::help;
 use crate::display;
@@ -22,32 +22,23 @@ pub(crate) struct DoctorArguments {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Report {
-    version: &'static str,
-    ok: bool,
-    checks: Vec<Check>,
-}
-
 /// Checks everything and gives the exit code.
 pub(crate) fn run(wanted: &DoctorArguments) -> anyhow::Result<i32> {
     let checks = diagnose(&settings::process_context()?);
     let ok = checks.iter().all(|check| check.status != CheckStatus::Problem);
-    let report = Report { version: crate::VERSION, ok, checks };
     let text = if wanted.json {
-        serde_json::to_string(&report)
-            .map(|json| format!("{}\n", display::escape_json(&json)))
-            .unwrap_or_default()
+        let report = json!({ "version": crate::VERSION, "ok": ok, "checks": checks });
+        format!("{}\n", display::json(&report))
     } else {
-        as_text(&report)
+        as_text(&checks)
     };
     Ok(i32::from(!ok).max(show_text(&text)))
 }
 
-fn as_text(report: &Report) -> String {
-    let mut text = format!("{}\n", report.version);
+fn as_text(checks: &[Check]) -> String {
+    let mut text = format!("{}\n", crate::VERSION);
     let mut topic = "";
-    for check in &report.checks {
+    for check in checks {
         if check.topic != topic {
             topic = check.topic;
             text = format!("{text}\n{topic}\n");
@@ -55,7 +46,7 @@ fn as_text(report: &Report) -> String {
         let status = format!("{:?}", check.status).to_lowercase();
         text = format!("{text}  {status:7}  {}\n", display::line(&check.text));
     }
-    let problems = report.checks.iter().filter(|check| check.status == CheckStatus::Problem).count() as u64;
+    let problems = checks.iter().filter(|check| check.status == CheckStatus::Problem).count() as u64;
     let end = match problems {
         0 => "Ready to run (the server was not contacted).".to_owned(),
         _ => format!("{} would keep a run from working.", display::quantity(problems, "problem")),

@@ -52,25 +52,17 @@ enum Input {
 }
 
 /// Runs the prompt and gives the exit code.
-pub(crate) fn run(arguments: &Arguments) -> i32 {
-    if let Err(error) = arguments.check() {
-        complain(&error.to_string());
-        return 1;
-    }
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<i32> {
+    arguments.check()?;
     let ready = match prepare(arguments) {
         Ok(ready) => ready,
         Err(error) => {
             refuse(arguments, &error.to_string());
-            return 1;
+            return Ok(1);
         }
     };
-    let (end, signals) = match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
-        Ok(ended) => ended,
-        Err(error) => {
-            complain(&format!("cannot start the run: {error}."));
-            return 1;
-        }
-    };
+    let ended = block_on(converse(arguments.output_format, arguments.verbose, ready));
+    let (end, signals) = ended.map_err(|error| anyhow!("cannot start the run: {error}."))?;
     let code = match end {
         JobEnd::Done(outcome) => {
             remark(arguments, &outcome);
@@ -84,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
             1
         }
     };
-    wait_for_commands(code, signals)
+    Ok(wait_for_commands(code, signals))
 }
 
 /// Says on standard error what the result on standard output does not tell its reader.
@@ -98,9 +90,7 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
         return;
     }
     if !Progress::is_shown(arguments.verbose) {
-        for denial in views::denials(outcome) {
-            complain(&denial);
-        }
+        views::denials(outcome).iter().for_each(complain);
     }
     let is_out_of_sight = !std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     if let Some(complaint) = views::complaint(outcome).filter(|_| is_out_of_sight) {
@@ -183,7 +173,8 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
             Box::new(ProtocolView::new(&session, &left, lines))
         }
     };
-    let mut runner = runner(with_progress(form, format, is_verbose, &people), signals);
+    let progress = progress(format, is_verbose, &people);
+    let mut runner = runner(RunView { form, progress }, signals);
     if runner.display.view.progress.is_none() && format != Format::StreamJson {
         runner.display.watchers.push(Box::new(views::hook_failures()));
     }
@@ -210,7 +201,7 @@ async fn converse(format: Format, is_verbose: bool, ready: Ready) -> std::io::Re
         }
         Input::Once(job) => runner.perform(job, &mut session, std::future::pending()).await,
     };
-    finish(session, EndReason::Other).await;
+    session.close(EndReason::Other).await.iter().for_each(complain);
     if matches!(end, JobEnd::Done(_) | JobEnd::Nothing | JobEnd::Refused) {
         // News of hooks at the end; somebody who does not read is not waited for.
         let _ = tokio::time::timeout(REST_TIME, runner.display.output.flush_aside()).await;
@@ -236,28 +227,19 @@ async fn talk_to_person(
     // From here on the terminal is as it was, so that Ctrl-C is a signal again.
     drop(person);
     let resume = session.is_begun().then_some(session.key.id);
-    finish(session, EndReason::PromptInputExit).await;
+    session.close(EndReason::PromptInputExit).await.iter().for_each(complain);
     if let Some(id) = resume {
         terminal::say(&format!("To continue: windlass --resume {id}\n"));
     }
     Ok((end, runner.stops))
 }
 
-/// A form with progress beside it where people read.
-fn with_progress(form: Box<dyn JobView>, format: Format, is_verbose: bool, people: &Screen) -> RunView {
-    let mut view = RunView::new(form);
-    view.progress = match format {
+/// Progress beside the form, where people read.
+fn progress(format: Format, is_verbose: bool, people: &Screen) -> Option<Progress> {
+    match format {
         Format::Text => Progress::new(is_verbose, people.clone()),
         Format::Json if is_verbose => Progress::new(true, Screen::of_error()),
         Format::Json | Format::StreamJson => None,
-    };
-    view
-}
-
-/// The session is done, and so is its log.
-async fn finish(session: Session, reason: EndReason) {
-    for notice in session.close(reason).await {
-        complain(&notice);
     }
 }
 

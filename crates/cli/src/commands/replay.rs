@@ -95,7 +95,7 @@ fn go_on(
         })?;
     }
     complain(&format!("{} Continuing in a copy of the session: {copy}.", report::equal(played)));
-    Ok(prompts::run(&arguments))
+    prompts::run(&arguments)
 }
 
 /// The flags with which a copy goes on.

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use windlass::config::{Flags, RunConfig};
 use windlass::sandbox::{child_environment, run_command, tried_sandbox};
 use windlass::sandbox::{lost_bwrap, policy, without_hidden};
-use windlass::settings::{self, SettingsFlags};
+use windlass::{Options, settings};
 
 use crate::complain;
 use crate::show_text;
@@ -28,9 +28,7 @@ pub(crate) enum SandboxCommand {
 /// Does it and gives the exit code.
 pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
     let config = config()?;
-    if let Some(notice) = lost_bwrap(&config) {
-        complain(&notice);
-    }
+    lost_bwrap(&config).iter().for_each(complain);
     let policy = policy(&config);
     match command {
         SandboxCommand::Run { command } => {
@@ -46,7 +44,7 @@ pub(crate) fn run(command: &SandboxCommand) -> anyhow::Result<i32> {
 }
 
 fn config() -> anyhow::Result<RunConfig> {
-    let held = settings::load(SettingsFlags::default(), settings::process_context()?)?;
+    let held = settings::load(&Options::new(), settings::process_context()?)?;
     held.notices.trust_news().iter().chain(&held.notices.news()).for_each(complain);
     Ok(held.config(&Flags::default())?)
 }

@@ -11,7 +11,7 @@ use windlass::config::{
 use crate::display;
 use crate::show_text;
 use crate::views::trust_question::ActingSettings;
-use windlass::settings::{self, SettingsFlags};
+use windlass::{Options, settings};
 
 /// Show what this project's settings would run (hooks, variables, allow rules), and trust them or not
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ pub(crate) fn run(wanted: &TrustArguments) -> anyhow::Result<i32> {
 }
 
 fn project(place: &ProcessContext) -> anyhow::Result<(SettingsFiles, TrustStore)> {
-    let (files, home) = settings::files(SettingsFlags::default(), place)?;
+    let (files, home) = settings::files(&Options::new(), place)?;
     let path =
         home.directory().context("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))

@@ -154,14 +154,10 @@ impl SettingsPlaces {
             SettingsDestination::Local => (behind_link || (file.exists() && self.is_anothers(file)))
                 .then_some("Remove it from git, or replace the symlink with a file."),
         };
-        match refused {
-            Some(advice) => {
-                let file = file.display();
-                let what = format!("{file} belongs to the project or is behind a symlink. {advice}");
-                Err(ChangeError::Refused(what))
-            }
-            None => Ok(()),
-        }
+        let Some(advice) = refused else { return Ok(()) };
+        let file = file.display();
+        let what = format!("{file} belongs to the project or is behind a symlink. {advice}");
+        Err(ChangeError::Refused(what))
     }
 
     /// Has git ignore local settings everywhere; the notice names the changed file, or the failure.
@@ -189,10 +185,8 @@ fn check_mode(mode: &str, destination: SettingsDestination) -> Result<(), Change
         ("auto", SettingsDestination::Local | SettingsDestination::Project) => Some("files of a repository"),
         _ => None,
     };
-    refused.map_or(Ok(()), |what| {
-        let what = format!("the mode {mode} cannot be saved in {what}. Use --permission-mode.");
-        Err(ChangeError::Refused(what))
-    })
+    let Some(what) = refused else { return Ok(()) };
+    Err(ChangeError::Refused(format!("the mode {mode} cannot be saved in {what}. Use --permission-mode.")))
 }
 
 /// What has to happen in the other files that are read with the one that is meant.

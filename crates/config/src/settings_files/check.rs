@@ -330,9 +330,8 @@ impl Limits<'_> {
 
     fn variables(&mut self, tree: &mut SettingsTree) {
         let Some(SettingsTree::Object(variables)) = tree.get_mut("env") else { return };
-        let names: Vec<String> = variables.keys().filter(|name| is_ours(name)).cloned().collect();
-        for name in names {
-            let Some(SettingsTree::Leaf(leaf)) = variables.remove(&name) else { continue };
+        for (name, variable) in variables.extract_if(.., |name, _| is_ours(name)) {
+            let SettingsTree::Leaf(leaf) = variable else { continue };
             let advice =
                 "It decides where requests go or what protects you. Set it in your shell or user settings.";
             self.ignore(&leaf.origin, &format!("`env.{}`", short(&name)), advice);
@@ -343,16 +342,8 @@ impl Limits<'_> {
     fn masks(&mut self, tree: &mut SettingsTree) {
         for path in ["sandbox.credentials.files", "sandbox.credentials.envVars"] {
             let Some(SettingsTree::List(list)) = tree.get_mut(path) else { continue };
-            let is_mask = |value: &Value| value["mode"] == "mask";
-            let masks: Vec<SettingOrigin> = list
-                .items
-                .iter()
-                .filter(|item| is_mask(&item.value))
-                .map(|item| item.origin.clone())
-                .collect();
-            list.items.retain(|item| !is_mask(&item.value));
-            for origin in masks {
-                self.ignore(&origin, &format!("`{path}` with \"mask\""), "Use \"deny\" instead.");
+            for mask in list.items.extract_if(.., |item| item.value["mode"] == "mask") {
+                self.ignore(&mask.origin, &format!("`{path}` with \"mask\""), "Use \"deny\" instead.");
             }
         }
     }

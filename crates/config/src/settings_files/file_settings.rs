@@ -85,55 +85,48 @@ pub struct HookGroup {
 
 /// Makes types of a tree that was checked against the table.
 pub(crate) fn settings(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> FileSettings {
-    let values = Values { tree, start, home };
     FileSettings {
-        available_models: values.stated_texts("availableModels"),
-        fallback_models: values.texts("fallbackModel"),
+        available_models: tree.stated_texts("availableModels"),
+        fallback_models: tree.texts("fallbackModel"),
         stand_ins: stand_ins(tree),
-        env: values.variables(),
-        permissions: permissions(&values),
-        hooks: values.hooks(),
-        hook_urls: values.stated_texts("allowedHttpHookUrls"),
-        hook_variables: values.stated_texts("httpHookAllowedEnvVars"),
+        env: tree.variables(),
+        permissions: permissions(tree, start, home),
+        hooks: tree.hooks(),
+        hook_urls: tree.stated_texts("allowedHttpHookUrls"),
+        hook_variables: tree.stated_texts("httpHookAllowedEnvVars"),
         sandbox: SandboxSettings { tree: tree.group("sandbox"), home: home.map(Path::to_owned) },
         memory_sources: SettingSources::default(),
-        memory_excludes: values.plain_texts("claudeMdExcludes"),
+        memory_excludes: tree.plain_texts("claudeMdExcludes"),
         auto_mode: Classifier {
-            environment: values.plain_texts("autoMode.environment"),
-            allow: values.plain_texts("autoMode.allow"),
-            soft_deny: values.plain_texts("autoMode.soft_deny"),
-            hard_deny: values.plain_texts("autoMode.hard_deny"),
+            environment: tree.plain_texts("autoMode.environment"),
+            allow: tree.plain_texts("autoMode.allow"),
+            soft_deny: tree.plain_texts("autoMode.soft_deny"),
+            hard_deny: tree.plain_texts("autoMode.hard_deny"),
         },
     }
 }
 
-fn permissions(values: &Values<'_>) -> PermissionSettings {
-    let stated = |path| values.tree.leaf(path).map(|leaf| leaf.origin.clone());
-    let directories = values.texts("permissions.additionalDirectories").into_iter();
+fn permissions(tree: &SettingsTree, start: &Path, home: Option<&Path>) -> PermissionSettings {
+    let stated = |path| tree.leaf(path).map(|leaf| leaf.origin.clone());
+    let directories = tree.texts("permissions.additionalDirectories").into_iter();
     PermissionSettings {
-        allow: values.texts("permissions.allow"),
-        ask: values.texts("permissions.ask"),
-        deny: values.texts("permissions.deny"),
+        allow: tree.texts("permissions.allow"),
+        ask: tree.texts("permissions.ask"),
+        deny: tree.texts("permissions.deny"),
         directories: directories
-            .filter_map(|named| named.read(|path| Some(meant_path(path, values.start, values.home))))
+            .filter_map(|named| named.read(|path| Some(meant_path(path, start, home))))
             .collect(),
-        mode: values.single("permissions.defaultMode"),
+        mode: tree.single("permissions.defaultMode"),
         bypass_disabled: stated("permissions.disableBypassPermissionsMode"),
         auto_disabled: stated("permissions.disableAutoMode").or_else(|| stated("disableAutoMode")),
-        managed_only: values.who_turned_on("allowManagedPermissionRulesOnly"),
+        managed_only: tree.who_turned_on("allowManagedPermissionRulesOnly"),
     }
 }
 
-/// A tree, and what paths in it mean.
-struct Values<'a> {
-    tree: &'a SettingsTree,
-    start: &'a Path,
-    home: Option<&'a Path>,
-}
-
-impl Values<'_> {
+/// What stands under keys, by their full names.
+impl SettingsTree {
     fn single<T: DeserializeOwned>(&self, path: &str) -> Option<SourcedValue<T>> {
-        self.tree.leaf(path)?.read(|value| T::deserialize(value).ok())
+        self.leaf(path)?.read(|value| T::deserialize(value).ok())
     }
 
     fn who_turned_on(&self, path: &str) -> Option<SettingOrigin> {
@@ -151,11 +144,11 @@ impl Values<'_> {
     /// A list that says something even if it is empty.
     fn stated_texts(&self, path: &str) -> Option<Vec<SourcedValue<String>>> {
         let text = |leaf: &Leaf| leaf.read(|value| value.as_str().map(str::to_owned));
-        Some(self.tree.list(path)?.items.iter().filter_map(text).collect())
+        Some(self.list(path)?.items.iter().filter_map(text).collect())
     }
 
     fn variables(&self) -> BTreeMap<String, SourcedValue<Secret>> {
-        let members = self.tree.object("env").into_iter().flatten();
+        let members = self.object("env").into_iter().flatten();
         let variable = |(name, tree): (&String, &SettingsTree)| {
             let SettingsTree::Leaf(leaf) = tree else { return None };
             Some((name.clone(), leaf.read(|value| value.as_str().map(Secret::new))?))
@@ -165,7 +158,7 @@ impl Values<'_> {
 
     fn hooks(&self) -> Vec<HookGroup> {
         let mut groups = Vec::new();
-        for (event, tree) in self.tree.object("hooks").into_iter().flatten() {
+        for (event, tree) in self.object("hooks").into_iter().flatten() {
             let SettingsTree::List(SettingsList { items, .. }) = tree else { continue };
             groups.extend(items.iter().map(|item| HookGroup {
                 event: event.clone(),

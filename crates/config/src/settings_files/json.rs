@@ -140,8 +140,8 @@ impl Reader<'_> {
             return Err(syntax_error(at, what, "Flatten them."));
         }
         let content = match self.peek() {
-            Some(b'{') => self.object(depth)?,
-            Some(b'[') => self.list(depth)?,
+            Some(b'{') => JsonContent::Object(self.items(b'}', |reader| reader.member(depth))?),
+            Some(b'[') => JsonContent::List(self.items(b']', |reader| reader.value(depth + 1))?),
             Some(b'"') => JsonContent::Scalar(self.string()?.into()),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
@@ -159,44 +159,35 @@ impl Reader<'_> {
         Err(self.unexpected_error("a value"))
     }
 
-    fn list(&mut self, depth: u32) -> Result<JsonContent, JsonError> {
-        let mut list = Vec::new();
+    /// What a list or an object holds, from its opening bracket to this closing one.
+    fn items<T>(
+        &mut self,
+        close: u8,
+        read: impl Fn(&mut Self) -> Result<T, JsonError>,
+    ) -> Result<Vec<T>, JsonError> {
+        let mut items = Vec::new();
         self.pass(1);
         self.skip_blanks();
-        if self.takes(b']') {
-            return Ok(JsonContent::List(list));
+        let mut is_over = self.takes(close);
+        while !is_over {
+            items.push(read(self)?);
+            is_over = self.ends(close)?;
         }
-        loop {
-            list.push(self.value(depth + 1)?);
-            if self.ends(b']')? {
-                return Ok(JsonContent::List(list));
-            }
-        }
+        Ok(items)
     }
 
-    fn object(&mut self, depth: u32) -> Result<JsonContent, JsonError> {
-        let mut members = Vec::new();
-        self.pass(1);
+    fn member(&mut self, depth: u32) -> Result<Member, JsonError> {
+        let at = self.place;
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected_error("a name in quotes"));
+        }
+        let name = self.string()?;
         self.skip_blanks();
-        if self.takes(b'}') {
-            return Ok(JsonContent::Object(members));
+        if !self.takes(b':') {
+            return Err(self.unexpected_error("a colon"));
         }
-        loop {
-            let at = self.place;
-            if self.peek() != Some(b'"') {
-                return Err(self.unexpected_error("a name in quotes"));
-            }
-            let name = self.string()?;
-            self.skip_blanks();
-            if !self.takes(b':') {
-                return Err(self.unexpected_error("a colon"));
-            }
-            self.skip_blanks();
-            members.push(Member { name, at, value: self.value(depth + 1)? });
-            if self.ends(b'}')? {
-                return Ok(JsonContent::Object(members));
-            }
-        }
+        self.skip_blanks();
+        Ok(Member { name, at, value: self.value(depth + 1)? })
     }
 
     fn takes(&mut self, byte: u8) -> bool {

@@ -65,8 +65,7 @@ impl SettingsPlaces {
     pub fn local(&self) -> &Path {
         let Some(repository) = &self.repository else { return &self.start };
         let top = repository.main.as_ref().map_or(&repository.top, |main| &main.top);
-        let is_own = std::fs::metadata(top).is_ok_and(|metadata| is_ours(&metadata));
-        if is_own && !self.is_home(top) { top } else { &self.start }
+        if is_ours(top) && !self.is_home(top) { top } else { &self.start }
     }
 
     /// Project settings above the start directory, up to the top, the nearest first: they are not read.
@@ -102,9 +101,8 @@ impl SettingsPlaces {
 
     /// Whether a local settings file came with the repository, is behind a link, or belongs to another user.
     pub(crate) fn is_anothers(&self, file: &Path) -> bool {
-        let is_own = std::fs::metadata(file).is_ok_and(|metadata| is_ours(&metadata));
         is_behind_link(file)
-            || !is_own
+            || !is_ours(file)
             || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
     }
 }
@@ -120,6 +118,6 @@ fn object(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Whether a file belongs to whoever we run as.
-fn is_ours(metadata: &std::fs::Metadata) -> bool {
-    metadata.uid() == rustix::process::geteuid().as_raw()
+fn is_ours(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.uid() == rustix::process::geteuid().as_raw())
 }

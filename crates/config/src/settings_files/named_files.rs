@@ -35,10 +35,8 @@ pub(super) fn named_files(value: &Value, places: &SettingsPlaces) -> BTreeMap<St
         pieces.paths.append(&mut paths);
         pieces.run.append(&mut run);
     }
-    let bases: Vec<PathBuf> = [Some(search.start.clone()), Some(search.top.clone()), places.home.clone()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut bases = vec![search.start.clone(), search.top.clone()];
+    bases.extend(places.home.clone());
     search.look(&pieces.run, &bases);
     let run = std::mem::take(&mut search.directories);
     search.look(&pieces.paths, &bases);
@@ -107,13 +105,8 @@ impl Search {
             if directory.ends_with(".git") || !seen.insert(directory.clone()) {
                 continue;
             }
-            let entries: Vec<PathBuf> = std::fs::read_dir(&directory)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path())
-                .take(left + 1)
-                .collect();
+            let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+            let entries: Vec<PathBuf> = entries.map(|entry| entry.path()).take(left + 1).collect();
             if entries.len() > left {
                 let mark = metadata_mark(&directory);
                 self.others.insert(directory, mark);

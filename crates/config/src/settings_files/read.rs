@@ -6,6 +6,8 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::shared_file::is_missing;
+
 /// A larger settings file is a mistake.
 pub(crate) const BYTES_MAX: u64 = 1024 * 1024;
 
@@ -37,9 +39,4 @@ pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Stri
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
-}
-
-/// Whether there is no such file: its folder may be missing or be a file.
-pub(crate) fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

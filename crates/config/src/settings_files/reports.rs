@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::SettingsFiles;
 use super::parts::hash;
 use super::problem::SettingsProblem;
+use super::trust::member;
 use crate::SharedFile;
 
 /// As many states of files are remembered; the oldest is forgotten first.
@@ -86,8 +87,5 @@ fn remember(json: &mut Value, states: Vec<String>) {
     let mut all = list(json).to_vec();
     all.extend(states.into_iter().map(Value::from));
     let all = all.split_off(all.len().saturating_sub(STATES_MAX));
-    match json {
-        Value::Object(members) => _ = members.insert(REPORTED.to_owned(), all.into()),
-        other => *other = json!({ REPORTED: all }),
-    }
+    *member(json, REPORTED) = all.into();
 }

@@ -37,7 +37,9 @@ impl ShownValue {
             Some(("pluginConfigs", _)) => true,
             _ => false,
         };
-        let value = if secret { Value::from(HIDDEN) } else { without_secrets(value) };
+        let mut shown = value.clone();
+        hide_secrets(&mut shown);
+        let value = if secret { Value::from(HIDDEN) } else { shown };
         Self {
             key,
             value_json: value.to_string(),
@@ -75,23 +77,16 @@ fn add(tree: &SettingsTree, key: String, shown: &mut Vec<ShownValue>) {
     }
 }
 
-/// A value whose headers and variables are hidden, however deep they lie. The depth of a file is bounded.
-fn without_secrets(value: &Value) -> Value {
+/// Hides headers and variables, however deep they lie. The depth of a file is bounded.
+fn hide_secrets(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter().map(without_secrets).collect(),
-        Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| {
-                let shown = match value {
-                    Value::Object(inner) if name == "headers" || name == "env" => {
-                        let hidden = |(name, _): (&String, &Value)| (name.clone(), Value::from(HIDDEN));
-                        Value::Object(inner.iter().map(hidden).collect())
-                    }
-                    other => without_secrets(other),
-                };
-                (name.clone(), shown)
-            };
-            Value::Object(members.iter().map(member).collect())
-        }
-        other => other.clone(),
+        Value::Array(items) => items.iter_mut().for_each(hide_secrets),
+        Value::Object(members) => members.iter_mut().for_each(|(name, member)| match member {
+            Value::Object(inner) if name == "headers" || name == "env" => {
+                inner.values_mut().for_each(|secret| *secret = HIDDEN.into());
+            }
+            other => hide_secrets(other),
+        }),
+        _ => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -163,13 +163,10 @@ impl SettingsList {
 
     /// Equal values count once. Where the file matters for what a value means, only those of equal meaning.
     pub(crate) fn without_doubles(&mut self, is_anchored: bool) {
-        let mut seen: BTreeSet<(String, Option<&Path>)> = BTreeSet::new();
-        let first: Vec<bool> = self
-            .items
-            .iter()
-            .map(|item| seen.insert((item.value.to_string(), is_anchored.then_some(&*item.origin.anchor))))
-            .collect();
-        let mut first = first.into_iter();
-        self.items.retain(|_| first.next().unwrap_or(true));
+        let mut seen = BTreeSet::new();
+        self.items.retain(|item| {
+            let anchor = is_anchored.then(|| Arc::clone(&item.origin.anchor));
+            seen.insert((item.value.to_string(), anchor))
+        });
     }
 }

@@ -162,7 +162,8 @@ impl TrustStore {
                 main.is_some_and(|main| is_about(&known["projects"][name(&main.top)][&inside], parts));
             return Ok(if agreed { TrustState::Trusted } else { TrustState::NeverAsked });
         }
-        Ok(difference(&agreed_parts(entry), parts))
+        let agreed = ProjectParts::new(stored_parts(&entry["parts"]), stored_parts(&entry["restrictions"]));
+        Ok(difference(&agreed, parts))
     }
 
     /// Remembers that the user agreed to these parts.
@@ -242,22 +243,15 @@ fn is_about(entry: &Value, parts: &ProjectParts) -> bool {
     entry["hash"] == parts.fingerprint() && restrictions.all(is_there)
 }
 
-fn agreed_parts(entry: &Value) -> ProjectParts {
-    ProjectParts::new(stored_parts(&entry["parts"]), stored_parts(&entry["restrictions"]))
-}
-
 fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
     let (added, mut removed) =
         (parts_missing_in(&now.list, &before.list), parts_missing_in(&before.list, &now.list));
     let was: BTreeMap<_, _> = removed.iter().map(|part| (&part.content, *part)).collect();
-    let mut files = BTreeMap::new();
-    for part in &added {
-        let Some(was) = was.get(&part.content) else { continue };
-        let changed = changed_files(&was.files, &part.files);
-        if !changed.is_empty() {
-            files.insert(part.content.clone(), changed);
-        }
-    }
+    let changed = |part: &&ProjectPart| {
+        let files = changed_files(&was.get(&part.content)?.files, &part.files);
+        (!files.is_empty()).then(|| (part.content.clone(), files))
+    };
+    let files = added.iter().filter_map(changed).collect();
     removed.extend(parts_missing_in(&before.restrictions, &now.restrictions));
     let contents = |parts: Vec<&ProjectPart>| parts.into_iter().map(|part| part.content.clone()).collect();
     TrustState::Changed { added: contents(added), removed: contents(removed), files }
@@ -286,7 +280,7 @@ fn stored_parts(parts: &Value) -> Vec<ProjectPart> {
 }
 
 /// A member of an object; whatever else stood there was not written by us.
-fn member<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+pub(super) fn member<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use windlass_protocol::{Delivery, ModelRequest, ToolSpec, Transcript};
 
 use super::optional_fields::OptionalFields;
+use crate::block::string_json;
 
 /// The API takes no more than this many markers in a request.
 const MARKERS_MAX: usize = 4;
@@ -60,7 +61,7 @@ impl BodyBuilder {
         let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + fields.json.len() + 256;
         let mut pieces = BodyPieces::new(total);
         pieces.copy(b"{\"model\":");
-        pieces.copy(json_text(&request.model).as_bytes());
+        pieces.copy(string_json(&request.model).as_bytes());
         let streamed = request.delivery == Delivery::Streamed;
         let cap = fields.output_tokens_max;
         pieces.copy(format!(r#","max_tokens":{cap},"stream":{streamed}"#).as_bytes());
@@ -99,12 +100,12 @@ fn frozen_json(request: &ModelRequest, has_prompt_caching: bool) -> String {
     // The API refuses text without a visible character.
     let has_system = !request.system.trim().is_empty();
     if has_system {
-        let text = json_text(&request.system);
+        let text = string_json(&request.system);
         let _ = write!(json, r#","system":[{{"type":"text","text":{text}{marker}}}]"#);
     }
     let tool_json = |(index, tool): (usize, &ToolSpec)| {
         let marker = if index + 1 == request.tools.len() && !has_system { marker } else { "" };
-        let (name, description) = (json_text(&tool.name), json_text(&tool.description));
+        let (name, description) = (string_json(&tool.name), string_json(&tool.description));
         let schema = &tool.input_schema;
         format!(r#"{{"name":{name},"description":{description},"input_schema":{schema}{marker}}}"#)
     };
@@ -113,11 +114,6 @@ fn frozen_json(request: &ModelRequest, has_prompt_caching: bool) -> String {
         let _ = write!(json, r#","tools":[{}]"#, tools.join(","));
     }
     json
-}
-
-/// Text always has a JSON form.
-fn json_text(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// A place for a marker: segment and offset in its JSON.

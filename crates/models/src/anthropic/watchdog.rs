@@ -72,10 +72,7 @@ impl Watchdog {
                 return Poll::Ready(stall);
             }
             // A timer that rings early once costs less than setting one anew for each of thousands of pieces.
-            let timer = match &mut self.timer {
-                Some(timer) => timer,
-                none => none.insert(Box::pin(sleep_until(end))),
-            };
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(end)));
             if timer.deadline() > end {
                 timer.as_mut().reset(end);
             }

@@ -338,21 +338,17 @@ impl ScriptTurn<'_> {
             let fields = json!({ "index": index, "delta": delta });
             events.push(TimedEvent::new(self.response.delta_delay_ms, "content_block_delta", fields));
         };
-        let chars = self.response.delta_chars;
-        match content {
-            ScriptContent::Text(text) => {
-                pieces(text, chars).for_each(|text| push(json!({ "type": "text_delta", "text": text })));
-            }
-            ScriptContent::Tool { input, .. } => {
-                pieces(input, chars)
-                    .for_each(|json| push(json!({ "type": "input_json_delta", "partial_json": json })));
-            }
-            ScriptContent::Thinking { thinking, signature } => {
-                pieces(thinking, chars)
-                    .for_each(|text| push(json!({ "type": "thinking_delta", "thinking": text })));
-                push(json!({ "type": "signature_delta", "signature": signature }));
-            }
-            ScriptContent::RedactedThinking(_) | ScriptContent::Raw(_) => {}
+        let (kind, field, text) = match content {
+            ScriptContent::Text(text) => ("text_delta", "text", text),
+            ScriptContent::Tool { input, .. } => ("input_json_delta", "partial_json", input),
+            ScriptContent::Thinking { thinking, .. } => ("thinking_delta", "thinking", thinking),
+            ScriptContent::RedactedThinking(_) | ScriptContent::Raw(_) => return,
+        };
+        for piece in pieces(text, self.response.delta_chars) {
+            push(json!({ "type": kind, field: piece }));
+        }
+        if let ScriptContent::Thinking { signature, .. } = content {
+            push(json!({ "type": "signature_delta", "signature": signature }));
         }
     }
 

@@ -174,7 +174,7 @@ fn status_failure(status: &StatusError) -> Failure {
         found.map(|(_, value)| value.as_str())
     };
     let headers = read_headers(header, SystemTime::now());
-    answer_failure(status.code, &ErrorBody::parse(&status.body), headers, "the script")
+    answer_failure(status.code, &ErrorBody::parse(&status.body), headers, "The script")
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(super) fn engine(id: Uuid, header: &Header, arguments: ArgumentsReader<'_>) 
     let files = match &recorded {
         Some(recorded) => recorded.files(),
         // An older log does not say what held, so what holds now stands in.
-        None => settings::load(given.settings_flags(), place.clone())?.effective.settings,
+        None => settings::load(&given, place.clone())?.effective.settings,
     };
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = files.settings(&files.environment(variables))?;

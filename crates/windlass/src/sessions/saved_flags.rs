@@ -18,30 +18,24 @@ const NOT_KEPT: [&str; 2] = ["plan", "bypassPermissions"];
 
 /// What a log keeps of these flags, with the model and the system prompt that followed from them.
 pub(crate) fn saved_flags(flags: &Flags, model: &str, system_prompt: &str) -> Flags {
-    Flags {
+    let mut saved = Flags {
         model: Some(model.to_owned()),
         system_prompt: Some(PromptText::Text(system_prompt.to_owned())),
         append_system_prompt: None,
-        // A log is text: a name that is none is not kept, and the rest is.
-        add_directories: flags
-            .add_directories
-            .iter()
-            .filter(|path| path.to_str().is_some())
-            .cloned()
-            .collect(),
         ..flags.clone()
-    }
+    };
+    // A log is text: a name that is none is not kept, and the rest is.
+    saved.add_directories.retain(|path| path.to_str().is_some());
+    saved
 }
 
 /// What a log kept. What cannot be read as a flag is none, and the others stand.
 pub(crate) fn read_flags(settings: &BTreeMap<String, Arc<RawValueEq>>) -> Flags {
     let fields = settings.iter().filter_map(|(name, raw)| {
-        let alone = serde_json::from_str::<Value>(&format!("{{{}:{}}}", json!(name), raw.0.get())).ok()?;
-        Flags::deserialize(&alone).is_ok().then_some(alone)
+        let value: Value = serde_json::from_str(raw.0.get()).ok()?;
+        Flags::deserialize(&json!({ name: value })).is_ok().then(|| (name.clone(), value))
     });
-    let fields =
-        fields.filter_map(|alone| if let Value::Object(fields) = alone { Some(fields) } else { None });
-    serde_json::from_value(Value::Object(fields.flatten().collect())).unwrap_or_default()
+    serde_json::from_value(fields.collect()).unwrap_or_default()
 }
 
 /// The form in which a log keeps flags: those that were given.

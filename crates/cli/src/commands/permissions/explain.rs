@@ -17,7 +17,7 @@ pub(super) fn explain(wanted: &ExplainArguments) -> anyhow::Result<String> {
     let tool = wanted.tool.as_deref().unwrap_or_default();
     let note = note(tool)?;
     let input = input(tool, &wanted.input)?;
-    let held = settings::load(wanted.settings.flags(), settings::process_context()?)?;
+    let held = settings::load(&wanted.settings.options(), settings::process_context()?)?;
     let flags = Flags {
         permission_mode: wanted.permission_mode.clone(),
         allowed_tools: wanted.allowed_tools.clone(),
