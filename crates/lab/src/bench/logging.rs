@@ -178,8 +178,8 @@ impl Kind {
             without.extend(run_turns(contest, &scenario, RunVariant::UNLOGGED)?);
             for (keeping, with) in WAYS.iter().zip(&mut with) {
                 with.extend(run_turns(contest, &scenario, with_variables(keeping.variables))?);
+                syncs.measure(&scenario.project().home(), self.append_bytes)?;
             }
-            syncs.measure(&scenario.project().home(), self.append_bytes)?;
         }
         let without = lower_quartile(without);
         let (data, name) = (median(syncs.data), median(syncs.names));
