@@ -22,7 +22,7 @@ use crate::builder::EnginePorts;
 use crate::effects;
 use crate::inbox::Inbox;
 use crate::machine::{Machine, SessionParts};
-use crate::toolbox::hidden_from_call;
+use crate::toolbox::hidden_paths;
 
 /// The model's stream, the effects, the timers, and what is known already.
 pub(crate) struct Inflight {
@@ -93,7 +93,7 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
-            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, &progress);
+            let progress = effects::redaction::progress(&self.session.shared.ports.redactor, progress);
             return Poll::Ready(Event::Progress(call, progress));
         }
         if let Some(event) = poll_set(&mut self.effects, &mut self.stops, cx) {
@@ -137,7 +137,7 @@ impl Inflight {
                     tool_use_id,
                     cwd: cwd.to_path_buf(),
                     roots: self.config.roots.clone(),
-                    hidden: hidden_from_call(&permissions.rules, &facts.paths),
+                    hidden: hidden_paths(&permissions.rules, &facts.paths),
                     facts,
                     seen,
                     is_confined,

@@ -42,25 +42,9 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What may not be read without a question, for tools that look at more than they name.
-pub fn hidden_paths(rules: &Rules) -> HiddenPaths {
-    if !rules.restricts_any_reading() {
-        return HiddenPaths::default();
-    }
-    hide(rules, Rules::restricts_reading)
-}
-
-/// The same for a call on these paths: whoever agreed to look where a question is due agreed to what lies there.
-pub(crate) fn hidden_from_call(rules: &Rules, decided: &[PathFact]) -> HiddenPaths {
-    let is_agreed = decided.iter().any(|path| rules.restricts_reading(path));
-    if is_agreed { hide(rules, Rules::hides) } else { hidden_paths(rules) }
-}
-
-fn hide(rules: &Rules, is_hidden: fn(&Rules, &PathFact) -> bool) -> HiddenPaths {
-    let rules = rules.clone();
-    HiddenPaths::new(move |path| {
-        is_hidden(&rules, &PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
-    })
+/// What tools that look at more than they name must leave out, for a call that was decided on these paths.
+pub fn hidden_paths(rules: &Rules, decided: &[PathFact]) -> HiddenPaths {
+    rules.hidden_from(decided).map(HiddenPaths::new).unwrap_or_default()
 }
 
 impl Toolbox {
@@ -101,7 +85,7 @@ impl Toolbox {
         let Some(entry) = self.by_name.get(&tool_use.name).filter(is_meant) else {
             return Admission::Unknown;
         };
-        let hidden = hidden_paths(&config.permissions.rules);
+        let hidden = hidden_paths(&config.permissions.rules, &[]);
         let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone(), hidden };
         match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input.json(), &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },

@@ -100,7 +100,7 @@ impl Explainer {
     }
 
     fn facts(&self, tool: &str, input: &RawValue) -> Result<CallFacts, ExplainError> {
-        let hidden = hidden_paths(&self.permissions.rules);
+        let hidden = hidden_paths(&self.permissions.rules, &[]);
         let cx = ExamineContext { cwd: self.cwd.clone(), roots: self.roots.clone().into(), hidden };
         let facts = match self.own_tool(tool) {
             Some(own) => own.examine(input, &cx),

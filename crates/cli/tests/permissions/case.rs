@@ -143,7 +143,7 @@ impl Setting {
 
     /// What the call would do; `None` if it is never made. What may not be read is looked for, so rules play a part.
     pub(crate) fn facts(&self) -> Option<CallFacts> {
-        let hidden = hidden_paths(&self.permissions.rules);
+        let hidden = hidden_paths(&self.permissions.rules, &[]);
         let cx = ExamineContext { cwd: self.given.cwd.clone(), roots: self.roots.clone().into(), hidden };
         let input: Value = serde_json::from_str(self.given.input.get()).unwrap();
         describe(&self.given.tool, &input, &cx).ok()

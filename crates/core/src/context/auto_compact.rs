@@ -294,7 +294,7 @@ fn tell_hooks(cx: &mut Cx<'_>, compacting: &mut CompactionProgress) -> LayerStep
 /// What hooks want known after a compaction is told at once; it cannot be undone.
 fn on_told(cx: &mut Cx<'_>, compacting: &mut CompactionProgress, answer: &HookAnswer) -> LayerStep {
     cx.show_notices(answer);
-    cx.tell(&reminders(&answer.context));
+    cx.tell(reminders(&answer.context));
     if let Some(reason) = &answer.stop {
         return cx.end_by_hook(ended_by_hook("A hook after the compaction", reason));
     }

@@ -179,8 +179,8 @@ impl Cx<'_> {
     }
 
     /// Tells the model something on the spot.
-    pub(crate) fn tell(&mut self, blocks: &[Block]) {
-        let told = self.attach(Origin::Attachment, blocks.to_vec(), (Vec::new(), 0));
+    pub(crate) fn tell(&mut self, blocks: Vec<Block>) {
+        let told = self.attach(Origin::Attachment, blocks, (Vec::new(), 0));
         self.state.carry.messages.extend(told);
     }
 
@@ -214,6 +214,7 @@ impl Cx<'_> {
         }
     }
 }
+
 /// What hooks said when the calls were answered.
 fn said_by_hooks(cx: &mut Cx<'_>, _: &AttachmentContext<'_>) -> Vec<Arc<Message>> {
     let said = std::mem::take(&mut cx.state.carry.notes.from_hooks);

@@ -166,7 +166,7 @@ impl Cx<'_> {
         match opening.by {
             StartCause::Prompt { is_logged } => self.say_prompts(is_logged),
             StartCause::GoOn => {
-                self.tell(&opening.context);
+                self.tell(opening.context.clone());
                 self.say_waiting();
             }
         }

@@ -19,8 +19,11 @@ pub(super) fn output(redactor: &Redactor, mut output: ToolOutput) -> ToolOutput 
 }
 
 /// How a tool is getting on.
-pub(crate) fn progress(redactor: &Redactor, progress: &ToolProgress) -> ToolProgress {
-    ToolProgress { text: redactor.redact_line(&progress.text).into_owned() }
+pub(crate) fn progress(redactor: &Redactor, progress: ToolProgress) -> ToolProgress {
+    match redactor.redact_line(&progress.text) {
+        Cow::Owned(text) => ToolProgress { text },
+        Cow::Borrowed(_) => progress,
+    }
 }
 
 /// What was found around a run: it holds text of files and of commands.

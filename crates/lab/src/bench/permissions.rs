@@ -72,14 +72,7 @@ pub(crate) fn run(_: &Contest) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let roots = [folder.path().canonicalize()?];
     let permissions = permissions(&roots[0])?;
-    let rules = permissions.rules.clone();
-    let hidden = windlass_ports::HiddenPaths::new(move |path| {
-        rules.restricts_reading(&windlass_protocol::PathFact {
-            lexical: path.to_owned(),
-            resolved: None,
-            is_directory: false,
-        })
-    });
+    let hidden = permissions.rules.hidden_from(&[]).map(windlass_ports::HiddenPaths::new).unwrap_or_default();
     let cx = ExamineContext { cwd: roots[0].clone(), roots: roots.to_vec().into(), hidden };
     let input: Value = json!({ "command": LINE });
     let facts = || describe("Bash", &input, &cx);

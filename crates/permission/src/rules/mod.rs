@@ -4,7 +4,7 @@
 //! that is missed would let something run, a permission that is missed only costs a question.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use windlass_protocol::Behaviour;
@@ -322,11 +322,11 @@ fn restricts_commands(
     matches.max().unwrap_or(No)
 }
 
-/// All rules of a session, in the order in which they were given.
+/// All rules of a session, in the order in which they were given. A copy shares them: each call gets one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Those of each behaviour, in the order of [`Behaviour::ALL`].
-    lists: [Vec<Rule>; Behaviour::ALL.len()],
+    lists: [Arc<Vec<Rule>>; Behaviour::ALL.len()],
     /// Every rule as it was written, to find doubles among very many.
     written: Arc<BTreeSet<RuleKey>>,
 }
@@ -355,7 +355,7 @@ impl Rules {
     pub(crate) fn retain(&mut self, behaviour: Behaviour, stays: impl Fn(&Rule) -> bool) {
         self.list_mut(behaviour).retain(stays);
         let key = |rule: &Rule| (rule.behaviour, rule.text.clone(), rule.source.clone());
-        self.written = Arc::new(self.lists.iter().flatten().map(key).collect());
+        self.written = Arc::new(self.lists.iter().flat_map(|list| &**list).map(key).collect());
     }
 
     /// Rules of one kind about these tools altogether.
@@ -374,7 +374,7 @@ impl Rules {
     }
 
     pub(crate) fn list_mut(&mut self, behaviour: Behaviour) -> &mut Vec<Rule> {
-        &mut self.lists[behaviour as usize]
+        Arc::make_mut(&mut self.lists[behaviour as usize])
     }
 
     /// The paths of the rules of a kind about reading.
@@ -401,16 +401,25 @@ impl Rules {
         self.read_patterns(Behaviour::Deny).next().is_some()
     }
 
+    /// What stays out of sight of a call that was decided on these paths, if anything may. Whoever agreed to look where a question
+    /// is due agreed to what lies there.
+    pub fn hidden_from(&self, decided: &[PathFact]) -> Option<impl Fn(&Path) -> bool + use<>> {
+        if !self.hides_anything() && self.read_patterns(Behaviour::Ask).next().is_none() {
+            return None;
+        }
+        let is_agreed = decided.iter().any(|path| self.restricts_reading(path));
+        let (rules, is_hidden) =
+            (self.clone(), if is_agreed { Self::hides } else { Self::restricts_reading });
+        Some(move |path: &Path| {
+            is_hidden(&rules, &PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+        })
+    }
+
     /// Whether a path may not be read without a question, if at all.
-    pub fn restricts_reading(&self, path: &PathFact) -> bool {
+    fn restricts_reading(&self, path: &PathFact) -> bool {
         let names = PathNames::of(path);
         let mut patterns = self.read_patterns(Behaviour::Deny).chain(self.read_patterns(Behaviour::Ask));
         patterns.any(|pattern| pattern.restricts(&names))
-    }
-
-    /// Whether any path may not be read without a question.
-    pub fn restricts_any_reading(&self) -> bool {
-        self.hides_anything() || self.read_patterns(Behaviour::Ask).next().is_some()
     }
 }
 
